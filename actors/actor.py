@@ -1,0 +1,76 @@
+"""What an actor is, and what performs the effects that actors ask for (DESIGN §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from contracts.payload import Payload
+from events.event import Event
+
+S = TypeVar("S")
+
+
+class Actor(Protocol[S]):
+    """A pure pair: ``evolve`` folds an event into the state, ``decide`` answers it.
+
+    Neither reads a clock, draws randomness or does I/O: time is ``event.time``, ids derive from the event. The
+    state is an immutable ``msgspec.Struct`` whose field types are declared, so that it can be cached and read back.
+    ``hears`` is what wakes the actor: for each such event, ``evolve`` and then ``decide`` are called; the actor's own
+    decisions are then folded with ``evolve`` and do not wake it again.
+    """
+
+    @property
+    def name(self) -> str:
+        """The actor's name, in the log and in permits."""
+        ...
+
+    @property
+    def hears(self) -> frozenset[type[msgspec.Struct]]:
+        """Payload types that wake it."""
+        ...
+
+    def initial(self) -> S:
+        """The state before the first event."""
+        ...
+
+    def evolve(self, state: S, event: Event) -> S:
+        """The state after ``event`` (one it hears, or a decision of its own). Never refuses."""
+        ...
+
+    def decide(self, state: S, event: Event) -> Iterable[Payload]:
+        """What follows from ``event``, given the state that has it folded in already."""
+        ...
+
+
+class Io(Protocol):
+    """What a performer may use of the world besides its own library calls."""
+
+    @property
+    def workspace(self) -> Path:
+        """Root of the workspace, absolute."""
+        ...
+
+    def now(self) -> str:
+        """The log's clock: RFC 3339 UTC, microseconds."""
+        ...
+
+    async def sleep_until(self, at: str) -> None:
+        """Return at log time ``at`` or later."""
+        ...
+
+    async def store_blob(self, content: bytes, media_type: str) -> str:
+        """Make redacted ``content`` durable in the blob store and return its SHA-256 (hex)."""
+        ...
+
+
+Performer = Callable[[Event, Io], Awaitable[msgspec.Struct]]
+"""Does what a request event asks for and returns the outcome's payload. It may raise: that is ``effect.failed``."""
+
+Performers = Mapping[type[msgspec.Struct], Performer]
+"""Request payload type -> performer; each area's ``effects.py`` has one as ``PERFORMERS``."""
+
+AnyActor = Actor[Any]

@@ -1,0 +1,21 @@
+"""The daemon's own life: starts and stops (DESIGN §7)."""
+
+from __future__ import annotations
+
+from contracts.payload import Payload, event_type
+
+
+@event_type("daemon.started")
+class DaemonStarted(Payload, frozen=True, kw_only=True):
+    """An engine went live on this log. ``version`` is pmagent's, ``surface``: daemon, or the command that ran it."""
+
+    version: str
+    python: str
+    surface: str
+
+
+@event_type("daemon.stopped")
+class DaemonStopped(Payload, frozen=True, kw_only=True):
+    """Orderly end. ``reason``: done, SIGTERM, SIGINT or requested. A log whose last start has none was cut off."""
+
+    reason: str

@@ -1,0 +1,80 @@
+"""How effects and actors end when they do not end with an outcome of their own (DESIGN §3)."""
+
+from __future__ import annotations
+
+from contracts.payload import Payload, event_type
+
+
+@event_type("effect.refused")
+class EffectRefused(Payload, frozen=True, kw_only=True):
+    """The gate did not let the request at position ``request`` start (a decision; ``reasons`` say why, ``mend`` how)."""
+
+    request: int
+    reasons: list[str]
+    mend: list[str] = []
+
+
+@event_type("effect.failed")
+class EffectFailed(Payload, frozen=True, kw_only=True):
+    """The performer raised. ``error`` is the exception's type, ``place`` module and function; its text is not kept."""
+
+    request: int
+    error: str
+    place: str
+
+
+@event_type("effect.timed_out")
+class EffectTimedOut(Payload, frozen=True, kw_only=True):
+    """The performer was stopped after ``limit_s`` seconds; what it did outside is unknown."""
+
+    request: int
+    limit_s: float
+
+
+@event_type("effect.interrupted")
+class EffectInterrupted(Payload, frozen=True, kw_only=True):
+    """The request was cut off by a crash or an orderly stop (``reason``: crash, stop); its outcome is unknown."""
+
+    request: int
+    reason: str
+
+
+@event_type("effect.cancelled")
+class EffectCancelled(Payload, frozen=True, kw_only=True):
+    """The running performer was ended because of ``reason`` (permit_revoked, or cancel_requested)."""
+
+    request: int
+    reason: str
+
+
+@event_type("effect.cancel_requested")
+class EffectCancelRequested(Payload, frozen=True, kw_only=True):
+    """An actor takes back its own request at position ``request``; nothing happens if it has ended already."""
+
+    request: int
+
+
+@event_type("actor.halted")
+class ActorHalted(Payload, frozen=True, kw_only=True):
+    """``name``'s decide or evolve raised on the event at ``input``; it decides nothing more (DESIGN §3)."""
+
+    name: str
+    input: int
+    error: str
+    place: str
+
+
+@event_type("actor.resumed")
+class ActorResumed(Payload, frozen=True, kw_only=True):
+    """An operator lets a halted actor decide again, from the state that its inputs have folded to."""
+
+    name: str
+
+
+@event_type("request.refused")
+class RequestRefused(Payload, frozen=True, kw_only=True):
+    """The request at position ``request`` gets no answer, because the actor that would give it is halted."""
+
+    request: int
+    name: str
+    reason: str

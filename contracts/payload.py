@@ -1,0 +1,196 @@
+"""Payload types: how an event's ``type`` and its ``data`` belong together.
+
+A payload type never changes its meaning or shape; a new shape is a new type with an upcaster from the old one
+(DESIGN §3). A type that this code does not know is carried as ``Unknown``, never dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from events.errors import CorruptLog
+from events.event import Event, LogCreated, LogRecovered, StoredEvent
+
+BLOB_PREFIX = b'{"blob":{"sha256":"'
+"""How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
+
+
+class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of every payload: immutable, strict, encoded field by field in the order of definition."""
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """What a permit is for: an action class of the rulings (e.g. ``feature_work``) and the subject it acts on."""
+
+    action: str
+    subject: str
+
+
+class OutwardRequest(Payload, frozen=True, kw_only=True):
+    """Base of requests for outward effects. ``permit`` is the position of the ``oa.permit_granted`` it uses."""
+
+    permit: int
+
+    def scope(self) -> Scope:
+        """What the permit must have been granted for. Pure; every outward request type defines it."""
+        raise TypeError(f"{type(self).__name__} does not define its scope")
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """How a request for an effect is treated by engine and runtime; one table, declared with the type.
+
+    ``repeatable``: may be performed again after a crash; otherwise it ends as ``effect.interrupted``.
+    ``limit_s``: seconds after which the performer is stopped (None: none). ``concurrency``: at most so many at once.
+    """
+
+    repeatable: bool
+    limit_s: float | None = 60.0
+    concurrency: int = 64
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """The payload of a type that this code does not know: its stored bytes, as they are."""
+
+    type: str
+    raw: bytes
+
+
+P = TypeVar("P", bound=type[msgspec.Struct])
+
+_TYPES: dict[str, type[msgspec.Struct]] = {}
+_NAMES: dict[type, str] = {}
+_EFFECTS: dict[type, Effect] = {}
+_DECODERS: dict[str, msgspec.json.Decoder[Any]] = {}
+_UPCASTS: dict[str, Callable[[Any], Any]] = {}
+_ANSWERABLE: set[type] = set()
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def event_type(name: str, *, effect: Effect | None = None, request: bool = False) -> Callable[[P], P]:
+    """Class decorator: ``name`` is the ``type`` of events that carry this payload.
+
+    ``effect`` marks a request for an effect; ``request`` marks what somebody waits for an answer to, so that a
+    halted actor's refusal is recorded. Raises ValueError for a name that is taken.
+    """
+
+    def register(cls: P) -> P:
+        if name in _TYPES:
+            raise ValueError(f"event type {name!r} is taken by {_TYPES[name].__name__}")
+        _TYPES[name] = cls
+        _NAMES[cls] = name
+        _DECODERS[name] = msgspec.json.Decoder(cls)
+        if effect is not None:
+            _EFFECTS[cls] = effect
+        if request:
+            _ANSWERABLE.add(cls)
+        return cls
+
+    return register
+
+
+def upcast(old: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Function decorator: turns a payload of the retired type ``old`` into one of a current type. Pure."""
+
+    def register(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        if old not in _TYPES:
+            raise ValueError(f"no event type {old!r} to upcast from")
+        if old in _UPCASTS:
+            raise ValueError(f"event type {old!r} has an upcaster already")
+        _UPCASTS[old] = function
+        return function
+
+    return register
+
+
+def type_of(payload: object) -> str:
+    """The event type of a payload. Raises TypeError for an object of no registered type."""
+    if isinstance(payload, Unknown):
+        return payload.type
+    try:
+        return _NAMES[type(payload)]
+    except KeyError:
+        raise TypeError(f"{type(payload).__name__} is not a registered payload type") from None
+
+
+def effect_of(payload: object) -> Effect | None:
+    """How the effect that ``payload`` requests is treated; None if it requests none."""
+    return _EFFECTS.get(type(payload))
+
+
+def is_request(payload: object) -> bool:
+    """Whether somebody waits for an answer to this payload."""
+    return type(payload) in _ANSWERABLE
+
+
+def types() -> dict[str, type[msgspec.Struct]]:
+    """Every registered event type, by name (a copy)."""
+    return dict(_TYPES)
+
+
+def encode(payload: object) -> bytes:
+    """The payload's bytes in the log: JSON, fields in the order of definition, foreign mappings sorted by key."""
+    return payload.raw if isinstance(payload, Unknown) else _encoder.encode(payload)
+
+
+def decode(name: str, raw: bytes | msgspec.Raw) -> Any:
+    """The payload that ``raw`` encodes, upcast to a current type; ``Unknown`` for a type that is not registered.
+
+    Raises msgspec.ValidationError when the bytes do not have the type's shape.
+    """
+    decoder = _DECODERS.get(name)
+    if decoder is None:
+        return Unknown(name, bytes(raw))
+    payload = decoder.decode(raw)
+    if _UPCASTS:
+        while (step := _UPCASTS.get(_NAMES[type(payload)])) is not None:
+            payload = step(payload)
+    return payload
+
+
+class BlobSource(Protocol):
+    """Where the content of large facts lies."""
+
+    def get(self, sha256: str) -> bytes:
+        """The content with this hash, checked against it. Raises NotFound, CorruptLog."""
+        ...
+
+
+class _BlobRef(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    sha256: str
+    size: int
+    media_type: str
+
+
+class _InBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    blob: _BlobRef
+
+
+_in_blob = msgspec.json.Decoder(_InBlob)
+
+
+def typed(stored: StoredEvent, blobs: BlobSource | None = None) -> Event:
+    """The event as actors see it: payload decoded, fetched from the blob store if it lies there.
+
+    Raises CorruptLog when the stored bytes do not have the shape of their type (a release never changes one).
+    """
+    raw = bytes(stored.data)
+    content = raw
+    if raw.startswith(BLOB_PREFIX):
+        if blobs is None:
+            raise CorruptLog("-", 0, stored.position, "the payload lies in a blob, and no blob store is at hand")
+        content = blobs.get(_in_blob.decode(raw).blob.sha256)
+    try:
+        data = decode(stored.type, content)
+    except msgspec.ValidationError as error:
+        raise CorruptLog("-", 0, stored.position, f"not a {stored.type}: {error}") from error
+    return Event(
+        stored.position, stored.time, stored.id, stored.kind, stored.actor, stored.type,
+        stored.correlation, stored.causation, data, raw,
+    )
+
+
+event_type("log.created")(LogCreated)
+event_type("log.recovered")(LogRecovered)

@@ -1,0 +1,88 @@
+"""Errors of the log. Each says what happened, where, and what to do next (DESIGN §7).
+
+``exit_code`` is the code with which a command ends when the error reaches it; the codes themselves are
+listed once, in ``pmagent.exitcodes``.
+"""
+
+from __future__ import annotations
+
+
+class PmagentError(Exception):
+    """Base of every error that a person may meet.
+
+    ``message`` says what happened and where, ``hint`` what to do next (may be empty).
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class CorruptLog(PmagentError):
+    """The log holds bytes that no writer of it can have written, or lacks bytes that were durable.
+
+    ``file`` is the segment's name, ``offset`` the byte offset of the first bad line in it, ``position`` the
+    position of the first bad event. Everything before it is intact and readable.
+    """
+
+    exit_code = 4
+
+    def __init__(self, file: str, offset: int, position: int, reason: str) -> None:
+        super().__init__(
+            f"the log is corrupt: {file}, byte {offset}, position {position}: {reason}",
+            f"what precedes it is intact: pmagent log export --until {position - 1}; "
+            "restore the rest from a copy of the log folder",
+        )
+        self.file = file
+        self.offset = offset
+        self.position = position
+        self.reason = reason
+
+
+class LogLocked(PmagentError):
+    """Another process holds the log (``holder`` is what it wrote about itself, for people)."""
+
+    exit_code = 1
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(
+            f"{path} is held by another process ({holder or 'unknown'})",
+            "use that daemon (pmagent status), or stop it first",
+        )
+        self.holder = holder
+
+
+class OutcomeUnknown(PmagentError):
+    """A write or sync failed, so it is unknown whether the event is durable (DESIGN §2, fsync).
+
+    The log object is poisoned: nothing more is written through it. Opening the log again tells what is durable.
+    """
+
+    exit_code = 70
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            f"writing the log failed ({reason}); whether the last events are durable is unknown",
+            "nothing acknowledged is lost; mend the disk (space, errors), then start again",
+        )
+
+
+class TailMoved(PmagentError):
+    """``append_batch`` was given another tail than the storage has: there is a second writer."""
+
+    exit_code = 70
+
+
+class BadEvent(PmagentError):
+    """An event that may not be appended: too large, or its fields break a rule of the log."""
+
+    exit_code = 70
+
+
+class NotFound(PmagentError):
+    """A position or a blob that the log does not hold."""
+
+    exit_code = 1
