@@ -1,0 +1,80 @@
+"""Group commit: everything that arrives while a batch is being made durable is the next batch (DESIGN §2).
+
+This is the mechanism, without a thread: ``events.writer`` runs it in the one writer thread, the simulation calls
+``commit`` itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from events.event import Event, Tail
+from events.line import seal
+from events.storage import Storage
+
+BATCH_EVENTS_MAX: Final = 16_384
+"""A batch takes so many events at most (a submission is never split)."""
+
+
+class Submission(msgspec.Struct, frozen=True, eq=False):
+    """Events that go into the log together, in order; ``token`` is the submitter's own."""
+
+    events: Sequence[Event]
+    token: Any
+
+
+class Durable(msgspec.Struct, frozen=True):
+    """A batch that is durable: what was in it, and the sum of each of its events, in order."""
+
+    submissions: Sequence[Submission]
+    sums: Sequence[str]
+    tail: Tail
+
+
+class Committer:
+    """Collects submissions and writes them, a batch at a time. ``submit`` may be called from another thread than
+    ``commit``; each by one thread at a time."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._waiting: list[Submission] = []
+        self._swap = threading.Lock()
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits to be written."""
+        return not self._waiting
+
+    def submit(self, events: Sequence[Event], token: Any = None) -> None:
+        """Put events, in the order of their positions, into the next batch."""
+        with self._swap:
+            self._waiting.append(Submission(events, token))
+
+    def commit(self) -> Durable | None:
+        """Write what waits as one batch; None when nothing did. Raises OutcomeUnknown, BadEvent, TailMoved."""
+        with self._swap:
+            taken = self._waiting
+            if not taken:
+                return None
+            count = cut = 0
+            while cut < len(taken) and (count == 0 or count < BATCH_EVENTS_MAX):
+                count += len(taken[cut].events)
+                cut += 1
+            self._waiting = taken[cut:]
+        taken = taken[:cut]
+        events = [event for submission in taken for event in submission.events]
+        before = self._storage.tail()
+        if not events:
+            return Durable(taken, (), before)
+        lines, sums = seal(events, before.batch + 1, before)
+        tail = Tail(events[-1].position, before.batch + 1, events[-1].time, sums[-1])
+        self._storage.append_batch(before, lines, tail)
+        return Durable(taken, sums, tail)
+
+    def settle(self) -> None:
+        """Tell the storage that it is idle."""
+        self._storage.settle()

@@ -1,0 +1,186 @@
+"""The file operations that the log's files need, as a seam: the real disk here, a simulated one in ``replay``.
+
+Every operation either happens or raises OSError. Names in ``folder`` become durable by ``sync_folder``, bytes by
+``DiskFile.sync``; nothing else is promised, and the simulated disk takes back everything else at a crash.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+
+class DiskFile(Protocol):
+    """An open file of the log."""
+
+    def append(self, data: bytes) -> None:
+        """Write all of ``data`` at the end. Raises OSError; some of it may then have been written."""
+        ...
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """Write all of ``data`` at ``offset``."""
+        ...
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
+        ...
+
+    def size(self) -> int:
+        """Its length in bytes."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut to ``size`` bytes."""
+        ...
+
+    def sync(self) -> None:
+        """Return when its bytes and length are durable (fdatasync)."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; closing syncs nothing."""
+        ...
+
+
+class Disk(Protocol):
+    """The folder operations. Paths are strings; folders exist unless ``make_folder`` makes them."""
+
+    def names(self, folder: str) -> list[str]:
+        """The names in ``folder``, sorted; [] when it does not exist."""
+        ...
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> DiskFile:
+        """Open a file. Raises FileNotFoundError unless ``create``; FileExistsError when ``create`` and it exists."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Give ``source`` the name ``target``, replacing what has it."""
+        ...
+
+    def unlink(self, path: str) -> None:
+        """Remove a name; no error when there is none."""
+        ...
+
+    def seal(self, path: str) -> None:
+        """Make the file read-only for everybody (a sealed segment)."""
+        ...
+
+    def make_folder(self, folder: str) -> None:
+        """Make ``folder`` and its parents, private to this user, each durable in its parent."""
+        ...
+
+    def sync_folder(self, folder: str) -> None:
+        """Return when the names in ``folder`` are durable."""
+        ...
+
+
+class RealFile:
+    """A file descriptor with the operations above."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    def append(self, data: bytes) -> None:
+        """See DiskFile. The descriptor was opened for appending."""
+        written = os.write(self._descriptor, data)
+        while written < len(data):
+            more = os.write(self._descriptor, data[written:])
+            if more == 0:
+                raise OSError("the file takes no more bytes")
+            written += more
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """See DiskFile."""
+        while data:
+            written = os.pwrite(self._descriptor, data, offset)
+            if written == 0:
+                raise OSError("the file takes no more bytes")
+            data = data[written:]
+            offset += written
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """See DiskFile."""
+        data = os.pread(self._descriptor, size, offset)
+        if not data or len(data) == size:
+            return data
+        parts = [data]
+        got = len(data)
+        while got < size and (more := os.pread(self._descriptor, size - got, offset + got)):
+            parts.append(more)
+            got += len(more)
+        return b"".join(parts)
+
+    def size(self) -> int:
+        """See DiskFile."""
+        return os.fstat(self._descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        """See DiskFile."""
+        os.ftruncate(self._descriptor, size)
+
+    def sync(self) -> None:
+        """See DiskFile."""
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        """See DiskFile."""
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            os.close(descriptor)
+
+
+class RealDisk:
+    """The operating system's files."""
+
+    def names(self, folder: str) -> list[str]:
+        """See Disk."""
+        try:
+            return sorted(os.listdir(folder))
+        except FileNotFoundError:
+            return []
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> RealFile:
+        """See Disk. HEAD is written in place, so only segments are opened for appending."""
+        flags = os.O_CLOEXEC | os.O_NOFOLLOW
+        if create:
+            flags |= os.O_RDWR | os.O_CREAT | os.O_EXCL
+        else:
+            flags |= os.O_RDWR if write else os.O_RDONLY
+        if path.endswith((".jsonl", ".tmp")) and (write or create):
+            flags |= os.O_APPEND
+        return RealFile(os.open(path, flags, 0o600))
+
+    def rename(self, source: str, target: str) -> None:
+        """See Disk."""
+        os.rename(source, target)
+
+    def unlink(self, path: str) -> None:
+        """See Disk."""
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+
+    def seal(self, path: str) -> None:
+        """See Disk."""
+        os.chmod(path, 0o400)
+
+    def make_folder(self, folder: str) -> None:
+        """See Disk."""
+        path = Path(folder)
+        if path.is_dir():
+            return
+        parent = path.parent
+        if not parent.is_dir():
+            self.make_folder(str(parent))
+        with suppress(FileExistsError):
+            path.mkdir(mode=0o700)
+        self.sync_folder(str(parent))
+
+    def sync_folder(self, folder: str) -> None:
+        """See Disk."""
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,123 @@
+"""HEAD: the durable end of the log, in two alternating checksummed slots of one small file (DESIGN §2).
+
+It is written after each batch and synced on idle and at close. It tells readers in other processes how far they may
+read, and tells the opening writer whether a bad line was durable (corruption) or not (a torn tail).
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from events.disk import Disk, DiskFile
+from events.event import Tail
+
+NAME: Final = "HEAD"
+SLOT_BYTES: Final = 512
+"""One slot fills one disk sector, the unit that a disk writes whole."""
+
+
+class HeadSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a slot says, besides its own checksum."""
+
+    log_id: str
+    position: int
+    batch: int
+    time: str
+    sum: str
+
+    def tail(self) -> Tail:
+        """The same as a tail."""
+        return Tail(self.position, self.batch, self.time, self.sum)
+
+
+class HeadReading(msgspec.Struct, frozen=True):
+    """HEAD as it was found: the newest valid slot, and which slots (0, 1) are damaged."""
+
+    newest: HeadSlot | None
+    damaged: tuple[int, ...]
+
+
+_encode = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(HeadSlot)
+
+
+def encode_slot(slot: HeadSlot) -> bytes:
+    """The slot's ``SLOT_BYTES`` bytes: JSON, blanks, SHA-256 of all that in hex, newline."""
+    text = _encode(slot).ljust(SLOT_BYTES - 65)
+    return text + sha256(text).hexdigest().encode() + b"\n"
+
+
+def decode_slot(raw: bytes) -> HeadSlot | None:
+    """What a slot says; None when it is damaged."""
+    text, check = raw[: SLOT_BYTES - 65], raw[SLOT_BYTES - 65 :]
+    if check != sha256(text).hexdigest().encode() + b"\n":
+        return None
+    try:
+        return _decoder.decode(text)
+    except msgspec.DecodeError:
+        return None
+
+
+def decode_head(raw: bytes) -> HeadReading:
+    """Both slots of a HEAD file's bytes. A file of another length has damaged slots."""
+    slots = [decode_slot(raw[:SLOT_BYTES]), decode_slot(raw[SLOT_BYTES : 2 * SLOT_BYTES])]
+    if len(raw) > 2 * SLOT_BYTES:
+        slots = [None, None]
+    damaged = tuple(index for index, slot in enumerate(slots) if slot is None)
+    whole = [slot for slot in slots if slot is not None]
+    return HeadReading(max(whole, key=lambda slot: slot.batch, default=None), damaged)
+
+
+class HeadFile:
+    """The open HEAD. ``write`` alternates the slots by batch number, so the other one stays whole."""
+
+    def __init__(self, file: DiskFile, log_id: str) -> None:
+        self._file = file
+        self._log_id = log_id
+        self._synced = True
+
+    @classmethod
+    def create(cls, disk: Disk, folder: str, log_id: str) -> HeadFile:
+        """Make HEAD (both slots: nothing durable yet) and make it durable, name included."""
+        temporary = f"{folder}/{NAME}.tmp"
+        disk.unlink(temporary)
+        file = disk.open(temporary, create=True)
+        empty = encode_slot(HeadSlot(log_id, 0, 0, "", Tail().sum))
+        file.append(empty + empty)
+        file.sync()
+        file.close()
+        disk.rename(temporary, f"{folder}/{NAME}")
+        disk.sync_folder(folder)
+        return cls(disk.open(f"{folder}/{NAME}", write=True), log_id)
+
+    def read(self) -> HeadReading:
+        """Both slots, as they are now."""
+        return decode_head(self._file.read_at(0, 2 * SLOT_BYTES + 1))
+
+    def write(self, tail: Tail) -> None:
+        """Note ``tail`` as durable; not synced yet."""
+        slot = HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum)
+        self._file.write_at(SLOT_BYTES * (tail.batch % 2), encode_slot(slot))
+        self._synced = False
+
+    def mend(self, tail: Tail) -> None:
+        """Write both slots and sync: after an opening that found the log whole up to ``tail``."""
+        slot = encode_slot(HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum))
+        self._file.write_at(0, slot)
+        self._file.sync()
+        self._file.write_at(SLOT_BYTES, slot)
+        self._file.sync()
+        self._synced = True
+
+    def settle(self) -> None:
+        """Make what was written durable."""
+        if not self._synced:
+            self._file.sync()
+            self._synced = True
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()

@@ -1,0 +1,170 @@
+"""Lines: how an event becomes bytes in the log, and how bytes are checked to be the event that was written.
+
+A line is one JSON object whose last member is ``sum``. The chain: a line's sum is
+``SHA-256(previous line's sum, 32 raw bytes ‖ this line's bytes before ,"sum":)``. The tail ``,"sum":"…"}`` has a
+fixed length, so checking is a slice, never a re-encoding, and it is compared literally: no bit is unguarded (DESIGN §2).
+"""
+
+from __future__ import annotations
+
+from binascii import hexlify, unhexlify
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final
+
+import msgspec
+
+from events.errors import BadEvent
+from events.event import LINE_BYTES_MAX, TEXT_BYTES_MAX, Event, Kind, StoredEvent, Tail
+
+TAIL_BYTES: Final = len(b',"sum":"') + 64 + len(b'"}')
+"""Length of a line's literal tail, without the newline."""
+
+TIME_CHARS: Final = 27
+"""Length of a time, ``2026-11-21T19:50:00.123456Z``."""
+
+
+class _Body(msgspec.Struct, gc=False):
+    position: int
+    batch: int
+    time: str
+    id: str
+    kind: Kind
+    actor: str
+    type: str
+    correlation: str
+    causation: int
+    data: msgspec.Raw
+
+
+_encode = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(StoredEvent)
+
+
+def check_texts(id: str, actor: str, type: str, correlation: str) -> None:
+    """Raises BadEvent when a text field is too long, or id, actor or type is empty."""
+    if not (id and actor and type):
+        raise BadEvent("an event needs an id, an actor and a type")
+    if len(id) + len(actor) + len(type) + len(correlation) > TEXT_BYTES_MAX // 4:
+        for name, text in (("id", id), ("actor", actor), ("type", type), ("correlation", correlation)):
+            if len(text.encode("utf-8", "surrogatepass")) > TEXT_BYTES_MAX:
+                raise BadEvent(f"the {name} is longer than {TEXT_BYTES_MAX} bytes")
+
+
+def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], list[str]]:
+    """The lines (newline included) and sums of ``events``, written as batch number ``batch`` after ``tail``.
+
+    Raises BadEvent when a line would be longer than ``LINE_BYTES_MAX``; nothing is sealed then.
+    """
+    previous = unhexlify(tail.sum)
+    lines: list[bytes] = []
+    sums: list[str] = []
+    for event in events:
+        body = _encode(
+            _Body(
+                event.position, batch, event.time, event.id, event.kind, event.actor, event.type,
+                event.correlation, event.causation, msgspec.Raw(event.raw),
+            )
+        )[:-1]
+        previous = sha256(previous + body).digest()
+        digest = hexlify(previous)
+        line = b'%b,"sum":"%b"}\n' % (body, digest)
+        if len(line) > LINE_BYTES_MAX:
+            raise BadEvent(f"event {event.id} ({event.type}) needs {len(line)} bytes; a line holds {LINE_BYTES_MAX}")
+        lines.append(line)
+        sums.append(digest.decode())
+    return lines, sums
+
+
+def decode_line(line: bytes) -> StoredEvent:
+    """The event in one line. Raises msgspec.DecodeError for bytes that are not a line's JSON."""
+    return _decoder.decode(line)
+
+
+def decode_chunk(chunk: bytes) -> Sequence[StoredEvent]:
+    """The events in a run of whole lines. Raises msgspec.DecodeError."""
+    return _decoder.decode_lines(chunk)
+
+
+class LineFault(msgspec.Struct, frozen=True):
+    """The first bad line of a run: its index in the run, its byte offset in the run, and what is wrong with it."""
+
+    index: int
+    offset: int
+    reason: str
+
+
+class ChainChecker:
+    """Checks runs of lines against the chain, in order: sums, literal tails, positions, batches and times.
+
+    ``tail`` is what precedes the first line; after each intact run it is the run's last event.
+    """
+
+    def __init__(self, tail: Tail) -> None:
+        self._position = tail.position
+        self._batch = tail.batch
+        self._time = tail.time.encode()
+        self._sum = unhexlify(tail.sum)
+
+    @property
+    def tail(self) -> Tail:
+        """Position, batch, time and sum of the last intact line."""
+        return Tail(self._position, self._batch, self._time.decode(), self._sum.hex())
+
+    def check(self, chunk: bytes) -> LineFault | None:
+        """Check whole lines (each ending with a newline). None when all are intact, else the first bad one.
+
+        After a fault the checker stands behind the last intact line and may not be used further.
+        """
+        position, batch, last_time, previous = self._position, self._batch, self._time, self._sum
+        lines = chunk.split(b"\n")
+        unterminated = lines.pop()
+        fault = ""
+        index = -1
+        for index, line in enumerate(lines):
+            body = line[:-TAIL_BYTES]
+            digest = sha256(previous + body).digest()
+            if line[-TAIL_BYTES:] != b',"sum":"%b"}' % hexlify(digest):
+                fault = _explain_sum(line)
+                break
+            own = batch
+            head = b'{"position":%d,"batch":%d,"time":"' % (position + 1, own)
+            if not body.startswith(head):
+                own += 1
+                head = b'{"position":%d,"batch":%d,"time":"' % (position + 1, own)
+                if not body.startswith(head):
+                    fault = _explain_head(body, position, batch)
+                    break
+            start = len(head)
+            time = body[start : start + TIME_CHARS]
+            if time < last_time or body[start + TIME_CHARS : start + TIME_CHARS + 1] != b'"':
+                fault = f"its time {_text(time)} is before {_text(last_time)} or malformed"
+                break
+            position += 1
+            batch = own
+            last_time = time
+            previous = digest
+        else:
+            index += 1
+            fault = "the last line has no end" if unterminated else ""
+        self._position, self._batch, self._time, self._sum = position, batch, last_time, previous
+        if not fault:
+            return None
+        return LineFault(index, sum(len(line) + 1 for line in lines[:index]), fault)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("ascii", "backslashreplace")
+
+
+def _explain_sum(line: bytes) -> str:
+    if line.count(b"\0") == len(line):
+        return "zero bytes" if line else "an empty line"
+    tail = line[-TAIL_BYTES:]
+    if not (tail.startswith(b',"sum":"') and tail.endswith(b'"}')):
+        return "it does not end with its sum"
+    return "its sum does not fit its bytes and the line before"
+
+
+def _explain_head(body: bytes, position: int, batch: int) -> str:
+    return f"position {position + 1} in batch {batch} or {batch + 1} belongs here, found {_text(body[:60])}…"

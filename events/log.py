@@ -1,0 +1,149 @@
+"""The log as one writer uses it: open, append, close (DESIGN §2). The actors' runtime builds on the same parts.
+
+    async with open_log(folder) as log:
+        event = await log.append(draft)        # returns when the event is durable
+
+Appending the same fact twice gives the event that stands in the log already.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import threading
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from events.commit import Durable
+from events.disk import Disk, RealDisk
+from events.errors import PmagentError
+from events.event import Draft, Event, LogCreated, Tail, format_time
+from events.lock import WriterLock
+from events.reader import event_at, runs
+from events.segment_store import SEGMENT_BYTES, SegmentStorage
+from events.sequencer import RECENT_FACTS_MAX, Sequencer
+from events.storage import Storage
+from events.writer import Writer
+
+LOG_ACTOR = "log"
+"""The actor that writes ``log.created`` and ``log.recovered``."""
+
+
+def now() -> str:
+    """The real time, as the log writes it."""
+    return format_time(datetime.now(UTC))
+
+
+def open_storage(disk: Disk, folder: str, segment_bytes: int = SEGMENT_BYTES) -> SegmentStorage:
+    """The segment storage in ``folder``; a new log gets a random id."""
+    return SegmentStorage(disk, folder, secrets.token_hex(16), segment_bytes)
+
+
+def opening_events(storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str) -> list[Event]:
+    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut."""
+    drafts: list[tuple[str, msgspec.Struct, str]] = []
+    if storage.tail().position == 0:
+        drafts.append(("log.created", LogCreated(log_id=log_id), f"log.created:{log_id}"))
+    if recovered is not None:
+        drafts.append(("log.recovered", recovered, f"log.recovered:{storage.tail().sum[:16]}:{secrets.token_hex(8)}"))
+    return [
+        sequencer.admit(Draft(type, data, msgspec.json.encode(data), id, LOG_ACTOR), at) for type, data, id in drafts
+    ]
+
+
+def recent_facts(storage: Storage, before: Tail) -> list[tuple[str, int]]:
+    """Ids and positions of the latest facts, oldest first, read back from the log's end."""
+    start = max(1, before.position - RECENT_FACTS_MAX + 1)
+    return [(event.id, event.position) for run in runs(storage, start) for event in run if event.kind == "fact"]
+
+
+class Log:
+    """One writer's log on the running event loop. Use ``open_log``."""
+
+    def __init__(self, storage: Storage, sequencer: Sequencer) -> None:
+        self.storage = storage
+        self._sequencer = sequencer
+        self._loop = asyncio.get_running_loop()
+        self._writer = Writer(storage, self._durable, self._failed)
+        self._pending: dict[str, asyncio.Future[Event]] = {}
+        self._failure: PmagentError | None = None
+
+    async def append(self, draft: Draft) -> Event:
+        """Append a fact and return it when it is durable. A fact that stands in the log already is returned as it
+        stands there, once it is durable. Raises OutcomeUnknown when the write failed, BadEvent for a bad draft."""
+        if self._failure is not None:
+            raise self._failure
+        known = self._sequencer.seen(draft.id) if draft.kind == "fact" else None
+        if known is not None:
+            waiting = self._pending.get(draft.id)
+            return await asyncio.shield(waiting) if waiting is not None else self._stored(known, draft)
+        event = self._sequencer.admit(draft, now())
+        future: asyncio.Future[Event] = self._loop.create_future()
+        self._pending[draft.id] = future
+        self._writer.submit((event,), future)
+        return await future
+
+    def append_events(self, events: Sequence[Event]) -> None:
+        """Put events that have their places already into the next batch (the log's own, at opening)."""
+        self._writer.submit(events)
+
+    async def aclose(self) -> None:
+        """Write what waits, make HEAD durable, close. Raises what a failed write raised."""
+        await self._writer.stop()
+        self.storage.close()
+        if self._failure is not None:
+            raise self._failure
+
+    def _stored(self, position: int, draft: Draft) -> Event:
+        stored = event_at(self.storage, position)
+        return Event(
+            stored.position, stored.time, stored.id, stored.kind, stored.actor, stored.type,
+            stored.correlation, stored.causation, draft.data, bytes(stored.data),
+        )
+
+    def _durable(self, durable: Durable) -> None:
+        pending = self._pending
+        for submission in durable.submissions:
+            future = submission.token
+            if future is None:
+                continue
+            event = submission.events[0]
+            pending.pop(event.id, None)
+            if not future.done():
+                future.set_result(event)
+
+    def _failed(self, error: PmagentError) -> None:
+        self._failure = error
+        for future in self._pending.values():
+            if not future.done():
+                future.set_exception(error)
+        self._pending.clear()
+
+
+@asynccontextmanager
+async def open_log(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> AsyncIterator[Log]:
+    """The log in ``folder`` (made if there is none), locked against a second writer until the block ends.
+
+    Raises LogLocked, CorruptLog, OSError.
+    """
+    disk = RealDisk()
+    disk.make_folder(str(folder))
+    lock = WriterLock(folder.parent / "LOCK", f"pid {os.getpid()}, thread {threading.get_ident()}")
+    try:
+        storage = open_storage(disk, str(folder), segment_bytes)
+        sequencer = Sequencer(storage.tail(), recent_facts(storage, storage.tail()))
+        log = Log(storage, sequencer)
+        first = opening_events(storage, storage.log_id, storage.recovered, sequencer, now())
+        if first:
+            log.append_events(first)
+        try:
+            yield log
+        finally:
+            await log.aclose()
+    finally:
+        lock.release()

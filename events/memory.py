@@ -1,0 +1,48 @@
+"""Storage in memory: for tests, what-if runs and simulations that need no disk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from events.errors import TailMoved
+from events.event import Tail
+from events.storage import CHUNK_BYTES
+
+
+class MemoryStorage:
+    """The storage contract over a list of lines."""
+
+    def __init__(self) -> None:
+        self._lines: list[bytes] = []
+        self._tail = Tail()
+
+    def tail(self) -> Tail:
+        """See StorageReader."""
+        return self._tail
+
+    def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
+        """See StorageReader."""
+        if position < 1:
+            raise ValueError("positions start at 1")
+        taken: list[bytes] = []
+        size = 0
+        for line in islice(self._lines, position - 1, None):
+            size += len(line)
+            if taken and size > bytes_max:
+                break
+            taken.append(line)
+        return b"".join(taken)
+
+    def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
+        """See Storage."""
+        if expected != self._tail:
+            raise TailMoved(f"the tail is at position {self._tail.position}, not {expected.position}")
+        self._lines.extend(lines)
+        self._tail = tail
+
+    def settle(self) -> None:
+        """Nothing to do."""
+
+    def close(self) -> None:
+        """Nothing to do."""

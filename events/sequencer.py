@@ -1,0 +1,56 @@
+"""Giving events their place: positions without a gap, times that never decrease, each fact once (DESIGN §2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from events.event import Draft, Event, Tail
+from events.line import check_texts
+
+RECENT_FACTS_MAX: Final = 65_536
+"""How many of the latest facts a resent one is recognised among. A source must not resend a fact after so many
+others have come; commands resend within seconds, effects' outcomes are matched by request instead."""
+
+
+class Sequencer:
+    """Hands out positions and times after ``tail``. Pure: the time comes in with each draft."""
+
+    def __init__(self, tail: Tail, recent: Iterable[tuple[str, int]] = ()) -> None:
+        self.position = tail.position
+        self.time = tail.time
+        self._recent: dict[str, int] = dict(recent)
+
+    def admit(self, draft: Draft, now: str) -> Event:
+        """``draft`` in its place. Raises BadEvent for texts that the log refuses."""
+        check_texts(draft.id, draft.actor, draft.type, draft.correlation)
+        self.position += 1
+        if now > self.time:
+            self.time = now
+        event = Event(
+            self.position, self.time, draft.id, draft.kind, draft.actor, draft.type,
+            draft.correlation, draft.causation, draft.data, draft.raw,
+        )
+        if draft.kind == "fact":
+            self.remember(draft.id, self.position)
+        return event
+
+    def seen(self, id: str) -> int | None:
+        """The position of the recent fact with this id, None when there is none: then it may be appended."""
+        return self._recent.get(id)
+
+    def remember(self, id: str, position: int) -> None:
+        """Note a fact that stands in the log already (recovery)."""
+        recent = self._recent
+        recent[id] = position
+        if len(recent) > RECENT_FACTS_MAX:
+            del recent[next(iter(recent))]
+
+    def pass_over(self, position: int, time: str) -> None:
+        """Note an event that stands in the log already (recovery)."""
+        self.position = position
+        self.time = time
+
+    def recent(self) -> list[tuple[str, int]]:
+        """The recent facts' ids and positions, oldest first, for the snapshot cache."""
+        return list(self._recent.items())

@@ -1,0 +1,201 @@
+"""Every check that can be made of a log, offline and read-only (DESIGN §2, ``log verify``).
+
+Checked: segments without a gap, each line's sum, literal tail, position, batch and time, the log's identity, and HEAD's
+two slots. Each line is checked against the sum that the line before it claims; by induction the whole chain holds.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from events.disk import Disk, RealDisk
+from events.errors import CorruptLog, NotFound
+from events.event import LogCreated, Tail
+from events.head import NAME as HEAD_NAME
+from events.head import SLOT_BYTES, HeadSlot, decode_head
+from events.line import ChainChecker, decode_chunk, decode_line
+from events.segments import last_line, segment_firsts, segment_name
+from events.storage import CHUNK_BYTES
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something wrong: in ``file``, from byte ``offset`` on, first at ``position`` (0: not an event)."""
+
+    file: str
+    offset: int
+    position: int
+    reason: str
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """What was checked and what was found. ``ok`` means: nothing is wrong up to the durable end.
+
+    ``events``, ``bytes`` and ``tail`` describe the intact part; ``beyond_bytes`` follow the durable end (a batch being
+    written, or a torn tail that the next opening settles): they are no finding.
+    """
+
+    ok: bool
+    log_id: str
+    events: int
+    bytes: int
+    segments: int
+    tail: Tail
+    durable: Tail
+    beyond_bytes: int
+    finding: Finding | None
+
+
+def verify_log(folder: str, disk: Disk | None = None, *, decode: bool = False) -> Verification:
+    """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does.
+
+    Raises NotFound when there is no log at all.
+    """
+    return _Verifier(folder, disk or RealDisk(), decode).run()
+
+
+class _Verifier:
+    def __init__(self, folder: str, disk: Disk, decode: bool) -> None:
+        self._folder = folder
+        self._disk = disk
+        self._decode = decode
+        self._checker = ChainChecker(Tail())
+        self._log_id = ""
+        self._bytes = 0
+        self._segments = 0
+        self._beyond = 0
+
+    def run(self) -> Verification:
+        firsts = segment_firsts(self._disk, self._folder)
+        slot, finding = self._read_head(bool(firsts))
+        durable = slot.tail() if slot else Tail()
+        if slot is not None:
+            finding = self._check_segments(firsts, slot) or finding
+        elif firsts:
+            finding = self._check_segments(firsts, None) or finding
+        return Verification(
+            finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
+            self._checker.tail, durable, self._beyond, finding,
+        )
+
+    def _read_head(self, has_segments: bool) -> tuple[HeadSlot | None, Finding | None]:
+        try:
+            file = self._disk.open(f"{self._folder}/{HEAD_NAME}")
+        except FileNotFoundError:
+            if not has_segments:
+                raise NotFound(f"there is no log in {self._folder}", "give the folder that holds HEAD") from None
+            return None, Finding(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable")
+        try:
+            reading = decode_head(file.read_at(0, 2 * SLOT_BYTES + 1))
+        finally:
+            file.close()
+        if reading.damaged:
+            offset = reading.damaged[0] * SLOT_BYTES
+            return reading.newest, Finding(HEAD_NAME, offset, 0, f"slot {reading.damaged[0]} is damaged")
+        return reading.newest, None
+
+    def _check_segments(self, firsts: list[int], slot: HeadSlot | None) -> Finding | None:
+        for first in firsts:
+            expected = self._checker.tail.position + 1
+            if first != expected:
+                return Finding(segment_name(expected), 0, expected, f"the segment is missing; {segment_name(first)} follows")
+            self._segments += 1
+            finding = self._check_segment(first, slot)
+            if finding is not None:
+                return finding
+            if self._beyond:
+                break
+        tail = self._checker.tail
+        if slot is not None and tail.position < slot.position:
+            name = segment_name(firsts[-1] if firsts else 1)
+            missing = slot.position - tail.position
+            return Finding(name, self._bytes_in_last, tail.position + 1, f"{missing} durable events are missing")
+        return None
+
+    _bytes_in_last = 0
+
+    def _check_segment(self, first: int, slot: HeadSlot | None) -> Finding | None:
+        name = segment_name(first)
+        file = self._disk.open(f"{self._folder}/{name}")
+        try:
+            offset, size = 0, file.size()
+            while offset < size:
+                chunk = file.read_at(offset, CHUNK_BYTES)
+                end = chunk.rfind(b"\n") + 1 or len(chunk)
+                before = self._checker.tail
+                fault = self._checker.check(chunk[:end])
+                intact = chunk[: fault.offset] if fault else chunk[:end]
+                finding = self._check_run(intact, name, offset, before, slot)
+                if finding is not None:
+                    return finding
+                offset += len(intact)
+                self._bytes += len(intact)
+                self._bytes_in_last = offset
+                if fault is None:
+                    continue
+                position = self._checker.tail.position + 1
+                if slot is not None and position > slot.position:
+                    self._beyond = size - offset
+                    return None
+                return Finding(name, offset, position, fault.reason)
+            return None
+        finally:
+            file.close()
+
+    def _check_run(self, run: bytes, name: str, offset: int, before: Tail, slot: HeadSlot | None) -> Finding | None:
+        if not run:
+            return None
+        if before.position == 0:
+            self._log_id = _created_id(run)
+            if not self._log_id or (slot is not None and self._log_id != slot.log_id):
+                return Finding(name, 0, 1, f"the first event is not log.created of log {slot.log_id if slot else '?'}")
+        if slot is not None and before.position < slot.position <= self._checker.tail.position:
+            line = run.split(b"\n", slot.position - before.position)[slot.position - before.position - 1]
+            if decode_line(line).sum != slot.sum:
+                return Finding(name, offset, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
+        if self._decode:
+            return self._decode_run(run, name, offset, before)
+        return None
+
+    def _decode_run(self, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
+        try:
+            decode_chunk(run)
+        except msgspec.DecodeError:
+            at, position = offset, before.position
+            for line in run.splitlines(keepends=True):
+                position += 1
+                try:
+                    decode_line(line)
+                except msgspec.DecodeError as error:
+                    return Finding(name, at, position, f"not an event: {error}")
+                at += len(line)
+        return None
+
+
+def _created_id(run: bytes) -> str:
+    try:
+        first = decode_line(run[: run.index(b"\n")])
+        return msgspec.json.decode(first.data, type=LogCreated).log_id if first.type == "log.created" else ""
+    except msgspec.DecodeError:
+        return ""
+
+
+def require_intact(folder: str, disk: Disk | None = None) -> Verification:
+    """Verify, and raise CorruptLog for a finding."""
+    result = verify_log(folder, disk)
+    if result.finding is not None:
+        found = result.finding
+        raise CorruptLog(found.file, found.offset, found.position, found.reason)
+    return result
+
+
+def segment_tail(disk: Disk, folder: str, first: int) -> Tail:
+    """What the last line of a segment claims; Tail() for an empty one. Raises msgspec.DecodeError."""
+    file = disk.open(f"{folder}/{segment_name(first)}")
+    try:
+        line = last_line(file)
+    finally:
+        file.close()
+    if not line:
+        return Tail()
+    last = decode_line(line)
+    return Tail(last.position, last.batch, last.time, last.sum)
