@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Final
 
@@ -19,7 +20,7 @@ class Sequencer:
     def __init__(self, tail: Tail, recent: Iterable[tuple[str, int]] = ()) -> None:
         self.position = tail.position
         self.time = tail.time
-        self._recent: dict[str, int] = dict(recent)
+        self._recent: OrderedDict[str, int] = OrderedDict(recent)
 
     def admit(self, draft: Draft, now: str) -> Event:
         """``draft`` in its place. Raises BadEvent for texts that the log refuses."""
@@ -44,7 +45,7 @@ class Sequencer:
         recent = self._recent
         recent[id] = position
         if len(recent) > RECENT_FACTS_MAX:
-            del recent[next(iter(recent))]
+            recent.popitem(last=False)
 
     def pass_over(self, position: int, time: str) -> None:
         """Note an event that stands in the log already (recovery)."""
