@@ -1,0 +1,52 @@
+# Everything a developer or a machine starts. All paths are relative, so the folder may lie anywhere.
+.DEFAULT_GOAL := help
+.PHONY: help setup check test lint types imports tests demo bench schemas lock clean
+SHELL := /bin/sh
+.SHELLFLAGS := -eu -c
+# Nothing of the caller's Python or pytest settings reaches the runs below.
+unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE PYTEST_ADDOPTS MYPYPATH
+
+PYTHON_CODE := pmagent actors contracts events projections replay tests benchmarks scripts
+BIN := .venv/bin
+# System packages that tests use and that setup installs as root, else names.
+export SYSTEM_PACKAGES := git strace
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18
+
+setup: ## make .venv with pinned, hash-checked packages and .venv/bin/pmagent
+	@sh scripts/setup.sh requirements-dev.txt
+
+test: setup ## setup and every check
+	@$(MAKE) --no-print-directory check
+
+check: lint types imports tests ## lint, types, import rules, tests (after setup)
+
+lint:
+	$(BIN)/python -I -m ruff check $(PYTHON_CODE)
+
+types:
+	$(BIN)/python -I -m mypy
+
+imports:
+	$(BIN)/lint-imports --no-logo
+
+tests:
+	$(BIN)/python -I -m pytest
+
+demo: setup ## run the main job on the example workspace
+	@$(BIN)/python -I -m pmagent.demo
+
+bench: setup ## measure, beside peers and raw limits
+	@sh scripts/setup.sh requirements-bench.txt
+	$(BIN)/python benchmarks/run.py
+
+schemas: setup ## write contracts/schemas from the payload types
+	$(BIN)/python -I -m contracts.schemas
+
+lock: ## pin requirements*.txt anew from pyproject.toml
+	sh scripts/lock.sh
+
+clean: ## remove everything that can be made again
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,65 @@
+"""Rules that every file of the project keeps; the import rules are in pyproject.toml (import-linter)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from pmagent._origin import FIRST_PARTY
+
+ROOT = Path(__file__).resolve().parents[2]
+CODE = (*FIRST_PARTY, "benchmarks", "scripts", "tests")
+LINES_MAX = 450
+BANNED_WORDS = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK"]))
+TERMINAL_WRITERS = {"pmagent/cli/output.py", "pmagent/_origin.py"}
+"""The one writer of text for people, and the check that runs before anything of ours may be imported."""
+
+
+def modules(*folders: str) -> list[Path]:
+    """Python files of ``folders``, relative to the root of the project."""
+    return sorted(file.relative_to(ROOT) for folder in folders for file in (ROOT / folder).rglob("*.py"))
+
+
+def named(files: list[Path]) -> list[object]:
+    """Parameters with the path as their name."""
+    return [pytest.param(file, id=file.as_posix()) for file in files]
+
+
+@pytest.mark.parametrize("file", named(modules(*CODE)))
+def test_module_says_what_it_is_and_is_short_and_finished(file: Path) -> None:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "a module begins with a docstring"
+    assert text.count("\n") < LINES_MAX, f"a file has fewer than {LINES_MAX} lines; split it"
+    assert not BANNED_WORDS.search(text), "unfinished work is not merged"
+
+
+@pytest.mark.parametrize("file", named(modules(*FIRST_PARTY)))
+def test_only_the_output_writer_writes_to_the_terminal(file: Path) -> None:
+    if file.as_posix() in TERMINAL_WRITERS:
+        return
+    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+        direct = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        stream = (
+            isinstance(node, ast.Attribute)
+            and node.attr in {"stdout", "stderr"}
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "sys"
+        )
+        assert not direct, f"line {getattr(node, 'lineno', '?')}: print(); use the output writer"
+        assert not stream, f"line {getattr(node, 'lineno', '?')}: sys stream; use the output writer"
+
+
+def test_no_package_below_tests() -> None:
+    """A folder tests/events with an ``__init__.py`` could be imported as ``events``."""
+    assert not [file for file in modules("tests") if file.name == "__init__.py"]
+
+
+def test_requirement_files_pin_and_hash_everything_and_name_no_host() -> None:
+    for file in ROOT.glob("requirements*.txt"):
+        text = file.read_text(encoding="utf-8")
+        pins = re.findall(r"^\S.*", text, re.MULTILINE)
+        assert all(re.match(r"#|[a-z0-9.\-\[\]]+==\S+ .*\\$", pin) for pin in pins), file.name
+        assert "://" not in text, file.name

@@ -1,0 +1,155 @@
+"""The wheel holds everything, and runs its own code in a directory whose files carry our names."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from pmagent._origin import FIRST_PARTY
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD_INPUTS = (*FIRST_PARTY, "pyproject.toml", "LICENSE", "CHANGELOG.md", "README.md")
+HOSTILE_MODULES = ("msgspec.py", "click.py", "actors.py")
+HOSTILE_PACKAGES = ("events", "contracts")
+MARK = "hostile code ran"
+EXIT_SECURITY = 7
+
+
+Answer = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Installed:
+    """The wheel file and a virtual environment that holds it."""
+
+    wheel: Path
+    bin: Path
+
+    def run(self, arguments: list[str], directory: Path, **environment: str) -> Answer:
+        """Run a program of the environment in ``directory``."""
+        program = str(self.bin / arguments[0])
+        return subprocess.run(
+            [program, *arguments[1:]],
+            cwd=directory,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(directory), **environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+
+def build_wheel(tmp: Path) -> Path:
+    """Source distribution, then the wheel from it, as a publisher would: offline, from a copy of the tree."""
+    source = tmp / "source"
+    source.mkdir()
+    for name in BUILD_INPUTS:
+        place = ROOT / name
+        if place.is_dir():
+            shutil.copytree(place, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif place.exists():
+            shutil.copy2(place, source / name)
+    hatch = [sys.executable, "-I", "-m", "hatchling", "build"]
+    subprocess.run([*hatch, "-t", "sdist", "-d", str(tmp)], cwd=source, check=True, capture_output=True)
+    (archive,) = tmp.glob("pmagent-*.tar.gz")
+    shutil.unpack_archive(archive, tmp / "unpacked", filter="data")
+    (unpacked,) = (tmp / "unpacked").iterdir()
+    subprocess.run([*hatch, "-t", "wheel", "-d", str(tmp)], cwd=unpacked, check=True, capture_output=True)
+    (wheel,) = tmp.glob("pmagent-*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """A clean environment with the wheel; the dependencies are links to those this test runs with."""
+    tmp = tmp_path_factory.mktemp("wheel")
+    wheel = build_wheel(tmp)
+    clean = tmp / "clean environment"
+    venv.create(clean, with_pip=False, symlinks=True)
+    library = clean / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
+    for entry in Path(sysconfig.get_path("purelib")).iterdir():
+        if not entry.name.startswith(("pmagent", "_pmagent", "__pycache__")):
+            (library / entry.name).symlink_to(entry)
+    subprocess.run(
+        [
+            *(sys.executable, "-I", "-m", "pip", "--python", str(clean / "bin" / "python"), "install"),
+            *("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", str(wheel)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    return Installed(wheel, clean / "bin")
+
+
+@pytest.fixture
+def hostile(tmp_path: Path) -> Path:
+    """A working directory as an agent might leave it: modules and packages that carry our names."""
+    directory = tmp_path / "repository"
+    for package in HOSTILE_PACKAGES:
+        (directory / package).mkdir(parents=True)
+        (directory / package / "__init__.py").write_text(f"print({MARK!r})\n")
+    for module in HOSTILE_MODULES:
+        (directory / module).write_text(f"print({MARK!r})\n")
+    return directory
+
+
+def test_wheel_holds_each_package_and_its_data(installed: Installed) -> None:
+    names = set(ZipFile(installed.wheel).namelist())
+    expected = {
+        str(file.relative_to(ROOT))
+        for package in FIRST_PARTY
+        for file in (ROOT / package).rglob("*")
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+    assert expected <= names
+    assert {name.split("/")[0] for name in names} - set(FIRST_PARTY) == {
+        next(name.split("/")[0] for name in names if ".dist-info/" in name)
+    }
+
+
+def test_each_package_belongs_to_this_distribution_alone(installed: Installed, tmp_path: Path) -> None:
+    question = "from importlib.metadata import packages_distributions as owners; print(owners())"
+    answer = installed.run(["python", "-I", "-c", question], tmp_path)
+    for package in FIRST_PARTY:
+        assert f"{package!r}: ['pmagent']" in answer.stdout
+
+
+@pytest.mark.parametrize("start", ["pmagent", "python -I -m pmagent"])
+def test_runs_its_own_code_in_a_hostile_directory(installed: Installed, hostile: Path, start: str) -> None:
+    answer = installed.run([*start.split(), "--version"], hostile)
+    assert answer.returncode == 0, answer.stderr
+    assert "0.1.0" in answer.stdout
+    assert MARK not in answer.stdout + answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("start", "environment"),
+    [("python -m pmagent", {}), ("pmagent", {"PYTHONPATH": "."})],
+    ids=["module", "PYTHONPATH"],
+)
+def test_refuses_to_start_when_a_package_would_come_from_elsewhere(
+    installed: Installed, hostile: Path, start: str, environment: dict[str, str]
+) -> None:
+    answer = installed.run([*start.split(), "--version"], hostile, **environment)
+    assert answer.returncode == EXIT_SECURITY, answer.stderr
+    assert "package 'events' would come from" in answer.stderr
+    assert MARK not in answer.stdout + answer.stderr
+
+
+def test_no_dependency_comes_from_the_directory_started_in(installed: Installed, hostile: Path) -> None:
+    for package in HOSTILE_PACKAGES:
+        shutil.rmtree(hostile / package)
+    (hostile / "actors.py").unlink()
+    answer = installed.run(["python", "-m", "pmagent", "--version"], hostile)
+    assert answer.returncode == 0, answer.stderr
+    assert MARK not in answer.stdout + answer.stderr
