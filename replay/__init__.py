@@ -1,1 +1,1 @@
-"""Replay, what-if, comparison of histories, and simulation: other drivers of the same pure actors (DESIGN §5)."""
+"""Replay, what-if, history comparison and simulation: other drivers of the same pure actors (DESIGN §5)."""
