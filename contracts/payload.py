@@ -44,11 +44,13 @@ class Effect(msgspec.Struct, frozen=True):
 
     ``repeatable``: may be performed again after a crash; otherwise it ends as ``effect.interrupted``.
     ``limit_s``: seconds after which the performer is stopped (None: none). ``concurrency``: at most so many at once.
+    ``bulky``: the outcome may be large, so it is redacted and encoded in a thread.
     """
 
     repeatable: bool
     limit_s: float | None = 60.0
     concurrency: int = 64
+    bulky: bool = False
 
 
 class Unknown(msgspec.Struct, frozen=True):

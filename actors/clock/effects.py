@@ -1,0 +1,22 @@
+"""Timers, performed: sleep until the time asked for, then say so (DESIGN §3, clock).
+
+A timer is repeatable: after a crash or a restart it is set again, and one that became due meanwhile fires at once.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.actor import Io, Performers
+from contracts.clock import TimerFired, TimerRequested
+from events.event import Event
+
+
+async def fire(event: Event, io: Io) -> TimerFired:
+    """Return at the requested log time or later."""
+    request: TimerRequested = event.data
+    await io.sleep_until(request.at)
+    return TimerFired(request=event.position, name=request.name)
+
+
+PERFORMERS: Final[Performers] = {TimerRequested: fire}

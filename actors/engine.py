@@ -1,0 +1,342 @@
+"""The engine: facts in; lines to append and effects that may start out (DESIGN §3). Sans-I/O.
+
+No asyncio, no clock, no files: the daemon drives it with anyio (``actors.runtime``); recovery, replay, simulation and
+tests drive it directly. The rules:
+
+1. An event is taken by every actor that hears it, in the order in which the actors were registered, the gate first.
+   An actor's own decisions are folded into its state right after the input that caused them.
+2. The decisions on one event are appended before any decision on a later event. So decisions stand in the log in the
+   order of their causes, and while the log is read back it is known when a reaction is complete: when a decision
+   with a later cause, or the next fact, comes.
+3. A fact is accepted only when everything that followed from the one before it has been decided. So a crash can cut
+   only the last reaction short, and recovery completes that one.
+4. ``log.*`` events are the log's own remarks: no actor hears them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from actors.actor import AnyActor
+from actors.gate import Gate
+from actors.ledger import Cancel, EffectLedger
+from contracts.effect import ActorHalted, ActorResumed, RequestRefused
+from contracts.payload import effect_of, encode, is_request, type_of
+from events.errors import PmagentError
+from events.event import DATA_BYTES_MAX, Draft, Event
+from events.sequencer import Sequencer
+
+ENGINE: Final = "engine"
+"""Who decides that an actor is halted and what is refused because of it."""
+
+DECISIONS_MAX: Final = 10_000
+"""Upper bound of what may follow from one fact; the actor that goes beyond it is halted."""
+
+
+class HistoryError(PmagentError):
+    """The recorded history cannot be folded by this code: a decision without its cause, or an actor that cannot
+    take an event it took before."""
+
+    exit_code = 70
+
+
+class ReactionTooLarge(Exception):
+    """An actor's decision is larger than a line holds, more follows from one fact than ``DECISIONS_MAX``, or too many
+    effects are open."""
+
+
+class Output(msgspec.Struct):
+    """What came of an input, to be acted on in this order: ``events`` are appended, together and in order; when
+    they are durable, ``starts`` (requests among them) may be performed and ``cancels`` are carried out."""
+
+    events: list[Event]
+    starts: list[Event]
+    cancels: list[Cancel]
+
+
+class Reaction(msgspec.Struct):
+    """What follows from one event through one actor: ``decisions`` (the actor's own, then the engine's about it), and
+    the actor's state with its own ones folded in."""
+
+    decisions: list[Event]
+    after: Any
+
+
+class Engine:
+    """Runs ``actors`` over the events that ``sequencer`` puts in place.
+
+    Live: ``accept`` facts, ``finish`` effects. Recovery: ``fold`` every recorded event in order, then ``complete``.
+    """
+
+    def __init__(self, actors: Sequence[AnyActor], sequencer: Sequencer) -> None:
+        self.sequencer = sequencer
+        self.actors: list[AnyActor] = [Gate(), *actors]
+        self.states: dict[str, Any] = {actor.name: actor.initial() for actor in self.actors}
+        if len(self.states) != len(self.actors) or ENGINE in self.states:
+            raise ValueError("actors need different names")
+        self.halted: dict[str, int] = {}
+        """Halted actors, with the position of the input on which each was halted."""
+        self.effects = EffectLedger()
+        self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
+        self._hearers: dict[type, list[AnyActor]] = {}
+        for actor in self.actors:
+            for cls in actor.hears:
+                self._hearers.setdefault(cls, []).append(actor)
+        self._queue: deque[Event] = deque()
+        self._reading: RecordedReaction | None = None
+        self._failed_folds: dict[tuple[str, int], Exception] = {}
+
+    def hearers(self, event: Event) -> list[AnyActor]:
+        """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
+        found = self._hearers.get(type(event.data), [])
+        if event.kind == "decision":
+            return [actor for actor in found if actor.name != event.actor]
+        return found
+
+    # --- live -------------------------------------------------------------------------------------------------
+
+    def accept(self, draft: Draft, now: str) -> Output | None:
+        """Take a fact and decide all that follows. None when the fact stands in the log already."""
+        if self.sequencer.seen(draft.id) is not None:
+            return None
+        event = self.sequencer.admit(draft, now)
+        out = Output([event], [], [])
+        self._book(event, out)
+        self._queue.append(event)
+        self._run(out)
+        return out
+
+    def finish(self, request: int, draft: Draft, now: str) -> Output | None:
+        """Take the outcome of the effect requested at ``request``. None when it has one already: each effect ends
+        with exactly one terminal event."""
+        if not self.effects.is_open(request) or draft.causation != request:
+            return None
+        return self.accept(draft, now)
+
+    def _run(self, out: Output) -> None:
+        """React to what waits, and to what follows from it, until nothing does."""
+        while self._queue:
+            event = self._queue.popleft()
+            engine_decisions = 0
+            for actor in self.hearers(event):
+                failure = self._fold_input(actor, event)
+                reaction = self.react(actor, self.states[actor.name], event, failure, engine_decisions, len(out.events))
+                self.states[actor.name] = reaction.after
+                for decision in reaction.decisions:
+                    engine_decisions += decision.actor == ENGINE
+                    self._append(decision, out)
+        if out.starts:  # without those that the gate refused
+            out.starts = [event for event in out.starts if self.effects.is_open(event.position)]
+
+    def _fold_input(self, actor: AnyActor, event: Event) -> Exception | None:
+        try:
+            self.states[actor.name] = actor.evolve(self.states[actor.name], event)
+        except Exception as error:  # whatever an actor's code raises halts that actor, and only it (DESIGN §3)
+            return error
+        return None
+
+    def react(
+        self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int, decided: int
+    ) -> Reaction:
+        """What follows from ``event`` through ``actor``, whose ``state`` has it folded in (unless that failed).
+
+        Pure; changes nothing here. ``engine_decisions`` is how many the engine itself has made on this event,
+        ``decided`` how many events have followed from the fact so far. When the actor raises, nothing of what it
+        began to decide counts.
+        """
+        name = actor.name
+        position = self.sequencer.position
+        halted = name in self.halted and self.halted[name] != event.position
+        after = state
+        events: list[Event] = []
+        if failure is None and not halted:
+            try:
+                for payload in actor.decide(state, event):
+                    decision = self._decision(event, name, len(events), payload, position + len(events) + 1)
+                    if len(decision.raw) > DATA_BYTES_MAX or decided + len(events) >= DECISIONS_MAX:
+                        raise ReactionTooLarge(name)
+                    if self.effects.full and effect_of(payload) is not None:
+                        raise ReactionTooLarge(name)
+                    events.append(decision)
+                    after = actor.evolve(after, decision)
+            except Exception as error:  # see _fold_input
+                failure, events, after = error, [], state
+        if failure is not None or halted:
+            for own in _consequences(name, event, None if halted else failure):
+                n = engine_decisions + len(events)
+                events.append(self._decision(event, ENGINE, n, own, position + len(events) + 1))
+        return Reaction(events, after)
+
+    def _decision(self, cause: Event, actor: str, n: int, payload: Any, position: int) -> Event:
+        return Event(
+            position, self.sequencer.time, f"{cause.position}.{actor}.{n}", "decision", actor, type_of(payload),
+            cause.correlation, cause.position, payload, encode(payload),
+        )
+
+    def _append(self, decision: Event, out: Output) -> None:
+        self.sequencer.pass_over(decision.position, decision.time)
+        out.events.append(decision)
+        self._book(decision, out)
+        self._queue.append(decision)
+
+    def _book(self, event: Event, out: Output | None) -> None:
+        """Keep the engine's own books: open effects, halted actors, what is to be cancelled."""
+        data = event.data
+        if isinstance(data, ActorHalted) and event.actor == ENGINE:
+            self.halted[data.name] = data.input
+            self._failed_folds.pop((data.name, data.input), None)
+        elif isinstance(data, ActorResumed):
+            self.halted.pop(data.name, None)
+        opened, cancels = self.effects.book(event)
+        if out is not None:
+            if opened:
+                out.starts.append(event)
+            out.cancels.extend(cancels)
+
+    # --- recovery ---------------------------------------------------------------------------------------------
+
+    def fold(self, event: Event) -> None:
+        """Take a recorded event; nothing is decided. Raises HistoryError when the history does not fit together."""
+        self.sequencer.pass_over(event.position, event.time)
+        if event.kind == "fact":
+            self.sequencer.remember(event.id, event.position)
+            if event.type.startswith("log."):
+                return
+            while self._queue:
+                self._deliver(self._queue.popleft())
+            self._reading = None
+        else:
+            while self._queue and self._queue[0].position <= event.causation:
+                self._deliver(self._queue.popleft())
+            if self._reading is None or self._reading.event.position != event.causation:
+                raise HistoryError(f"position {event.position}: its cause {event.causation} is not being reacted to")
+            self._fold_decision(event, self._reading)
+        self._book(event, None)
+        self._queue.append(event)
+
+    @property
+    def reading(self) -> RecordedReaction | None:
+        """The reaction that is being read back (replay compares it with what is decided now)."""
+        return self._reading
+
+    def _deliver(self, event: Event) -> None:
+        """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
+        reading = self._reading = RecordedReaction(event)
+        for actor in self.hearers(event):
+            failure = self._fold_input(actor, event)
+            if failure is not None and self.halted.get(actor.name) is None:
+                self._failed_folds[actor.name, event.position] = failure
+            reading.taken[actor.name] = (self.states[actor.name], failure)
+
+    def _fold_decision(self, event: Event, reading: RecordedReaction) -> None:
+        about = event.actor
+        if about == ENGINE:
+            reading.engine_decisions += 1
+            about = getattr(event.data, "name", "")
+        slot = self._slots.get(about)
+        if slot is None:
+            return  # an actor that this code does not have any more
+        reading.recorded = reading.recorded + 1 if slot == reading.slot else 1
+        reading.slot = slot
+        if event.actor == about:
+            actor = self.actors[slot]
+            try:
+                self.states[about] = actor.evolve(self.states[about], event)
+            except Exception as error:
+                raise _unfoldable(about, event.position, error) from error
+
+    def complete(self, now: str) -> Output:
+        """After the last recorded event: decide what a crash cut off, and go live. Recorded decisions stay.
+
+        Only the last reaction can be cut short; of it, the actors before the one that decided last are complete.
+        Raises HistoryError when an actor cannot take an event that it took when the event was new.
+        """
+        reading = self._reading
+        for (name, position), error in self._failed_folds.items():
+            if reading is None or position != reading.event.position:
+                raise _unfoldable(name, position, error) from error
+        self._failed_folds.clear()
+        self.sequencer.time = max(self.sequencer.time, now)
+        out = Output([], [], [])
+        if reading is not None:
+            for actor in self.hearers(reading.event):
+                if self._slots[actor.name] >= reading.slot:
+                    self._complete_slot(actor, reading, out)
+        self._reading = None
+        self._run(out)
+        return out
+
+    def _complete_slot(self, actor: AnyActor, reading: RecordedReaction, out: Output) -> None:
+        state, failure = reading.taken[actor.name]
+        recorded = reading.recorded if self._slots[actor.name] == reading.slot else 0
+        if self.halted.get(actor.name) == reading.event.position and failure is None:
+            failure = ReactionTooLarge(actor.name)  # it was halted on this event; only the refusal may be missing
+        engine_decisions = reading.engine_decisions - (recorded if failure is not None else 0)
+        reaction = self.react(actor, state, reading.event, failure, engine_decisions, 0)
+        for decision in reaction.decisions[recorded:]:
+            placed = msgspec.structs.replace(decision, position=self.sequencer.position + 1)
+            if placed.actor == actor.name:
+                self.states[actor.name] = actor.evolve(self.states[actor.name], placed)
+            else:
+                reading.engine_decisions += 1
+            self._append(placed, out)
+
+    # --- the cache ----------------------------------------------------------------------------------------------
+
+    @property
+    def quiescent(self) -> bool:
+        """Whether every event has been reacted to; only then is the state a function of the log so far."""
+        return not self._queue and self._reading is None
+
+
+class RecordedReaction:
+    """The reaction to ``event`` as far as it has been read back from the log."""
+
+    def __init__(self, event: Event) -> None:
+        self.event = event
+        self.taken: dict[str, tuple[Any, Exception | None]] = {}
+        """Hearers' states right after they took the event, and what their folding raised."""
+        self.slot = -1
+        """Index of the actor whose decision (or halt) was read last."""
+        self.recorded = 0
+        """How many decisions of that actor, and of the engine about it, were read."""
+        self.engine_decisions = 0
+
+
+def _consequences(name: str, event: Event, failure: Exception | None) -> list[msgspec.Struct]:
+    """What the engine decides because actor ``name`` failed on ``event`` now (``failure``) or was halted before."""
+    decisions: list[msgspec.Struct] = []
+    if failure is not None:
+        error, place = describe_failure(failure)
+        decisions.append(ActorHalted(name=name, input=event.position, error=error, place=place))
+    if is_request(event.data):
+        decisions.append(RequestRefused(request=event.position, name=name, reason="halted"))
+    return decisions
+
+
+def _unfoldable(name: str, position: int, error: Exception) -> HistoryError:
+    kind, place = describe_failure(error)
+    return HistoryError(
+        f"actor {name} cannot take the event at position {position} any more ({kind} in {place})",
+        "start the version that wrote this log, or mend the actor",
+    )
+
+
+_OURS: Final = ("actors.", "contracts.", "events.", "projections.", "replay.", "pmagent.")
+
+
+def describe_failure(error: BaseException) -> tuple[str, str]:
+    """Type and place (module and function) of an exception: the innermost frame of our own code, which is the same on
+    every machine; never its text, which may hold addresses or secrets."""
+    place = ""
+    traceback = error.__traceback__
+    while traceback is not None:
+        module = traceback.tb_frame.f_globals.get("__name__", "")
+        if not place or (f"{module}.".startswith(_OURS) and module != __name__):
+            place = f"{module}:{traceback.tb_frame.f_code.co_qualname}"
+        traceback = traceback.tb_next
+    return type(error).__name__, place

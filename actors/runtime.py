@@ -1,0 +1,345 @@
+"""The engine, driven live: the only place where actors, the writer thread and performers meet (DESIGN §3).
+
+Order of things, for each fact: the engine takes it and decides all that follows (at once, on the event loop); fact and
+decisions go to the writer as one submission; when they are durable, whoever waited goes on, listeners hear of them,
+and the effects among them start. An effect's outcome is again a fact.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from actors.actor import Io, Performers
+from actors.engine import Engine, Output, describe_failure
+from actors.intake import Intake
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.payload import Effect, effect_of, type_of
+from events.commit import Durable
+from events.errors import PmagentError
+from events.event import Draft, Event
+from events.log import now
+from events.storage import Storage
+from events.writer import Writer
+
+Listener = Callable[[Sequence[Event], Sequence[str]], None]
+"""Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
+
+STOP_SECONDS: Final = 10.0
+"""How long an orderly stop waits for performers to end; a cancelled performer gets as long before it is given up."""
+
+
+class TimedOut(PmagentError):
+    """Nobody answered in time; the request stands in the log all the same."""
+
+    exit_code = 6
+
+
+class _Running:
+    """An effect that is being performed."""
+
+    def __init__(self, event: Event, effect: Effect) -> None:
+        self.event = event
+        self.effect = effect
+        self.scope = anyio.CancelScope()
+        self.ending = ""
+        self.timer: asyncio.TimerHandle | None = None
+
+
+class _Token(msgspec.Struct, frozen=True, eq=False):
+    """What is to happen when a submission is durable."""
+
+    output: Output
+    future: asyncio.Future[Event] | None
+
+
+class Runtime:
+    """A live engine over ``storage``. Use ``run``.
+
+    ``failure`` is set when the log failed: effects have then been stopped, nothing more is decided, and the process
+    must end (DESIGN §2, poisoned log).
+    """
+
+    def __init__(
+        self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
+        listeners: Sequence[Listener] = (),
+    ) -> None:
+        self.engine = engine
+        self.intake = intake
+        self.failure: PmagentError | None = None
+        self.failed = anyio.Event()
+        self._performers = performers
+        self._io = io
+        self._listeners = list(listeners)
+        self._loop = asyncio.get_running_loop()
+        self._writer = Writer(storage, self._durable, self._fail)
+        self._tasks: TaskGroup | None = None
+        self._running: dict[int, _Running] = {}
+        self._count: dict[type, int] = {}
+        self._waiting: dict[type, deque[Event]] = {}
+        self._futures: set[asyncio.Future[Event]] = set()
+        self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
+        self._stopping = False
+        self._ended = anyio.Event()
+
+    # --- facts in -----------------------------------------------------------------------------------------------
+
+    async def append(
+        self, payload: msgspec.Struct, id: str, actor: str, correlation: str = "", causation: int = 0
+    ) -> Event | None:
+        """Append a fact and return its event when it and what was decided on it are durable. None when a fact with
+        this id stands in the log already. Raises OutcomeUnknown when the log failed, BadEvent for a bad draft."""
+        return await self.append_draft(self.intake.fact(payload, id, actor, correlation, causation))
+
+    async def append_draft(self, draft: Draft) -> Event | None:
+        """``append`` for a draft that has passed the intake already (in a thread, when it is large)."""
+        self._check()
+        output = self.engine.accept(draft, now())
+        if output is None:
+            return None
+        future: asyncio.Future[Event] = self._loop.create_future()
+        self._futures.add(future)
+        self._submit(output, future)
+        try:
+            return await future
+        finally:
+            self._futures.discard(future)
+
+    async def ask(
+        self, payload: msgspec.Struct, id: str, actor: str, correlation: str,
+        answers: Callable[[Event], bool], seconds: float = 60.0,
+    ) -> Event:
+        """Append a request and wait until an event of its ``correlation`` for which ``answers`` is true is durable.
+
+        Raises TimedOut after ``seconds``.
+        """
+        future: asyncio.Future[Event] = self._loop.create_future()
+        waiters = self._asks.setdefault(correlation, [])
+        waiters.append((answers, future))
+        self._futures.add(future)
+        try:
+            await self.append(payload, id, actor, correlation)
+            with anyio.move_on_after(seconds):
+                return await future
+            raise TimedOut(f"no answer to {type_of(payload)} within {seconds:g} s", "pmagent log tail shows what goes on")
+        finally:
+            self._futures.discard(future)
+            waiters.remove((answers, future))
+            if not waiters:
+                self._asks.pop(correlation, None)
+
+    def submit(self, output: Output) -> None:
+        """Append what the engine has put in place already (what recovery completed)."""
+        self._submit(output, None)
+
+    def _check(self) -> None:
+        if self.failure is not None:
+            raise self.failure
+
+    def _submit(self, output: Output, future: asyncio.Future[Event] | None) -> None:
+        self._writer.submit(output.events, _Token(output, future))
+
+    # --- durable ------------------------------------------------------------------------------------------------
+
+    def _durable(self, durable: Durable) -> None:
+        first = 0
+        for submission in durable.submissions:
+            events = submission.events
+            sums = durable.sums[first : first + len(events)]
+            first += len(events)
+            for listener in self._listeners:
+                listener(events, sums)
+            if self._asks:
+                self._answer(events)
+            token = submission.token
+            if token is None:
+                continue
+            if token.future is not None and not token.future.done():
+                token.future.set_result(events[0])
+            for event in token.output.starts:
+                self._start(event)
+            for cancel in token.output.cancels:
+                self._cancel(cancel.request, cancel.reason)
+
+    def _answer(self, events: Sequence[Event]) -> None:
+        for event in events:
+            for answers, future in self._asks.get(event.correlation, ()):
+                if not future.done() and answers(event):
+                    future.set_result(event)
+
+    def _fail(self, error: PmagentError) -> None:
+        self.failure = error
+        for future in self._futures:
+            if not future.done():
+                future.set_exception(error)
+        for running in self._running.values():
+            running.scope.cancel()
+        self.failed.set()
+
+    # --- effects ------------------------------------------------------------------------------------------------
+
+    def _start(self, event: Event) -> None:
+        if self._stopping or self.failure is not None or not self.engine.effects.is_open(event.position):
+            return
+        cls = type(event.data)
+        effect = effect_of(event.data)
+        assert effect is not None, "only requests for effects are started"
+        assert self._tasks is not None, "effects are started within run()"
+        if self._full(event):
+            self._waiting.setdefault(cls, deque()).append(event)
+            return
+        self._count[cls] = self._count.get(cls, 0) + 1
+        running = self._running[event.position] = _Running(event, effect)
+        self._tasks.start_soon(self._perform, running)
+
+    def _full(self, event: Event) -> bool:
+        effect = effect_of(event.data)
+        return effect is not None and self._count.get(type(event.data), 0) >= effect.concurrency
+
+    async def _perform(self, running: _Running) -> None:
+        event, effect = running.event, running.effect
+        if effect.limit_s is not None:
+            running.timer = self._loop.call_later(effect.limit_s, self._expire, running)
+        outcome: msgspec.Struct | None = None
+        try:
+            with running.scope:
+                performer = self._performers.get(type(event.data))
+                if performer is None:
+                    outcome = EffectFailed(request=event.position, error="NoPerformer", place=event.type)
+                else:
+                    outcome = await performer(event, self._io)
+        except Exception as error:  # whatever a performer raises is the effect's outcome, never the daemon's end
+            kind, place = describe_failure(error)
+            outcome = EffectFailed(request=event.position, error=kind, place=place)
+        if running.timer is not None:
+            running.timer.cancel()
+        if running.scope.cancelled_caught:
+            outcome = _ended(running)
+        self._running.pop(event.position, None)
+        self._release(type(event.data))
+        if outcome is not None and self.failure is None:
+            if effect.bulky:
+                with anyio.CancelScope(shield=True):
+                    await self._conclude_in_thread(event, outcome)
+            else:
+                self._conclude(event, outcome)
+        if self._stopping and not self._running:
+            self._ended.set()
+
+    def _release(self, cls: type) -> None:
+        self._count[cls] -= 1
+        waiting = self._waiting.get(cls)
+        while waiting and not self._full(waiting[0]):
+            self._start(waiting.popleft())
+
+    def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
+        self._finish(event, self.intake.fact(*_outcome(event, outcome)))
+
+    async def _conclude_in_thread(self, event: Event, outcome: msgspec.Struct) -> None:
+        self._finish(event, await anyio.to_thread.run_sync(self.intake.fact, *_outcome(event, outcome)))
+
+    def _finish(self, event: Event, draft: Draft) -> None:
+        if self.failure is None:
+            output = self.engine.finish(event.position, draft, now())
+            if output is not None:
+                self._submit(output, None)
+
+    def _expire(self, running: _Running) -> None:
+        """The performer is past its limit: the effect ends now, whether or not the performer heeds being stopped."""
+        limit = running.effect.limit_s
+        assert limit is not None, "only effects with a limit expire"
+        running.ending = "timed_out"
+        running.scope.cancel()
+        self._conclude(running.event, EffectTimedOut(request=running.event.position, limit_s=limit))
+
+    def _cancel(self, request: int, reason: str) -> None:
+        running = self._running.get(request)
+        if running is not None:
+            running.ending = reason
+            running.scope.cancel()
+            self._loop.call_later(STOP_SECONDS, self._give_up, running)
+            return
+        event = self.engine.effects.open.get(request)
+        if event is not None:  # it waited for a free place
+            self._conclude(event, EffectCancelled(request=request, reason=reason))
+
+    def _give_up(self, running: _Running) -> None:
+        outcome = _ended(running)
+        if outcome is not None and self.engine.effects.is_open(running.event.position):
+            self._conclude(running.event, outcome)
+
+    # --- life ---------------------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def run(self, recovered: Sequence[Event] = ()) -> AsyncIterator[TaskGroup]:
+        """Be live within the block, whose task group is for sources of facts. ``recovered`` are the open effects
+        that were requested before this start: the repeatable ones are performed again, the others end as interrupted.
+
+        Leaving the block is an orderly stop: no new effects, running ones ended or recorded as interrupted, the log
+        settled. Raises what the log failed with.
+        """
+        try:
+            async with anyio.create_task_group() as tasks:
+                self._tasks = tasks
+                for event in recovered:
+                    effect = effect_of(event.data)
+                    if effect is not None and effect.repeatable:
+                        self._start(event)
+                    else:
+                        self._conclude(event, EffectInterrupted(request=event.position, reason="crash"))
+                try:
+                    yield tasks
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await self._stop_effects()
+                    tasks.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._writer.stop()
+        self._check()
+
+    async def _stop_effects(self) -> None:
+        self._stopping = True
+        for running in list(self._running.values()):
+            running.ending = running.ending or "stop"
+            running.scope.cancel()
+        if self._running:
+            with anyio.move_on_after(STOP_SECONDS):
+                await self._ended.wait()
+        for running in list(self._running.values()):
+            self._give_up(running)
+        if self.failure is None:
+            for event in list(self.engine.effects.open.values()):  # requested, but not started any more
+                effect = effect_of(event.data)
+                if effect is None or not effect.repeatable:
+                    self._conclude(event, EffectInterrupted(request=event.position, reason="stop"))
+
+    async def final(self, payload: msgspec.Struct, id: str, actor: str) -> None:
+        """Append the last fact of an orderly stop (within ``run``, after which nothing else may be appended)."""
+        if self.failure is None:
+            await self._stop_effects()
+            await self.append(payload, id, actor)
+
+
+def _outcome(event: Event, outcome: msgspec.Struct) -> tuple[Any, str, str, str, int]:
+    area = type_of(outcome).split(".", 1)[0]
+    return outcome, f"{event.position}.outcome", area, event.correlation, event.position
+
+
+def _ended(running: _Running) -> msgspec.Struct | None:
+    """How a cancelled performer's effect ends; None when it is to be performed again after the next start."""
+    request = running.event.position
+    if running.ending == "timed_out":
+        return None  # recorded when the limit was reached
+    if running.ending == "stop":
+        return None if running.effect.repeatable else EffectInterrupted(request=request, reason="stop")
+    return EffectCancelled(request=request, reason=running.ending or "cancel_requested")
+
+

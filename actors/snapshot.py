@@ -1,0 +1,114 @@
+"""The engine's state as a discardable cache, so that starting on a long log is fast (DESIGN §3).
+
+Never truth: a snapshot counts only when log, position, sum and code are exactly the ones at hand; else it is ignored
+and everything is folded from the log. It is taken only when every event has been reacted to.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from actors.engine import Engine
+from contracts.payload import decode, type_of
+from events.event import Event, Tail
+
+FORMAT = 1
+
+
+class OpenEffect(msgspec.Struct, frozen=True):
+    """A request without a terminal event yet."""
+
+    position: int
+    time: str
+    id: str
+    actor: str
+    type: str
+    correlation: str
+    causation: int
+    raw: bytes
+
+
+class EngineState(msgspec.Struct, frozen=True):
+    """Everything the engine knows: ``states`` are the actors' states, JSON-encoded, by name."""
+
+    states: dict[str, bytes]
+    halted: dict[str, int]
+    open: list[OpenEffect]
+    recent: list[tuple[str, int]]
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The cached folds of the log up to ``tail``. ``code`` identifies the code that made it; ``extra`` are other
+    folds of the same prefix (the projections'), by name."""
+
+    format: int
+    log_id: str
+    tail: Tail
+    code: str
+    engine: EngineState
+    extra: dict[str, bytes]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decoder = msgspec.msgpack.Decoder(Snapshot)
+_encode_json = msgspec.json.Encoder().encode
+
+
+def export_engine(engine: Engine) -> EngineState:
+    """The engine's state. Raises ValueError while a reaction is going on."""
+    if not engine.quiescent:
+        raise ValueError("a snapshot is taken between reactions")
+    return EngineState(
+        {name: _encode_json(state) for name, state in engine.states.items()},
+        dict(engine.halted),
+        [
+            OpenEffect(e.position, e.time, e.id, e.actor, e.type, e.correlation, e.causation, e.raw)
+            for e in engine.effects.open.values()
+        ],
+        engine.sequencer.recent(),
+    )
+
+
+def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:
+    """Put ``state`` into a fresh engine, which then stands at ``tail``. Raises msgspec.ValidationError, KeyError when
+    it does not fit the actors; the engine is then as it was."""
+    if state.states.keys() != engine.states.keys():
+        raise KeyError("other actors")
+    states: dict[str, Any] = {
+        name: msgspec.json.decode(raw, type=type(engine.states[name])) for name, raw in state.states.items()
+    }
+    open_effects = {
+        e.position: Event(
+            e.position, e.time, e.id, "decision", e.actor, e.type, e.correlation, e.causation,
+            decode(e.type, e.raw), e.raw,
+        )
+        for e in state.open
+    }
+    if any(type_of(event.data) != event.type for event in open_effects.values()):
+        raise KeyError("an open effect of another type")
+    engine.states.update(states)
+    engine.halted.update(state.halted)
+    engine.effects.open.update(open_effects)
+    for id, position in state.recent:
+        engine.sequencer.remember(id, position)
+    engine.sequencer.pass_over(tail.position, tail.time)
+
+
+def encode_snapshot(snapshot: Snapshot) -> bytes:
+    """SHA-256 of what follows, then the snapshot."""
+    body = _encode(snapshot)
+    return sha256(body).digest() + body
+
+
+def decode_snapshot(raw: bytes) -> Snapshot | None:
+    """The snapshot; None for anything damaged or of another format."""
+    if sha256(raw[32:]).digest() != raw[:32]:
+        return None
+    try:
+        snapshot = _decoder.decode(raw[32:])
+    except msgspec.DecodeError:
+        return None
+    return snapshot if snapshot.format == FORMAT else None
