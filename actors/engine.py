@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -25,10 +25,10 @@ from actors.actor import AnyActor
 from actors.gate import Gate
 from actors.ledger import Cancel, EffectLedger
 from contracts.effect import ActorHalted, ActorResumed, RequestRefused
-from contracts.payload import effect_of, encode, is_request, type_of
+from contracts.payload import decode, effect_of, encode, is_request, type_of
 from events.errors import PmagentError
 from events.event import DATA_BYTES_MAX, Draft, Event
-from events.sequencer import Sequencer
+from events.sequencer import RECENT_FACTS_MAX, Sequencer
 
 ENGINE: Final = "engine"
 """Who decides that an actor is halted and what is refused because of it."""
@@ -58,6 +58,22 @@ class Output(msgspec.Struct):
     cancels: list[Cancel]
 
 
+class Witness(Protocol):
+    """Whoever watches a history being folded (replay): what would be decided now, beside what is recorded."""
+
+    def delivered(self, reading: RecordedReaction) -> None:
+        """An event has been handed to its hearers; none of the recorded decisions on it has been folded yet."""
+        ...
+
+    def recorded(self, event: Event, reading: RecordedReaction) -> None:
+        """``event``, a recorded decision on what is being reacted to, is about to be folded."""
+        ...
+
+    def ended(self, reading: RecordedReaction) -> None:
+        """All recorded decisions on the event have been folded."""
+        ...
+
+
 class Reaction(msgspec.Struct):
     """What follows from one event through one actor: ``decisions`` (the actor's own, then the engine's about it), and
     the actor's state with its own ones folded in."""
@@ -72,7 +88,7 @@ class Engine:
     Live: ``accept`` facts, ``finish`` effects. Recovery: ``fold`` every recorded event in order, then ``complete``.
     """
 
-    def __init__(self, actors: Sequence[AnyActor], sequencer: Sequencer) -> None:
+    def __init__(self, actors: Sequence[AnyActor], sequencer: Sequencer, witness: Witness | None = None) -> None:
         self.sequencer = sequencer
         self.actors: list[AnyActor] = [Gate(), *actors]
         self.states: dict[str, Any] = {actor.name: actor.initial() for actor in self.actors}
@@ -82,18 +98,21 @@ class Engine:
         """Halted actors, with the position of the input on which each was halted."""
         self.effects = EffectLedger()
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
-        self._hearers: dict[type, list[AnyActor]] = {}
-        for actor in self.actors:
-            for cls in actor.hears:
-                self._hearers.setdefault(cls, []).append(actor)
+        self._hearers: dict[type, Sequence[AnyActor]] = {}
         self._queue: deque[Event] = deque()
+        self._fact = 0  # position of the fact from which everything now follows
+        self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
         self._reading: RecordedReaction | None = None
-        self._failed_folds: dict[tuple[str, int], Exception] = {}
+        self._failing = False  # an actor could not take the event that is being reacted to
+        self._witness = witness
 
-    def hearers(self, event: Event) -> list[AnyActor]:
+    def hearers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
-        found = self._hearers.get(type(event.data), [])
-        if event.kind == "decision":
+        cls = type(event.data)
+        found = self._hearers.get(cls)
+        if found is None:
+            found = self._hearers[cls] = tuple(actor for actor in self.actors if cls in actor.hears)
+        if found and event.kind == "decision":
             return [actor for actor in found if actor.name != event.actor]
         return found
 
@@ -104,6 +123,7 @@ class Engine:
         if self.sequencer.seen(draft.id) is not None:
             return None
         event = self.sequencer.admit(draft, now)
+        self._fact = event.position
         out = Output([event], [], [])
         self._book(event, out)
         self._queue.append(event)
@@ -124,7 +144,7 @@ class Engine:
             engine_decisions = 0
             for actor in self.hearers(event):
                 failure = self._fold_input(actor, event)
-                reaction = self.react(actor, self.states[actor.name], event, failure, engine_decisions, len(out.events))
+                reaction = self.react(actor, self.states[actor.name], event, failure, engine_decisions)
                 self.states[actor.name] = reaction.after
                 for decision in reaction.decisions:
                     engine_decisions += decision.actor == ENGINE
@@ -140,16 +160,16 @@ class Engine:
         return None
 
     def react(
-        self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int, decided: int
+        self, actor: AnyActor, state: Any, event: Event, failure: Exception | None, engine_decisions: int
     ) -> Reaction:
         """What follows from ``event`` through ``actor``, whose ``state`` has it folded in (unless that failed).
 
-        Pure; changes nothing here. ``engine_decisions`` is how many the engine itself has made on this event,
-        ``decided`` how many events have followed from the fact so far. When the actor raises, nothing of what it
-        began to decide counts.
+        Pure; changes nothing here. ``engine_decisions`` is how many the engine itself has made on this event. When the
+        actor raises, nothing of what it began to decide counts.
         """
         name = actor.name
         position = self.sequencer.position
+        room = self._fact + DECISIONS_MAX - 1 - position  # told by positions, so that a crash in between changes nothing
         halted = name in self.halted and self.halted[name] != event.position
         after = state
         events: list[Event] = []
@@ -157,7 +177,7 @@ class Engine:
             try:
                 for payload in actor.decide(state, event):
                     decision = self._decision(event, name, len(events), payload, position + len(events) + 1)
-                    if len(decision.raw) > DATA_BYTES_MAX or decided + len(events) >= DECISIONS_MAX:
+                    if len(decision.raw) > DATA_BYTES_MAX or len(events) >= room:
                         raise ReactionTooLarge(name)
                     if self.effects.full and effect_of(payload) is not None:
                         raise ReactionTooLarge(name)
@@ -172,9 +192,12 @@ class Engine:
         return Reaction(events, after)
 
     def _decision(self, cause: Event, actor: str, n: int, payload: Any, position: int) -> Event:
+        """A decision in its place. Its payload is read back from its bytes: what actors see live is then what they
+        will see when the log is read, and a payload that does not have its type's shape cannot get into the log."""
+        name, raw = type_of(payload), encode(payload)
         return Event(
-            position, self.sequencer.time, f"{cause.position}.{actor}.{n}", "decision", actor, type_of(payload),
-            cause.correlation, cause.position, payload, encode(payload),
+            position, self.sequencer.time, f"{cause.position}.{actor}.{n}", "decision", actor, name,
+            cause.correlation, cause.position, decode(name, raw), raw,
         )
 
     def _append(self, decision: Event, out: Output) -> None:
@@ -188,7 +211,6 @@ class Engine:
         data = event.data
         if isinstance(data, ActorHalted) and event.actor == ENGINE:
             self.halted[data.name] = data.input
-            self._failed_folds.pop((data.name, data.input), None)
         elif isinstance(data, ActorResumed):
             self.halted.pop(data.name, None)
         opened, cancels = self.effects.book(event)
@@ -201,36 +223,68 @@ class Engine:
 
     def fold(self, event: Event) -> None:
         """Take a recorded event; nothing is decided. Raises HistoryError when the history does not fit together."""
-        self.sequencer.pass_over(event.position, event.time)
+        sequencer = self.sequencer
         if event.kind == "fact":
-            self.sequencer.remember(event.id, event.position)
-            if event.type.startswith("log."):
-                return
-            while self._queue:
-                self._deliver(self._queue.popleft())
-            self._reading = None
+            self._facts.append((event.id, event.position))
+            if not event.type.startswith("log."):
+                while self._queue:
+                    self._deliver(self._queue.popleft())
+                self._end_reading()
+                self._fact = event.position
+                self._queue.append(event)
+                if event.causation or type(event.data) is ActorResumed:
+                    self._book(event, None)
         else:
-            while self._queue and self._queue[0].position <= event.causation:
-                self._deliver(self._queue.popleft())
-            if self._reading is None or self._reading.event.position != event.causation:
-                raise HistoryError(f"position {event.position}: its cause {event.causation} is not being reacted to")
-            self._fold_decision(event, self._reading)
-        self._book(event, None)
-        self._queue.append(event)
+            self._read(event)
+            self._book(event, None)
+            self._queue.append(event)
+        sequencer.position = event.position
+        sequencer.time = event.time
 
-    @property
-    def reading(self) -> RecordedReaction | None:
-        """The reaction that is being read back (replay compares it with what is decided now)."""
-        return self._reading
+    def _read(self, decision: Event) -> None:
+        """Come to the reaction that ``decision`` belongs to, and fold it there."""
+        queue = self._queue
+        while queue and queue[0].position <= decision.causation:
+            self._deliver(queue.popleft())
+        reading = self._reading
+        if reading is None or reading.event.position != decision.causation:
+            raise HistoryError(f"position {decision.position}: its cause {decision.causation} is not being reacted to")
+        if self._witness is not None:
+            self._witness.recorded(decision, reading)
+        self._fold_decision(decision, reading)
 
     def _deliver(self, event: Event) -> None:
         """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
-        reading = self._reading = RecordedReaction(event)
+        if self._reading is not None:
+            self._end_reading()
+        states = self.states
+        taken: list[tuple[AnyActor, Any, Exception | None]] = []
         for actor in self.hearers(event):
-            failure = self._fold_input(actor, event)
-            if failure is not None and self.halted.get(actor.name) is None:
-                self._failed_folds[actor.name, event.position] = failure
-            reading.taken[actor.name] = (self.states[actor.name], failure)
+            name = actor.name
+            try:
+                state = states[name] = actor.evolve(states[name], event)
+                taken.append((actor, state, None))
+            except Exception as error:  # see _fold_input
+                taken.append((actor, states[name], error))
+                self._failing = True
+        self._reading = RecordedReaction(event, taken)
+        if self._witness is not None:
+            self._witness.delivered(self._reading)
+
+    def _end_reading(self) -> None:
+        """No further decision on what was being reacted to is recorded."""
+        reading = self._reading
+        if reading is None:
+            return
+        self._reading = None
+        if self._witness is not None:
+            self._witness.ended(reading)
+            return
+        if self._failing:
+            self._failing = False
+            for actor, _, failure in reading.taken:
+                if failure is not None and actor.name not in self.halted:
+                    raise _unfoldable(actor.name, reading.event.position, failure) from failure
 
     def _fold_decision(self, event: Event, reading: RecordedReaction) -> None:
         about = event.actor
@@ -256,27 +310,30 @@ class Engine:
         Raises HistoryError when an actor cannot take an event that it took when the event was new.
         """
         reading = self._reading
-        for (name, position), error in self._failed_folds.items():
-            if reading is None or position != reading.event.position:
-                raise _unfoldable(name, position, error) from error
-        self._failed_folds.clear()
         self.sequencer.time = max(self.sequencer.time, now)
+        for id, position in self._facts:
+            self.sequencer.remember(id, position)
+        self._facts.clear()
+        self._failing = False
         out = Output([], [], [])
         if reading is not None:
-            for actor in self.hearers(reading.event):
-                if self._slots[actor.name] >= reading.slot:
-                    self._complete_slot(actor, reading, out)
+            for actor, state, failure in reading.taken:
+                slot = self._slots[actor.name]
+                if slot >= reading.slot:
+                    self._complete_slot(actor, state, failure, reading, reading.recorded if slot == reading.slot else 0, out)
+                elif failure is not None and actor.name not in self.halted:
+                    raise _unfoldable(actor.name, reading.event.position, failure) from failure
         self._reading = None
         self._run(out)
         return out
 
-    def _complete_slot(self, actor: AnyActor, reading: RecordedReaction, out: Output) -> None:
-        state, failure = reading.taken[actor.name]
-        recorded = reading.recorded if self._slots[actor.name] == reading.slot else 0
+    def _complete_slot(
+        self, actor: AnyActor, state: Any, failure: Exception | None, reading: RecordedReaction, recorded: int, out: Output
+    ) -> None:
         if self.halted.get(actor.name) == reading.event.position and failure is None:
             failure = ReactionTooLarge(actor.name)  # it was halted on this event; only the refusal may be missing
         engine_decisions = reading.engine_decisions - (recorded if failure is not None else 0)
-        reaction = self.react(actor, state, reading.event, failure, engine_decisions, 0)
+        reaction = self.react(actor, state, reading.event, failure, engine_decisions)
         for decision in reaction.decisions[recorded:]:
             placed = msgspec.structs.replace(decision, position=self.sequencer.position + 1)
             if placed.actor == actor.name:
@@ -294,12 +351,16 @@ class Engine:
 
 
 class RecordedReaction:
-    """The reaction to ``event`` as far as it has been read back from the log."""
+    """The reaction to ``event`` as far as it has been read back from the log.
 
-    def __init__(self, event: Event) -> None:
+    ``taken``: each hearer, its state right after it took the event, and what its folding raised.
+    """
+
+    __slots__ = ("engine_decisions", "event", "recorded", "slot", "taken")
+
+    def __init__(self, event: Event, taken: list[tuple[AnyActor, Any, Exception | None]]) -> None:
         self.event = event
-        self.taken: dict[str, tuple[Any, Exception | None]] = {}
-        """Hearers' states right after they took the event, and what their folding raised."""
+        self.taken = taken
         self.slot = -1
         """Index of the actor whose decision (or halt) was read last."""
         self.recorded = 0

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.payload import encode, type_of
+from contracts.payload import decode, encode, type_of
 from events.blobs import BlobStore
 from events.event import DATA_BYTES_MAX, Draft
 from events.redact import Redactor
@@ -28,15 +28,17 @@ class Intake:
     def fact(self, payload: msgspec.Struct, id: str, actor: str, correlation: str = "", causation: int = 0) -> Draft:
         """A draft of ``payload``, redacted. May write and sync a blob (call it in a thread for large payloads).
 
-        Raises OSError when the blob cannot be written.
+        Raises OSError when the blob cannot be written, msgspec.ValidationError when ``payload`` does not have the shape
+        of its type.
         """
         clean = self._redactor.value(payload)
-        raw = encode(clean)
+        name, raw = type_of(clean), encode(clean)
+        seen = decode(name, raw)  # what actors see live is what they will see when the log is read
         if len(raw) > DATA_BYTES_MAX:
             sha256 = self._blobs.put(raw)
             raw = _encode({"blob": {"sha256": sha256, "size": len(raw), "media_type": "application/json"}})
         text = self._redactor.text
-        return Draft(type_of(clean), clean, raw, text(id), actor, text(correlation), causation)
+        return Draft(name, seen, raw, text(id), actor, text(correlation), causation)
 
     def content(self, content: bytes) -> str:
         """Put redacted ``content`` into the blob store; its SHA-256."""

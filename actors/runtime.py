@@ -68,8 +68,7 @@ class Runtime:
     """
 
     def __init__(
-        self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io,
-        listeners: Sequence[Listener] = (),
+        self, engine: Engine, storage: Storage, performers: Performers, intake: Intake, io: Io
     ) -> None:
         self.engine = engine
         self.intake = intake
@@ -77,7 +76,7 @@ class Runtime:
         self.failed = anyio.Event()
         self._performers = performers
         self._io = io
-        self._listeners = list(listeners)
+        self._listeners: list[Listener] = []
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._fail)
         self._tasks: TaskGroup | None = None
@@ -88,6 +87,10 @@ class Runtime:
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
         self._ended = anyio.Event()
+
+    def listen(self, listener: Listener) -> None:
+        """Add a listener, before ``run``; they are called in the order in which they were added."""
+        self._listeners.append(listener)
 
     # --- facts in -----------------------------------------------------------------------------------------------
 

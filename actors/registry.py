@@ -1,0 +1,12 @@
+"""Every actor there is, in the order in which they take an event (DESIGN §3). The gate comes before them."""
+
+from __future__ import annotations
+
+from actors.actor import AnyActor
+from actors.kernel.actor import KernelWatcher
+from actors.oa.actor import Oa
+
+
+def all_actors() -> list[AnyActor]:
+    """One of each. The kernel watcher decides on a reading before the OA does."""
+    return [KernelWatcher(), Oa()]

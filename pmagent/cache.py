@@ -1,0 +1,115 @@
+"""The snapshot cache: taking it, and trusting it only when it is exactly of this log and this code (DESIGN §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from actors.engine import Engine
+from actors.snapshot import (
+    FORMAT,
+    EngineState,
+    Snapshot,
+    decode_snapshot,
+    encode_snapshot,
+    export_engine,
+    restore_engine,
+)
+from events.atomic import write_atomic
+from events.errors import PmagentError
+from events.event import Event, Tail
+from events.reader import event_at
+from events.storage import StorageReader
+from projections.documents import Documents
+
+EVENTS_BETWEEN: Final = 50_000
+"""A running daemon takes a snapshot after so many events."""
+
+_CODE: Final = ("actors", "contracts", "events", "projections")
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over the source of everything that folds: other code, other folds, so its snapshots do not count."""
+    root = Path(__file__).resolve().parent.parent
+    digest = sha256()
+    for package in _CODE:
+        for path in sorted((root / package).rglob("*.py")):
+            digest.update(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def load(path: Path, log_id: str, storage: StorageReader, engine: Engine, documents: Documents) -> int:
+    """Restore ``engine`` and ``documents`` from the cache if it fits; the position they then stand at, else 0.
+
+    A snapshot that is stale, foreign, damaged or of other code is ignored: the log is folded instead.
+    """
+    try:
+        snapshot = decode_snapshot(path.read_bytes())
+    except FileNotFoundError:
+        return 0
+    if snapshot is None or snapshot.log_id != log_id or snapshot.code != code_digest():
+        return 0
+    position = snapshot.tail.position
+    if not 0 < position <= storage.tail().position:
+        return 0
+    try:
+        if event_at(storage, position).sum != snapshot.tail.sum:
+            return 0
+        documents.restore(snapshot.extra)
+        restore_engine(engine, snapshot.engine, snapshot.tail)
+    except (PmagentError, msgspec.MsgspecError, KeyError):
+        return 0
+    return position
+
+
+class SnapshotTaker:
+    """A listener that takes a snapshot every ``EVENTS_BETWEEN`` events, when it is known to be of durable events.
+
+    The engine runs ahead of the disk: its state is exported at its newest position, and kept until that position is
+    durable and its sum known; the documents stand at that position then.
+    """
+
+    def __init__(self, path: Path, log_id: str, engine: Engine, documents: Documents) -> None:
+        self._path = path
+        self._log_id = log_id
+        self._engine = engine
+        self._documents = documents
+        self._since = 0
+        self._held: tuple[int, EngineState] | None = None
+        self.ready: bytes | None = None
+
+    def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
+        """Count durable events, after the documents have folded them."""
+        self._since += len(events)
+        last = events[-1]
+        if self._held is not None and last.position == self._held[0]:
+            self.ready = self._encode(self._held[1], Tail(last.position, 0, last.time, sums[-1]))
+            self._held = None
+        elif self._held is None and self._since >= EVENTS_BETWEEN and self._engine.quiescent:
+            self._since = 0
+            position = self._engine.sequencer.position
+            if position > last.position:
+                self._held = (position, export_engine(self._engine))
+            else:
+                self.ready = self._encode(export_engine(self._engine), Tail(position, 0, last.time, sums[-1]))
+
+    def final(self, tail: Tail) -> bytes | None:
+        """The snapshot at an orderly end, if the engine stands at the durable tail."""
+        if not self._engine.quiescent or self._engine.sequencer.position != tail.position or not tail.position:
+            return None
+        return self._encode(export_engine(self._engine), tail)
+
+    def write(self, content: bytes) -> None:
+        """Put it into the cache. Raises OSError."""
+        write_atomic(self._path, content, 0o600)
+
+    def _encode(self, engine: EngineState, tail: Tail) -> bytes:
+        return encode_snapshot(
+            Snapshot(FORMAT, self._log_id, tail, code_digest(), engine, self._documents.export())
+        )

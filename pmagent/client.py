@@ -1,0 +1,74 @@
+"""Asking the daemon (DESIGN §7)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import Any, Final
+
+import anyio
+import msgspec
+from anyio.abc import SocketAttribute
+
+from events.errors import PmagentError
+from events.lock import is_locked
+from pmagent.layout import Layout
+from pmagent.operations import Answer
+from pmagent.wire import REPLY_BYTES_MAX, BadMessage, RemoteError, Reply, Request, peer_uid, reachable, receive_line
+
+CONNECT_SECONDS: Final = 15.0
+"""How long a daemon that holds the lock may take to open its socket: it folds the log first."""
+
+REPLY_SECONDS: Final = 90.0
+
+
+class DaemonUnreachable(PmagentError):
+    """A process holds the log, but does not answer on its socket."""
+
+    exit_code = 5
+
+
+async def call_daemon(layout: Layout, name: str, arguments: dict[str, Any]) -> Answer:
+    """Perform an operation through the daemon. Raises DaemonUnreachable, RemoteError (what the daemon met)."""
+    try:
+        stream = await _connect(layout)
+        async with stream:
+            raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
+            if peer_uid(raw) not in (os.getuid(), 0):
+                raise DaemonUnreachable("the socket belongs to another user's process", f"look at {layout.socket}")
+            with anyio.fail_after(REPLY_SECONDS):
+                await stream.send(msgspec.json.encode(Request(name, arguments)) + b"\n")
+                reply = msgspec.json.decode(await receive_line(stream, REPLY_BYTES_MAX), type=Reply)
+    except TimeoutError:
+        raise _unreachable(layout, "does not answer in time") from None
+    except (OSError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
+        raise _unreachable(layout, f"cannot be reached ({type(error).__name__})") from error
+    except msgspec.DecodeError as error:
+        raise BadMessage("the daemon's answer is not understood", "is it of another version? restart it") from error
+    if reply.failure is not None:
+        raise RemoteError(reply.failure)
+    return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
+
+
+async def _connect(layout: Layout) -> anyio.abc.SocketStream:
+    """Connect, waiting for a daemon that is still starting."""
+    with anyio.fail_after(CONNECT_SECONDS):
+        while True:
+            try:
+                with reachable(layout.socket) as address:
+                    return await anyio.connect_unix(address)
+            except (FileNotFoundError, ConnectionRefusedError):
+                if not is_locked(layout.lock):
+                    raise
+                await anyio.sleep(0.02)
+
+
+def _unreachable(layout: Layout, what: str) -> DaemonUnreachable:
+    try:
+        holder = layout.lock.read_text("utf-8", "replace").strip()
+    except OSError:
+        holder = ""
+    return DaemonUnreachable(
+        f"the process that holds the log ({holder or 'unknown'}) {what}",
+        "wait for that command to end, or stop it; pmagent doctor looks closer",
+    )

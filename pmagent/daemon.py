@@ -1,0 +1,125 @@
+"""The daemon: a host that stays, watches the surfaces, and answers on its socket (DESIGN §7)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+from anyio.abc import SocketAttribute, SocketStream
+
+from actors.kernel.effects import watch
+from actors.kernel.surfaces import digest
+from contracts.payload import encode
+from events.errors import PmagentError
+from pmagent.host import Host, flat_errors, open_host
+from pmagent.layout import Layout
+from pmagent.operations import perform
+from pmagent.wire import REQUEST_BYTES_MAX, BadMessage, Failure, Reply, Request, peer_uid, reachable, receive_line
+
+WATCHER = "kernel"
+"""The actor of the watcher's facts."""
+
+_log = structlog.get_logger("pmagent")
+
+
+def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
+    """Run the daemon until SIGTERM or SIGINT, then stop it in order; returns the exit code 0.
+
+    ``ready`` is called when commands are answered. Raises LogLocked, CorruptLog, HistoryError, OSError before it is
+    up, OutcomeUnknown when the log fails later.
+    """
+    with flat_errors():
+        anyio.run(_serve, workspace.resolve(), ready)
+    return 0
+
+
+async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
+    reason = ["requested"]
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async with open_host(workspace, "daemon", lambda: reason[0]) as host, anyio.create_task_group() as tasks:
+            listener = await _listen(host.layout)
+            tasks.start_soon(partial(listener.serve, partial(_answer, host)))
+            tasks.start_soon(_watch, host)
+            tasks.start_soon(_fail_with_log, host)
+            _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
+            if ready is not None:
+                ready(host)
+            async for number in signals:
+                reason[0] = signal.Signals(number).name
+                break
+            _log.info("stopping", reason=reason[0])
+            host.layout.socket.unlink(missing_ok=True)
+            await listener.aclose()
+            tasks.cancel_scope.cancel()
+    _log.info("stopped", reason=reason[0])
+
+
+async def _listen(layout: Layout) -> anyio.abc.SocketListener:
+    layout.run.chmod(0o700)
+    layout.socket.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
+    with reachable(layout.socket) as address:
+        return await anyio.create_unix_listener(address, mode=0o600)
+
+
+async def _fail_with_log(host: Host) -> None:
+    """When the log has failed, so has the daemon."""
+    await host.runtime.failed.wait()
+    if host.runtime.failure is not None:
+        raise host.runtime.failure
+
+
+async def _watch(host: Host) -> None:
+    """Append the surfaces whenever they changed. The reading that each start asks for comes first."""
+    known = await host.first_observed()
+    async for observed in watch(host.layout.workspace, known=digest(known.surfaces)):
+        if host.observed is not None and encode(host.observed) == encode(observed):
+            continue
+        id_ = f"kernel.observed:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
+        draft = await anyio.to_thread.run_sync(host.runtime.intake.fact, observed, id_, WATCHER)
+        await host.runtime.append_draft(draft)
+
+
+async def _answer(host: Host, stream: SocketStream) -> None:
+    """One request, one reply; whatever is wrong with it is its sender's."""
+    async with stream:
+        raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
+        if peer_uid(raw) not in (os.getuid(), 0):
+            _log.warning("refused a connection of another user")
+            return
+        try:
+            with anyio.fail_after(10):
+                line = await receive_line(stream, REQUEST_BYTES_MAX)
+            reply = await _reply(host, line)
+        except (TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
+            _log.warning("a client sent no request", error=type(error).__name__)
+            return
+        except BadMessage as error:
+            reply = _failure(error)
+        try:
+            await stream.send(msgspec.json.encode(reply) + b"\n")
+        except anyio.BrokenResourceError:
+            _log.warning("a client went away before its answer")
+
+
+async def _reply(host: Host, line: bytes) -> Reply:
+    try:
+        request = msgspec.json.decode(line, type=Request)
+    except msgspec.DecodeError:
+        return _failure(BadMessage("this is not a request", "one JSON object: operation, arguments"))
+    try:
+        answer = await perform(host, request.operation, request.arguments)
+    except PmagentError as error:
+        return _failure(error)
+    return Reply(document=answer.document, exit_code=answer.exit_code, warnings=answer.warnings)
+
+
+def _failure(error: PmagentError) -> Reply:
+    return Reply(failure=Failure(type(error).__name__, error.message, error.hint, error.exit_code))

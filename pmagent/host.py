@@ -1,0 +1,254 @@
+"""The composition root: a workspace's log, actors, performers and documents, live in this process (DESIGN §3, §6).
+
+    async with open_host(workspace, "daemon") as host:
+        event = await host.ask(OaSnapshotRequested(), request_id, {"oa.snapshot_taken"})
+
+The daemon serves a host over its socket; a command without a daemon opens one for its own length.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.clock.effects import PERFORMERS as CLOCK
+from actors.engine import Engine, Output
+from actors.intake import Intake
+from actors.kernel.effects import PERFORMERS as KERNEL
+from actors.registry import all_actors
+from actors.runtime import Runtime
+from contracts.daemon import DaemonStarted, DaemonStopped
+from contracts.effect import RequestRefused
+from contracts.kernel import KernelObserved
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import PmagentError
+from events.event import Event, Tail
+from events.lock import WriterLock
+from events.log import now, open_storage, opening_events
+from events.reader import runs
+from events.redact import Redactor, secrets_in
+from events.segment_store import SegmentStorage
+from events.sequencer import Sequencer
+from events.storage import StorageReader
+from pmagent import __version__
+from pmagent.cache import SnapshotTaker, load
+from pmagent.io import RealIo
+from pmagent.layout import Layout
+from projections.documents import Documents
+from projections.rebuild import write_documents
+from projections.registry import all_projections
+
+PERFORMERS = {**KERNEL, **CLOCK}
+"""Every performer there is. Only this module reaches them, so replay cannot act."""
+
+OPERATOR = "operator"
+"""The actor of facts that a person's command makes."""
+
+
+class Refused(PmagentError):
+    """The request was refused because the actor that would answer it is halted."""
+
+
+@contextmanager
+def flat_errors() -> Iterator[None]:
+    """Raise the error that ended a task group's block, instead of the group around it: the first PmagentError of the
+    group, or its only member. A group of several others stays a group."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        leaves = list(_leaves(group))
+        ours = next((leaf for leaf in leaves if isinstance(leaf, PmagentError)), None)
+        if ours is not None:
+            raise ours from ours.__cause__
+        if len(leaves) == 1:
+            raise leaves[0] from leaves[0].__cause__
+        raise
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for member in group.exceptions:
+        if isinstance(member, BaseExceptionGroup):
+            yield from _leaves(member)
+        else:
+            yield member
+
+
+class Host:
+    """A live workspace. Made by ``open_host``."""
+
+    def __init__(self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage) -> None:
+        self.layout = layout
+        self.runtime = runtime
+        self.documents = documents
+        self.storage = storage
+        self._dirty = anyio.Event()
+        self._written = anyio.Condition()
+        self._folded = 0
+        self._flushed = 0
+        self.observed: KernelObserved | None = None
+        """The newest durable reading of the surfaces since this start."""
+        self._observed = anyio.Event()
+
+    @property
+    def tail(self) -> Tail:
+        """The durable end of the log."""
+        return self.storage.tail()
+
+    async def ask(
+        self, payload: msgspec.Struct, request_id: str, answers: Collection[str], seconds: float = 60.0
+    ) -> Event:
+        """Append an operator's request (idempotent by ``request_id``) and return the event of one of the types
+        ``answers`` that answers it, when the documents that follow from it are on disk.
+
+        Raises Refused, TimedOut, OutcomeUnknown.
+        """
+        wanted = {*answers, "request.refused"}
+        event = await self.runtime.ask(
+            payload, request_id, OPERATOR, request_id, lambda found: found.type in wanted, seconds
+        )
+        await self.flush()
+        if isinstance(event.data, RequestRefused):
+            raise Refused(
+                f"{event.data.name} is {event.data.reason}, so {request_id} gets no answer",
+                f"pmagent log why {event.position} shows why; start again with a version that does not fail",
+            )
+        return event
+
+    def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
+        """Listener: fold durable events into the documents."""
+        for event in events:
+            if isinstance(event.data, KernelObserved):
+                self.observed = event.data
+                self._observed.set()
+        if self.documents.fold(events, sums):
+            self._folded = events[-1].position
+            self._dirty.set()
+
+    async def first_observed(self) -> KernelObserved:
+        """The reading that this start asked for, when it is there."""
+        await self._observed.wait()
+        assert self.observed is not None, "set before the event"
+        return self.observed
+
+    async def flush(self) -> None:
+        """Return when the documents on disk show everything that is durable now."""
+        target = self._folded
+        async with self._written:
+            while self._flushed < target:
+                await self._written.wait()
+
+    async def write_documents(self) -> None:
+        """Write what changed, for ever; many changes at once are one write. Raises OSError: a document that cannot
+        be written ends the daemon rather than showing an old state as the present one."""
+        while True:
+            await self._dirty.wait()
+            self._dirty = anyio.Event()
+            await self._write_changed()
+
+    async def _write_changed(self) -> None:
+        folded = self._folded
+        documents = self.documents.take_changed()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(write_documents, self.layout.workspace, documents)
+        async with self._written:
+            self._flushed = folded
+            self._written.notify_all()
+
+
+def fold_into(storage: StorageReader, engine: Engine, documents: Documents, blobs: BlobStore, start: int) -> None:
+    """Fold what the log holds behind position ``start``. Raises CorruptLog, NotFound (a blob), HistoryError."""
+    for run in runs(storage, start + 1):
+        events = [typed(stored, blobs) for stored in run]
+        documents.fold(events, [stored.sum for stored in run])
+        for event in events:
+            engine.fold(event)
+
+
+@asynccontextmanager
+async def open_host(
+    workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done"
+) -> AsyncIterator[Host]:
+    """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
+    the command), ``stop_reason`` is asked at the end.
+
+    Raises LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
+    """
+    layout = Layout(workspace)
+    layout.prepare()
+    lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")
+    try:
+        disk = RealDisk()
+        storage = open_storage(disk, str(layout.log))
+        try:
+            async with _live(layout, disk, storage, surface, stop_reason) as host:
+                yield host
+        finally:
+            storage.close()
+    finally:
+        lock.release()
+
+
+@asynccontextmanager
+async def _live(
+    layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str]
+) -> AsyncIterator[Host]:
+    blobs = BlobStore(disk, str(layout.blobs))
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    start = load(layout.snapshot, storage.log_id, storage, engine, documents)
+    fold_into(storage, engine, documents, blobs, start)
+    taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
+    intake = Intake(Redactor(secrets_in(os.environ)), blobs)
+    io = RealIo(layout.workspace, intake)
+
+    first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())
+    durable_effects = list(engine.effects.open.values())
+    completed = engine.complete(now())
+    runtime = Runtime(engine, storage, PERFORMERS, intake, io)
+    host = Host(layout, runtime, documents, storage)
+    runtime.listen(host.hear)
+    runtime.listen(taker.hear)
+    if first:
+        runtime.submit(Output(first, [], []))
+    async with runtime.run([event for event in durable_effects if engine.effects.is_open(event.position)]) as tasks:
+        if completed.events:
+            runtime.submit(completed)
+        host.documents.take_changed()
+        await anyio.to_thread.run_sync(write_documents, layout.workspace, documents.render())
+        tasks.start_soon(host.write_documents)
+        tasks.start_soon(_keep_snapshots, taker)
+        started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
+        await runtime.append(started, f"daemon.started:{storage.log_id}:{engine.sequencer.position}", "daemon")
+        try:
+            yield host
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _stop(host, storage, stop_reason())
+    final = taker.final(storage.tail())
+    if final is not None:
+        taker.write(final)
+
+
+async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:
+    if host.runtime.failure is None:
+        position = host.runtime.engine.sequencer.position
+        await host.runtime.final(DaemonStopped(reason=reason), f"daemon.stopped:{storage.log_id}:{position}", "daemon")
+        await host.flush()
+
+
+async def _keep_snapshots(taker: SnapshotTaker) -> None:
+    while True:
+        await anyio.sleep(1.0)
+        content, taker.ready = taker.ready, None
+        if content is not None:
+            await anyio.to_thread.run_sync(taker.write, content)
+
+

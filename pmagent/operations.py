@@ -1,0 +1,244 @@
+"""What a command asks of a live workspace, by name: the same with a daemon and without (DESIGN §7).
+
+``call`` sends the operation to the daemon that holds the lock, over its socket; without one it opens a host in this
+process for as long as the operation takes. Each operation returns a document and the exit code that goes with it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import msgspec
+
+from actors.engine import Engine
+from actors.kernel.actor import KernelState
+from actors.oa.state import OaActorState
+from actors.registry import all_actors
+from contracts.kernel import Reason
+from contracts.oa import (
+    PERMIT_SECONDS,
+    OaBootRefused,
+    OaBootRequested,
+    OaPermitGranted,
+    OaPermitRequested,
+    OaSessionBooted,
+    OaSnapshotRequested,
+    OaSnapshotTaken,
+)
+from contracts.oa_documents import (
+    BootAnswer,
+    BootEnvelope,
+    BootRefusal,
+    EnvelopeKernel,
+    SessionMetadata,
+    SnapshotAnswer,
+)
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import LogLocked, NotFound, PmagentError
+from events.event import Event, Tail
+from events.lock import is_locked
+from events.segments import SegmentReader
+from events.sequencer import Sequencer
+from pmagent import cache
+from pmagent.host import Host, flat_errors, fold_into, open_host
+from pmagent.layout import Layout
+from projections.documents import Documents
+from projections.oa_state import PATH as STATE_PATH
+from projections.rebuild import documents_of, write_documents
+from projections.registry import all_projections
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operation answers: the document, the exit code, and warnings for stderr."""
+
+    document: dict[str, Any]
+    exit_code: int = 0
+    warnings: list[str] = []
+
+
+class BadOperation(PmagentError):
+    """There is no such operation, or its arguments do not fit."""
+
+    exit_code = 2
+
+
+Operation = Callable[[Host, dict[str, Any]], Awaitable[Answer]]
+
+
+def new_request(kind: str) -> str:
+    """A fresh id for a request; sending the same one twice is harmless."""
+    return f"{kind}-{uuid.uuid4()}"
+
+
+async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
+    """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused (rulings A)."""
+    event = await host.ask(OaSnapshotRequested(), _request(arguments, "oa.snapshot"), {"oa.snapshot_taken"})
+    taken: OaSnapshotTaken = event.data
+    rendered = host.documents.render().get(STATE_PATH)
+    if not taken.success:
+        answer = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=_told(taken.reasons))
+        return Answer(document=_plain(answer), exit_code=1)
+    state = msgspec.json.decode(rendered) if rendered is not None else None
+    return Answer(document={"success": True, "path": STATE_PATH, "state": state})
+
+
+async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
+    """``pmagent boot oa``: the boot envelope, or the refusal with its reasons and exit code 1 (rulings A)."""
+    request = _request(arguments, "boot.oa")
+    session = uuid.uuid5(uuid.NAMESPACE_OID, request)  # the same request, sent again, is the same session
+    asked = OaBootRequested(session_id=f"oa-session-{session}", workspace=str(host.layout.workspace))
+    event = await host.ask(asked, request, {"oa.session_booted", "oa.boot_refused"})
+    if isinstance(event.data, OaBootRefused):
+        reasons = [reason.text for reason in event.data.reasons]
+        refusal = BootRefusal(success=False, mode=event.data.mode, error=_told(event.data.reasons), reasons=reasons)
+        return Answer(document=_plain(refusal), exit_code=1)
+    booted: OaSessionBooted = event.data
+    warnings = [f"the kernel is {booted.mode}: {reason.text}" for reason in booted.reasons]
+    return Answer(document=_plain(boot_answer(event)), warnings=warnings)
+
+
+def boot_answer(event: Event) -> BootAnswer:
+    """The boot envelope of an ``oa.session_booted`` event."""
+    booted: OaSessionBooted = event.data
+    return BootAnswer(
+        oa_boot_envelope=BootEnvelope(
+            timestamp=event.time,
+            kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
+            interpretation=booted.interpretation,
+            session_metadata=SessionMetadata(session_id=booted.session_id, workspace=booted.workspace),
+        )
+    )
+
+
+async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Ask the OA for a permit: ``{granted, position, …}``; exit code 1 with reasons when it is refused."""
+    try:
+        asked = OaPermitRequested(
+            action=str(arguments["action"]), subject=str(arguments["subject"]), holder=str(arguments["holder"]),
+            uses=int(arguments.get("uses", 1)), seconds=float(arguments.get("seconds", PERMIT_SECONDS)),
+        )
+    except (KeyError, ValueError) as error:
+        raise BadOperation(f"a permit needs action, subject and holder ({error})") from error
+    event = await host.ask(asked, _request(arguments, "oa.permit"), {"oa.permit_granted", "oa.permit_refused"})
+    granted = isinstance(event.data, OaPermitGranted)
+    document = {"granted": granted, "position": event.position, **_plain(event.data)}
+    return Answer(document=document, exit_code=0 if granted else 1)
+
+
+async def status(host: Host, arguments: dict[str, Any]) -> Answer:
+    """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
+    return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
+
+
+async def rebuild(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Write every document that is not on disk as the log says."""
+    documents = host.documents.render()
+    written = await anyio.to_thread.run_sync(write_documents, host.layout.workspace, documents)
+    return Answer(document={"documents": sorted(documents), "written": written})
+
+
+OPERATIONS: Final[dict[str, Operation]] = {
+    "oa.snapshot": snapshot,
+    "boot.oa": boot,
+    "oa.permit": permit,
+    "status": status,
+    "rebuild": rebuild,
+}
+"""Every operation, by name."""
+
+
+async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
+    """Perform an operation on a live host. Raises BadOperation for an unknown name, and what the operation raises."""
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise BadOperation(f"there is no operation {name!r}", f"there are: {', '.join(sorted(OPERATIONS))}")
+    return await operation(host, arguments)
+
+
+def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) -> Answer:
+    """Perform an operation on the workspace, through its daemon or in this process; blocking.
+
+    ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. Raises PmagentError.
+    """
+    from pmagent.client import call_daemon  # it needs Answer from here
+
+    workspace = workspace.resolve()
+    layout = Layout(workspace)
+    arguments = {"request": new_request(name), **(arguments or {})}
+    if is_locked(layout.lock):
+        with flat_errors():
+            return anyio.run(call_daemon, layout, name, arguments)
+    if name == "status":
+        return Answer(document=offline_status(workspace))
+    if name == "rebuild":
+        documents = documents_of(workspace)
+        return Answer(document={"documents": sorted(documents), "written": write_documents(workspace, documents)})
+    with flat_errors():
+        try:
+            return anyio.run(partial(_in_process, workspace, name, arguments))
+        except LogLocked:  # a daemon started meanwhile
+            return anyio.run(call_daemon, layout, name, arguments)
+
+
+async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
+    async with open_host(workspace, name) as host:
+        return await perform(host, name, arguments)
+
+
+def offline_status(workspace: Path) -> dict[str, Any]:
+    """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
+    layout = Layout(workspace)
+    disk = RealDisk()
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    try:
+        storage = SegmentReader(disk, str(layout.log))
+    except NotFound:
+        return {**_status(engine, "", Tail(), running=False), "workspace": str(workspace)}
+    try:
+        start = cache.load(layout.snapshot, storage.log_id(), storage, engine, documents)
+        fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), start)
+        return _status(engine, storage.log_id(), storage.tail(), running=False)
+    finally:
+        storage.close()
+
+
+def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[str, Any]:
+    kernel: KernelState = engine.states["kernel"]
+    oa: OaActorState = engine.states["oa"]
+    return {
+        "running": running,
+        "mode": kernel.mode or None,
+        "phase": kernel.phase or None,
+        "branch": kernel.branch or None,
+        "reasons": [_plain(reason) for reason in kernel.reasons],
+        "sessions": [_plain(session) for session in oa.sessions],
+        "permits": len(oa.permits),
+        "open_effects": [
+            {"position": event.position, "type": event.type, "since": event.time}
+            for event in engine.effects.open.values()
+        ],
+        "halted": sorted(engine.halted),
+        "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
+    }
+
+
+def _request(arguments: dict[str, Any], kind: str) -> str:
+    request = arguments.get("request") or new_request(kind)
+    if not isinstance(request, str) or not 0 < len(request) <= 200:
+        raise BadOperation("the request id must be a short text")
+    return request
+
+
+def _told(reasons: list[Reason]) -> str:
+    return "; ".join(reason.text for reason in reasons) or "no reason was given"
+
+
+def _plain(document: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(document)
+    return plain

@@ -1,0 +1,67 @@
+"""Comparing the documents on disk with what the log says (``pmagent rebuild --check``, DESIGN §4)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from events.atomic import write_atomic
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.segments import SegmentReader
+from projections.documents import rebuild
+from projections.registry import all_projections
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A document that is not what the log says: ``state`` is missing or differs; ``offset`` is the first differing
+    byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped)."""
+
+    path: str
+    state: str
+    offset: int = 0
+    expected: str = ""
+    found: str = ""
+
+
+def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
+    """The workspace's documents, rebuilt from its log. Raises NotFound, CorruptLog."""
+    disk = RealDisk()
+    storage = SegmentReader(disk, str(workspace / ".pmagent" / "log"))
+    try:
+        return rebuild(storage, all_projections(), BlobStore(disk, str(workspace / ".pmagent" / "blobs")), until)
+    finally:
+        storage.close()
+
+
+def check_documents(workspace: Path) -> list[Difference]:
+    """Each document of the log that is not on disk as it must be. Raises NotFound, CorruptLog."""
+    return [found for path, content in documents_of(workspace).items() if (found := _compare(workspace, path, content))]
+
+
+def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
+    """Write those that differ on disk, each atomically; their paths. Raises OSError."""
+    written: list[str] = []
+    for path, content in documents.items():
+        if _compare(workspace, path, content) is not None:
+            target = workspace / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(target, content)
+            written.append(path)
+    return written
+
+
+def _compare(workspace: Path, path: str, content: bytes) -> Difference | None:
+    try:
+        found = (workspace / path).read_bytes()
+    except FileNotFoundError:
+        return Difference(path, "missing")
+    if found == content:
+        return None
+    offset = next((i for i, (a, b) in enumerate(zip(content, found, strict=False)) if a != b), min(len(content), len(found)))
+    return Difference(path, "differs", offset, _excerpt(content, offset), _excerpt(found, offset))
+
+
+def _excerpt(content: bytes, offset: int) -> str:
+    return content[offset : offset + 80].decode("utf-8", "backslashreplace")

@@ -1,0 +1,11 @@
+"""Every projection there is."""
+
+from __future__ import annotations
+
+from projections.oa_state import OaState
+from projections.projection import AnyProjection
+
+
+def all_projections() -> list[AnyProjection]:
+    """One of each, in the order in which their documents are written."""
+    return [OaState()]
