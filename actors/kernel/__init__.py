@@ -1,0 +1,1 @@
+"""The kernel watcher: reads the kernel surfaces and decides the mode (rulings A)."""

@@ -1,0 +1,76 @@
+"""The kernel watcher as an actor: when to read the surfaces, and what mode a reading means; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from actors.kernel.mode import judge
+from contracts.daemon import DaemonStarted
+from contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested, Reason
+from contracts.oa import OaBootRequested, OaSnapshotRequested
+from contracts.payload import Payload
+from events.event import Event
+
+
+class KernelState(msgspec.Struct, frozen=True):
+    """What was decided last. ``mode`` is "" before the first decision."""
+
+    mode: str = ""
+    phase: str = ""
+    branch: str = ""
+    reasons: list[Reason] = []
+
+
+class KernelWatcher:
+    """Asks for a reading where a fresh one is due, and decides the mode when it, or its reasons, changed.
+
+    A reading is due when an engine goes live (surfaces may have changed while none ran), and for every
+    snapshot and boot, which must not be answered from memory (spec, "Kernel-first").
+    """
+
+    name = "kernel"
+    hears: frozenset[type[msgspec.Struct]] = frozenset(
+        (DaemonStarted, OaSnapshotRequested, OaBootRequested, KernelObserved)
+    )
+
+    def initial(self) -> KernelState:
+        """Nothing decided yet."""
+        return KernelState()
+
+    def evolve(self, state: KernelState, event: Event) -> KernelState:
+        """Remember the watcher's own last decision."""
+        match event.data:
+            case KernelModeDecided(mode=mode, phase=phase, branch=branch, reasons=reasons):
+                return KernelState(mode, phase, branch, reasons)
+        return state
+
+    def decide(self, state: KernelState, event: Event) -> Iterable[Payload]:
+        """Ask for a reading, or say what a reading means if that is something new."""
+        match event.data:
+            case DaemonStarted():
+                return [KernelReadRequested(why="start")]
+            case OaSnapshotRequested():
+                return [KernelReadRequested(why="snapshot")]
+            case OaBootRequested():
+                return [KernelReadRequested(why="boot")]
+            case KernelObserved(surfaces=surfaces):
+                now = judge(surfaces)
+                if (now.mode, now.phase, now.branch, now.reasons) != (
+                    state.mode,
+                    state.phase,
+                    state.branch,
+                    state.reasons,
+                ):
+                    return [
+                        KernelModeDecided(
+                            mode=now.mode,
+                            previous=state.mode,
+                            reasons=now.reasons,
+                            phase=now.phase,
+                            branch=now.branch,
+                            digest=now.digest,
+                        )
+                    ]
+        return []

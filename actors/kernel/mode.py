@@ -1,0 +1,154 @@
+"""The mode: worst of what the kernel declares and what its surfaces show; pure (rulings A, Mode)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+import msgspec
+
+from actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, between_surfaces
+from actors.kernel.surfaces import HANDOFF, REALITY, REQUIRED, Kernel, digest, kernel
+from contracts.kernel import Mode, Reason, SurfaceReading
+
+BADNESS: dict[str, int] = {"NORMAL": 0, "DEGRADED": 1, "BLOCKED": 2}
+"""Order of the modes: a higher one allows less."""
+
+REFRESH = "pmagent kernel refresh"
+INIT = "pmagent init"
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What one observation says: the mode, why it is not better, and the kernel's phase and branch ("" if
+    unknown)."""
+
+    mode: Mode
+    reasons: list[Reason]
+    phase: str
+    branch: str
+    digest: str
+    complete: bool
+
+
+def judge(readings: Sequence[SurfaceReading]) -> Judgement:
+    """The mode of an observation. Total: it answers for any readings, and never better than they allow."""
+    seen = kernel(readings)
+    reasons = [*_faults(seen), *_declared(seen), *_reality(seen), *_incoherent(seen)]
+    return Judgement(
+        worst(*(reason.mode for reason in reasons)),
+        reasons,
+        seen.ssot.phase if seen.ssot else "",
+        seen.bootstrap.branch if seen.bootstrap else "",
+        digest(readings),
+        seen.complete,
+    )
+
+
+def worst(*modes: Mode) -> Mode:
+    """The one that allows least; NORMAL when there is none."""
+    return max(modes, key=BADNESS.__getitem__, default="NORMAL")
+
+
+def _faults(seen: Kernel) -> list[Reason]:
+    found = []
+    for name, reading in seen.faults.items():
+        if name not in REQUIRED:
+            continue
+        absent = reading.status == "missing"
+        mend = (
+            f"{INIT} (writes the surfaces that are missing)"
+            if absent
+            else (f"repair {reading.path}, or delete it and run: {REFRESH}")
+        )
+        text = f"{reading.path}: {_STATUS[reading.status]}" + (f" ({reading.detail})" if reading.detail else "")
+        found.append(
+            Reason(
+                code=f"surface_{reading.status}",
+                mode="BLOCKED",
+                text=text,
+                mend=mend,
+                surfaces=[reading.path],
+            )
+        )
+    return found
+
+
+_STATUS = {
+    "missing": "is missing",
+    "unreadable": "cannot be read",
+    "too_large": "is larger than 4 MiB",
+    "not_utf8": "is not UTF-8",
+    "not_json": "is not JSON",
+    "invalid": "lacks what the contract reads from it",
+}
+
+
+def _declared(seen: Kernel) -> list[Reason]:
+    path = seen.paths[HANDOFF]
+    fault = seen.faults.get(HANDOFF)
+    if fault is not None:
+        # The file is there and may well say BLOCKED; damaging it must not be a way to lift that.
+        return [
+            Reason(
+                code="declaration_unreadable",
+                mode="BLOCKED",
+                surfaces=[path],
+                text=f"{path}: {_STATUS[fault.status]}"
+                + (f" ({fault.detail})" if fault.detail else "")
+                + ", so the mode that it declares is unknown",
+                mend=f"repair {path}, or delete it and run: {REFRESH}",
+            )
+        ]
+    declared = seen.handoff.declared if seen.handoff else ""
+    if declared in ("", "NORMAL"):
+        return []
+    known = declared in BADNESS
+    return [
+        Reason(
+            code="declared" if known else "declaration_unknown",
+            surfaces=[path],
+            mode=cast(Mode, declared) if known else "BLOCKED",
+            text=f"{path} declares {declared}" if known else f"{path} declares a mode that does not exist",
+            mend=f"when the cause is mended, set mode to NORMAL in {path}",
+        )
+    ]
+
+
+def _reality(seen: Kernel) -> list[Reason]:
+    if seen.reality is None:
+        return []
+    path = seen.paths[REALITY]
+    found: list[Reason] = []
+    if not seen.reality.green:
+        found.append(_degraded("reality_not_green", f"{path}: reality_green is false", REFRESH, path))
+    found += [
+        _degraded(
+            "check_failed",
+            f"check failed: {check.name}",
+            f"mend what {check.name} checks, then: {REFRESH}",
+            path,
+        )
+        for check in seen.reality.checks
+        if check.passed is False
+    ]
+    if seen.reality.provisional:
+        found.append(_degraded("provisional", f"{path} is provisional: its checks are not finished", REFRESH, path))
+    return found
+
+
+def _incoherent(seen: Kernel) -> list[Reason]:
+    found = []
+    for mismatch in between_surfaces(seen):
+        kind = mismatch.check if mismatch.check in (BRANCH_CHECK, PHASE_CHECK) else "reality"
+        one, other = mismatch.surfaces
+        text = f"{mismatch.check}: {one} says {_said(mismatch.expected)}, {other} says {_said(mismatch.actual)}"
+        found.append(_degraded(f"incoherent_{kind}", text, REFRESH, one, other))
+    return found
+
+
+def _degraded(code: str, text: str, mend: str, *surfaces: str) -> Reason:
+    return Reason(code=code, mode="DEGRADED", text=text, mend=mend, surfaces=list(surfaces))
+
+
+def _said(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,278 @@
+"""Reads all surfaces as one observation; blocking (rulings A, Surfaces).
+
+Writers of surfaces are not atomic, and a kernel is several files. So a reading counts only if every file
+looked the same before and after all were read, and had been left alone for a quiet period; a file that does
+not parse gets longer. All waiting together is bounded, and what is still moving then is recorded as it was
+found.
+
+The file system and the clock come in as ``Files``, so that simulation and tests need neither.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from actors.kernel import surfaces
+from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading, SurfaceStatus
+
+QUIET_S = 0.2
+"""For so long no surface may have changed (seconds)."""
+
+WAIT_S = 1.0
+"""So long a reading waits for quiet, or for a file to parse, at most (seconds)."""
+
+STEP_S = 0.05
+DEPTH_MAX = 100
+"""Deeper nesting than any surface has; beyond it, code that walks the content could run out of stack."""
+
+Kind = Literal["file", "missing", "other", "error"]
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A path as it is: ``mark`` changes when the file does, ``changed_at`` is seconds on the clock of
+    ``now``."""
+
+    kind: Kind
+    mark: tuple[int, ...] = ()
+    changed_at: float = 0.0
+    detail: str = ""
+
+
+class Files(Protocol):
+    """What a reading needs of the world. No method raises OSError, except ``read``."""
+
+    def look(self, path: Path) -> Look:
+        """The path as it is now, links followed."""
+        ...
+
+    def read(self, path: Path, limit: int) -> bytes:
+        """At most ``limit`` bytes of a regular file; never waits for one. Raises OSError."""
+        ...
+
+    def names(self, folder: Path) -> list[str]:
+        """Names in a folder; empty when there is no such folder."""
+        ...
+
+    def now(self) -> float:
+        """Seconds on the clock that ``changed_at`` is told by."""
+        ...
+
+    def elapsed(self) -> float:
+        """Seconds since some fixed moment; never goes back."""
+        ...
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class RealFiles:
+    """The workspace's own file system."""
+
+    def look(self, path: Path) -> Look:
+        """See ``Files``."""
+        try:
+            found = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return Look("missing")
+        except (OSError, ValueError) as error:
+            return Look("error", detail=_cause(error))
+        mark = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+        if not stat.S_ISREG(found.st_mode):
+            return Look("other", mark, 0.0, "not a regular file")
+        # The change time, because unlike the modification time no program can set it back.
+        return Look("file", mark, found.st_ctime_ns / 1e9)
+
+    def read(self, path: Path, limit: int) -> bytes:
+        """See ``Files``."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        with open(descriptor, "rb", buffering=0) as file:
+            # Looked at before, but it may have been swapped for a pipe since.
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
+            parts: list[bytes] = []
+            left = limit
+            while left > 0 and (part := file.read(left)):
+                parts.append(part)
+                left -= len(part)
+            return b"".join(parts)
+
+    def names(self, folder: Path) -> list[str]:
+        """See ``Files``."""
+        try:
+            return os.listdir(folder)
+        except OSError:
+            return []
+
+    def now(self) -> float:
+        """See ``Files``."""
+        return time.time()
+
+    def elapsed(self) -> float:
+        """See ``Files``."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """See ``Files``."""
+        time.sleep(seconds)
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """Everything that tells one state of the workspace's surfaces from another without reading them."""
+
+    paths: dict[str, str]
+    looks: dict[str, Look]
+    existing: list[str]
+
+
+def glance(workspace: Path, files: Files) -> Moment:
+    """The surfaces as they look now: which paths, and what their marks are. Reads no content."""
+    newest = surfaces.newest_ssot(files.names(workspace / surfaces.SHARE))
+    paths = dict(surfaces.PATHS)
+    if newest:
+        paths[surfaces.SSOT] = f"{surfaces.SHARE}/{newest}"
+    looks = {name: files.look(workspace / path) for name, path in paths.items()}
+    named = surfaces.named_in_state(paths[surfaces.SSOT])
+    existing = sorted(path for path in named.values() if files.look(workspace / path).kind in ("file", "other"))
+    return Moment(paths, looks, existing)
+
+
+def read_surfaces(workspace: Path, files: Files | None = None, *, request: int = 0) -> KernelObserved:
+    """All surfaces of ``workspace`` (absolute) as one observation; blocks for at most about ``WAIT_S``
+    seconds.
+
+    Never raises for what the files are like: that is what the readings' statuses tell. ``request`` is the
+    position of the kernel.read_requested that this answers.
+    """
+    world = files or RealFiles()
+    began = world.elapsed()
+    while True:
+        before = glance(workspace, world)
+        readings = [_read(workspace, name, before, world) for name in surfaces.NAMES]
+        after = glance(workspace, world)
+        still = before == after
+        needed = _needed(before, readings, world.now()) if still else STEP_S
+        if needed <= 0:
+            return KernelObserved(surfaces=readings, existing=after.existing, request=request)
+        left = WAIT_S - (world.elapsed() - began)
+        if left <= 0:
+            told = readings if still else _moving(before, after, readings)
+            return KernelObserved(surfaces=told, existing=after.existing, request=request)
+        world.sleep(min(left, needed, STEP_S))
+
+
+def _needed(moment: Moment, readings: Sequence[SurfaceReading], now: float) -> float:
+    """Seconds that the surfaces must still be left alone for before what was read of them counts."""
+    needed = 0.0
+    for reading in readings:
+        look = moment.looks[reading.name]
+        if look.kind == "file":
+            whole = reading.status in ("ok", "too_large")
+            age = max(0.0, now - look.changed_at)
+            needed = max(needed, (QUIET_S if whole else WAIT_S) - age)
+    return needed
+
+
+def _moving(before: Moment, after: Moment, readings: Sequence[SurfaceReading]) -> list[SurfaceReading]:
+    """The readings after all waiting: what changed even while it was read may be half old, half new."""
+    return [
+        reading
+        if before.looks[reading.name] == after.looks[reading.name]
+        and before.paths[reading.name] == after.paths[reading.name]
+        else _unread(reading, "unreadable", "it kept changing while it was read")
+        for reading in readings
+    ]
+
+
+def _unread(reading: SurfaceReading, status: SurfaceStatus, detail: str) -> SurfaceReading:
+    return SurfaceReading(name=reading.name, path=reading.path, required=reading.required, status=status, detail=detail)
+
+
+def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceReading:
+    path, look = moment.paths[name], moment.looks[name]
+    blank = SurfaceReading(name=name, path=path, required=name in surfaces.REQUIRED, status="missing")
+    if look.kind == "missing":
+        return blank
+    if look.kind != "file":
+        return _unread(blank, "unreadable", look.detail)
+    try:
+        raw = files.read(workspace / path, SURFACE_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return blank
+    except OSError as error:
+        return _unread(blank, "unreadable", _cause(error))
+    if len(raw) > SURFACE_BYTES_MAX:
+        return _unread(blank, "too_large", f"more than {SURFACE_BYTES_MAX} bytes")
+    status, detail, content = parse(name, raw)
+    return msgspec.structs.replace(
+        blank,
+        status=status,
+        detail=detail,
+        content=content,
+        size=len(raw),
+        sha256=hashlib.sha256(raw).hexdigest(),
+    )
+
+
+def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
+    """Status, what is wrong, and the content (None unless ok) of surface ``name`` with the bytes ``raw``."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        return "not_utf8", f"byte {error.start}", None
+    if not text.strip():
+        return "not_json", "it is empty", None
+    try:
+        content = msgspec.json.decode(raw)
+        json.loads(text, object_pairs_hook=_distinct)
+    except RecursionError:
+        return "not_json", "nested too deeply", None
+    except _Doubled:
+        return "not_json", "a key stands twice in one object", None
+    except (msgspec.DecodeError, ValueError):
+        return "not_json", "", None
+    if _depth(content) > DEPTH_MAX:
+        return "not_json", "nested too deeply", None
+    lack = surfaces.problem(name, content)
+    return ("invalid", lack, None) if lack else ("ok", "", content)
+
+
+class _Doubled(ValueError):
+    """Two values for one key: readers would disagree on which one counts."""
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> None:
+    if len({key for key, _ in pairs}) != len(pairs):
+        raise _Doubled
+
+
+def _depth(content: Any) -> int:
+    """How deeply containers nest, counted without recursion."""
+    depth, layer = 0, [content]
+    while layer := [inner for value in layer for inner in _inside(value)]:
+        depth += 1
+    return depth
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values()) or [None]
+    if isinstance(value, list):
+        return value or [None]
+    return []
+
+
+def _cause(error: Exception) -> str:
+    """The system's name for an error (EACCES, EIO …), never its text."""
+    number = getattr(error, "errno", None)
+    return errno.errorcode.get(number, "") if isinstance(number, int) else "not a path"

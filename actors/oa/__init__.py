@@ -1,0 +1,1 @@
+"""The orchestrator assistant (OA): snapshots, sessions, permits and escalations (rulings A)."""

@@ -1,0 +1,239 @@
+"""The OA as an actor; pure.
+
+It judges each observation with the same pure function as the kernel watcher, instead of waiting for the
+watcher's ``kernel.mode_decided``: that event is written only when something changed, so it cannot answer a
+request; and a permit is then never judged by an older observation than the newest in the log. What people are
+told (escalations) and what is taken back (permits) follows from ``kernel.mode_decided``, so that the log
+shows mode change -> effect.
+
+A snapshot or boot waits for the reading that the watcher asks for because of it (``causation`` ties the two).
+However that reading ends, the request is answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from actors.kernel.mode import judge
+from actors.oa import permits, sessions
+from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
+from contracts.daemon import DaemonStarted
+from contracts.effect import (
+    EffectCancelled,
+    EffectFailed,
+    EffectInterrupted,
+    EffectRefused,
+    EffectTimedOut,
+    RequestRefused,
+)
+from contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested, Reason
+from contracts.oa import (
+    OaBootRefused,
+    OaBootRequested,
+    OaPermitGranted,
+    OaPermitRefused,
+    OaPermitRequested,
+    OaPermitRevoked,
+    OaSessionBooted,
+    OaSessionEnded,
+    OaSnapshotRequested,
+    OaSnapshotTaken,
+)
+from contracts.payload import Payload
+from events.event import Event
+
+ReadEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
+"""How a reading ends when it does not end with an observation."""
+
+replace = msgspec.structs.replace
+
+
+class Oa:
+    """Snapshots, sessions, permits and escalations."""
+
+    name = "oa"
+    hears: frozenset[type[msgspec.Struct]] = frozenset(
+        (
+            DaemonStarted,
+            KernelReadRequested,
+            KernelObserved,
+            KernelModeDecided,
+            OaSnapshotRequested,
+            OaBootRequested,
+            OaPermitRequested,
+            EffectFailed,
+            EffectTimedOut,
+            EffectInterrupted,
+            EffectRefused,
+            EffectCancelled,
+            RequestRefused,
+        )
+    )
+
+    def initial(self) -> OaActorState:
+        """Nothing observed, nobody waiting."""
+        return OaActorState()
+
+    def evolve(self, state: OaActorState, event: Event) -> OaActorState:
+        """Fold an input or a decision of its own."""
+        match event.data:
+            case DaemonStarted():
+                # Surfaces may have changed while no engine ran: what was observed before proves nothing now.
+                return replace(state, standing=None)
+            case KernelReadRequested():
+                return _read_under_way(state, event)
+            case KernelObserved() as observed:
+                return replace(_read_over(state, observed.request), standing=_standing(event, observed))
+            case KernelModeDecided(mode=mode):
+                return replace(state, sessions=sessions.told(state.sessions, mode))
+            case OaSnapshotRequested():
+                return replace(state, waiting=[*state.waiting, Waiting(event.position, boot=False)])
+            case OaBootRequested(session_id=session_id, workspace=workspace):
+                waiting = Waiting(event.position, boot=True, session_id=session_id, workspace=workspace)
+                return replace(state, waiting=[*state.waiting, waiting])
+            case OaPermitRequested() as asked if state.standing is None and state.reads:
+                waiting_permit = WaitingPermit(event.position, asked)
+                return replace(state, waiting_permits=[*state.waiting_permits, waiting_permit])
+        if isinstance(event.data, ReadEnd):
+            return _read_over(state, event.data.request)
+        return _own(state, event)
+
+    def decide(self, state: OaActorState, event: Event) -> Iterable[Payload]:
+        """What an input leads to."""
+        match event.data:
+            case KernelObserved(request=request):
+                return list(_on_observed(state, event, request))
+            case KernelModeDecided() as decided:
+                told = sessions.escalations(state, decided) if decided.mode != decided.previous else ()
+                return [*told, *permits.revocations(state, event, decided)]
+            case OaSnapshotRequested() | OaBootRequested() if len(state.waiting) > WAITING_MAX:
+                return [_unread(state.waiting[-1], _TOO_MANY)]
+            case OaPermitRequested() as asked if not _waits(state, event.position):
+                return [permits.answer(state, event.time, event.position, asked)]
+        if isinstance(event.data, ReadEnd):
+            return list(_on_read_end(state, event, event.data))
+        return []
+
+
+def _own(state: OaActorState, event: Event) -> OaActorState:
+    """Fold an answer: the OA's own, or the engine's refusal in its stead."""
+    match event.data:
+        case OaSnapshotTaken(request=request) | OaBootRefused(request=request) | RequestRefused(request=request):
+            return _answered(state, request)
+        case OaSessionBooted(request=request) as booted:
+            opened = sessions.opened(state.sessions, event, booted)
+            return replace(_answered(state, request), sessions=opened)
+        case OaSessionEnded(session_id=session_id):
+            return replace(state, sessions=sessions.closed(state.sessions, session_id))
+        case OaPermitGranted(request=request) as granted:
+            return replace(_answered(state, request), permits=permits.granted(state.permits, event, granted))
+        case OaPermitRefused(request=request):
+            return _answered(state, request)
+        case OaPermitRevoked(permit=permit):
+            return replace(state, permits=permits.revoked(state.permits, permit))
+    return state
+
+
+def _answered(state: OaActorState, request: int) -> OaActorState:
+    if state.waiting or state.waiting_permits:
+        return replace(
+            state,
+            waiting=[one for one in state.waiting if one.request != request],
+            waiting_permits=[one for one in state.waiting_permits if one.request != request],
+        )
+    return state
+
+
+def _read_under_way(state: OaActorState, event: Event) -> OaActorState:
+    waiting = [replace(one, read=event.position) if one.request == event.causation else one for one in state.waiting]
+    return replace(state, reads=[*state.reads, event.position], waiting=waiting)
+
+
+def _read_over(state: OaActorState, request: int) -> OaActorState:
+    if request not in state.reads:
+        return state
+    return replace(state, reads=[read for read in state.reads if read != request])
+
+
+def _standing(event: Event, observed: KernelObserved) -> Standing:
+    now = judge(observed.surfaces)
+    return Standing(now.mode, now.reasons, now.phase, now.branch, event.position, now.complete)
+
+
+def _waits(state: OaActorState, request: int) -> bool:
+    waiting = state.waiting_permits
+    return bool(waiting) and waiting[-1].request == request and len(waiting) <= WAITING_MAX
+
+
+def _on_observed(state: OaActorState, event: Event, read: int) -> Iterator[Payload]:
+    now = state.standing
+    if now is None:
+        return
+    for waiting in state.waiting:
+        if waiting.read != read or read == 0:
+            continue
+        if waiting.boot:
+            answers = list(sessions.booted(state, waiting.request, waiting.session_id, waiting.workspace, now))
+            yield from answers
+            state = _foreseen(state, answers)
+        else:
+            yield OaSnapshotTaken(
+                request=waiting.request,
+                observed=now.observed,
+                success=now.complete,
+                mode=now.mode,
+                reasons=now.reasons,
+            )
+    for one in state.waiting_permits:
+        yield permits.answer(state, event.time, one.request, one.asked)
+
+
+def _foreseen(state: OaActorState, answers: list[Payload]) -> OaActorState:
+    """The sessions as they will be, so that a second boot on the same reading counts the first."""
+    open_now = state.sessions
+    for answer in answers:
+        if isinstance(answer, OaSessionEnded):
+            open_now = sessions.closed(open_now, answer.session_id)
+        elif isinstance(answer, OaSessionBooted):
+            open_now = [*open_now, Session(answer.session_id, "", answer.mode, answer.mode)]
+    return replace(state, sessions=open_now)
+
+
+def _on_read_end(state: OaActorState, event: Event, end: ReadEnd) -> Iterator[Payload]:
+    reason = Reason(
+        code="read_failed",
+        mode="BLOCKED",
+        text=f"the surfaces could not be read ({_END[type(end)]})",
+        mend="ask again; if it happens again, see: pmagent log why " + str(event.position),
+    )
+    for waiting in state.waiting:
+        if waiting.read == end.request:
+            yield _unread(waiting, reason)
+    if state.standing is None and not state.reads:
+        for one in state.waiting_permits:
+            yield permits.answer(state, event.time, one.request, one.asked)
+
+
+_END: dict[type[msgspec.Struct], str] = {
+    EffectFailed: "reading failed",
+    EffectTimedOut: "reading took too long",
+    EffectInterrupted: "reading was interrupted",
+    EffectRefused: "reading was refused",
+    EffectCancelled: "reading was cancelled",
+}
+
+_TOO_MANY = Reason(
+    code="too_many_requests",
+    mode="BLOCKED",
+    text="too many requests wait for a reading",
+    mend="ask again when they have been answered",
+)
+
+
+def _unread(waiting: Waiting, reason: Reason) -> Payload:
+    """The truthful answer without a reading: nothing was taken, nothing was booted."""
+    if waiting.boot:
+        return sessions.refused(waiting.request, waiting.session_id, [reason])
+    return OaSnapshotTaken(request=waiting.request, observed=0, success=False, mode="BLOCKED", reasons=[reason])

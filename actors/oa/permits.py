@@ -1,0 +1,87 @@
+"""Permits: granted by the mode table, for a bounded time and number of uses; revoked when it forbids them;
+pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from actors.oa.policy import ACTIONS, allows
+from actors.oa.state import PERMITS_MAX, OaActorState, Permit
+from contracts.kernel import KernelModeDecided
+from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
+from contracts.payload import Payload
+from events.event import Event, time_after
+
+USES_MAX = 100_000
+SECONDS_MAX = 86_400.0
+"""Bounds of what one permit can be for."""
+
+
+def answer(state: OaActorState, now: str, request: int, asked: OaPermitRequested) -> Payload:
+    """Granted or refused at log time ``now``, by the newest observation. Default deny."""
+    reasons, mend = _objections(state, now, asked)
+    if reasons or state.standing is None:
+        return OaPermitRefused(request=request, action=asked.action, subject=asked.subject, reasons=reasons, mend=mend)
+    return OaPermitGranted(
+        request=request,
+        action=asked.action,
+        subject=asked.subject,
+        holder=asked.holder,
+        uses=asked.uses,
+        expires_at=time_after(now, asked.seconds),
+        mode=state.standing.mode,
+    )
+
+
+def _objections(state: OaActorState, now: str, asked: OaPermitRequested) -> tuple[list[str], list[str]]:
+    reasons: list[str] = []
+    mend: list[str] = []
+    if asked.action not in ACTIONS:
+        reasons.append("unknown action")
+        mend.append(f"use one of: {', '.join(sorted(ACTIONS))}")
+    if not asked.subject or not asked.holder:
+        reasons.append("subject or holder is empty")
+        mend.append("say what is acted on, and who acts")
+    if not 1 <= asked.uses <= USES_MAX:
+        reasons.append("uses out of bounds")
+        mend.append(f"ask for 1 to {USES_MAX} uses")
+    if not (math.isfinite(asked.seconds) and 0 < asked.seconds <= SECONDS_MAX):
+        reasons.append("seconds out of bounds")
+        mend.append(f"ask for more than 0 and at most {SECONDS_MAX:.0f} seconds")
+    if state.standing is None:
+        reasons.append("the kernel has not been observed since the start")
+        mend.append("ask again when the surfaces have been read")
+    elif asked.action in ACTIONS and not allows(state.standing.mode, asked.action):
+        reasons.append(f"{asked.action} is forbidden in {state.standing.mode}")
+        reasons += [reason.text for reason in state.standing.reasons]
+        mend += dict.fromkeys(reason.mend for reason in state.standing.reasons if reason.mend)
+    if len(state.permits) >= PERMITS_MAX and len(live(state.permits, now)) >= PERMITS_MAX:
+        reasons.append("too many live permits")
+        mend.append("wait until some have expired")
+    return reasons, mend
+
+
+def revocations(state: OaActorState, event: Event, decided: KernelModeDecided) -> Iterator[Payload]:
+    """What the mode decided on takes away: on going to BLOCKED every live permit, else those that it
+    forbids."""
+    everything = decided.mode == "BLOCKED" and decided.previous != "BLOCKED"
+    for position, permit in live(state.permits, event.time).items():
+        if everything or not allows(decided.mode, permit.action):
+            yield OaPermitRevoked(permit=position, reason=f"mode {decided.mode}")
+
+
+def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:
+    """The permits that have not expired at log time ``now``."""
+    return {position: permit for position, permit in permits.items() if permit.expires_at > now}
+
+
+def granted(permits: dict[int, Permit], event: Event, payload: OaPermitGranted) -> dict[int, Permit]:
+    """The live permits with the one that ``event`` granted; expired ones go when there would be too many."""
+    kept = permits if len(permits) < PERMITS_MAX else live(permits, event.time)
+    return kept | {event.position: Permit(payload.action, payload.subject, payload.expires_at)}
+
+
+def revoked(permits: dict[int, Permit], position: int) -> dict[int, Permit]:
+    """The live permits without the one at ``position``."""
+    return {kept: permit for kept, permit in permits.items() if kept != position}

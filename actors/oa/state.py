@@ -1,0 +1,76 @@
+"""What the OA remembers: the kernel as last observed, who waits for a reading, sessions, live permits;
+pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from contracts.kernel import Mode, Reason
+from contracts.oa import OaPermitRequested
+
+WAITING_MAX = 256
+"""So many requests wait for readings at once; a further one is refused at once."""
+
+SESSIONS_MAX = 32
+"""So many sessions are open at once; a further one ends the oldest."""
+
+PERMITS_MAX = 1024
+"""So many permits are live at once; a further request is refused."""
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """The kernel as the last observation shows it. ``observed`` is that event's position."""
+
+    mode: Mode
+    reasons: list[Reason]
+    phase: str
+    branch: str
+    observed: int
+    complete: bool
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A boot or snapshot request at position ``request`` that a reading will answer. ``read``: position of
+    the reading's request, 0 while none has been made; the session's id and workspace are a boot's."""
+
+    request: int
+    boot: bool
+    read: int = 0
+    session_id: str = ""
+    workspace: str = ""
+
+
+class WaitingPermit(msgspec.Struct, frozen=True):
+    """A permit request that came after a start and before its first observation."""
+
+    request: int
+    asked: OaPermitRequested
+
+
+class Session(msgspec.Struct, frozen=True):
+    """An open session: when and in which mode it booted, and the mode it knows of now."""
+
+    session_id: str
+    booted_at: str
+    boot_mode: Mode
+    current_mode: Mode
+
+
+class Permit(msgspec.Struct, frozen=True):
+    """A live permit. Its uses are counted by the engine's gate, which alone sees them."""
+
+    action: str
+    subject: str
+    expires_at: str
+
+
+class OaActorState(msgspec.Struct, frozen=True):
+    """All of it. ``standing`` is None until an observation has come since the last start of an engine;
+    ``reads`` are the positions of readings that are under way."""
+
+    standing: Standing | None = None
+    reads: list[int] = []
+    waiting: list[Waiting] = []
+    waiting_permits: list[WaitingPermit] = []
+    sessions: list[Session] = []
+    permits: dict[int, Permit] = {}

@@ -1,0 +1,71 @@
+"""Writes the JSON Schemas from the types: ``python -m contracts.generate`` (DESIGN §6).
+
+``schemas/<area>/v1/<event type>.json`` for each payload type, ``schemas/<area>/v1/<document>.json`` for each document.
+A test holds the committed files equal to what this generates, so a type cannot change unnoticed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import contracts
+from contracts.documents import DOCUMENTS
+from contracts.payload import types
+
+FOLDER = Path(__file__).parent / "schemas"
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+VERSION = "v1"
+
+
+def load_all() -> None:
+    """Import every module of contracts, so that every payload type is registered."""
+    for module in pkgutil.iter_modules(contracts.__path__):
+        importlib.import_module(f"contracts.{module.name}")
+
+
+def schemas() -> dict[str, bytes]:
+    """File, relative to ``FOLDER`` -> its content, for every payload type and document."""
+    load_all()
+    files = {f"{name.split('.')[0]}/{VERSION}/{name}.json": _schema(cls, name) for name, cls in types().items()}
+    for name, cls in DOCUMENTS.items():
+        area, document = name.split("/")
+        files[f"{area}/{VERSION}/{document}.json"] = _schema(cls, document)
+    return files
+
+
+def _schema(cls: type[Any], title: str) -> bytes:
+    made = {"$schema": DIALECT, "title": title} | _clean(msgspec.json.schema(cls))
+    return msgspec.json.format(msgspec.json.encode(made, order="deterministic"), indent=2) + b"\n"
+
+
+def _clean(part: Any) -> Any:
+    """Without the indentation of docstrings, which some Python versions strip and others keep."""
+    if isinstance(part, dict):
+        return {
+            key: inspect.cleandoc(value) if key == "description" and isinstance(value, str) else _clean(value)
+            for key, value in part.items()
+        }
+    return [_clean(item) for item in part] if isinstance(part, list) else part
+
+
+def main() -> None:
+    """Write what has changed and remove what no type has any more."""
+    made = schemas()
+    for old in FOLDER.rglob("*.json"):
+        if old.relative_to(FOLDER).as_posix() not in made:
+            old.unlink()
+    for name, content in made.items():
+        path = FOLDER / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_bytes() != content:
+            path.write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

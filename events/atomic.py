@@ -1,0 +1,36 @@
+"""Replaces a file's content as one step: readers see the old bytes or the new ones, also after a crash."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+
+def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Make ``content`` the content of ``path``, with exactly the permission bits ``mode``.
+
+    Temporary file beside it, sync, rename, sync of the folder. The folder must exist. Raises OSError; the old
+    file is then untouched, except when only the last sync failed. A symbolic link at ``path`` is refused
+    (ELOOP): what it points to may be anywhere, and replacing the link is hardly what its maker wanted.
+    """
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "refusing to replace a symbolic link", str(path))
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        temporary = f".{path.name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            os.unlink(temporary, dir_fd=folder)
+            raise
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -1,0 +1,39 @@
+"""Guards on STATE.json's own blocks: oa_tools and reasoning_bridge agree with what this program has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.kernel.coherence import compared
+from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, TOOL_IDS
+from pmagent.oa.guards.reading import STATE_PATH, Given
+from pmagent.oa.guards.report import SNAPSHOT, Findings, lacking, mismatched
+
+CODE = "contracts/reasoning.py"
+"""Where the ids stand that the blocks are compared with."""
+
+
+def oa_tools(given: Given) -> Findings:
+    """The tools that STATE.json lists are exactly the registry's."""
+    return _block(given, "oa_tools", "tools", list(TOOL_IDS))
+
+
+def reasoning_bridge(given: Given) -> Findings:
+    """The programs that STATE.json lists are exactly the contract's, and use no tool that does not exist."""
+    found = _block(given, "reasoning_bridge", "programs", list(PROGRAM_IDS))
+    unknown = {program: sorted(set(tools) - set(TOOL_IDS)) for program, tools in PROGRAM_TOOLS.items()}
+    found.failed = any(unknown.values())
+    return found
+
+
+def _block(given: Given, block: str, key: str, expected: list[str]) -> Findings:
+    found = Findings()
+    if given.state is None:
+        found.missing.append(STATE_PATH)
+        found.diagnostics.append(lacking(STATE_PATH, given.state_fault, required=True, remediation=SNAPSHOT))
+        return found
+    said: Any = given.state.get(block)
+    actual = said.get(key) if isinstance(said, dict) else None
+    found.mismatches = compared(f"{block}.{key}", expected, actual, CODE, STATE_PATH)
+    found.diagnostics = [mismatched(mismatch, "config_drift", SNAPSHOT) for mismatch in found.mismatches]
+    return found

@@ -1,0 +1,43 @@
+"""Guards on the log: log_integrity, and projections (what is on disk is what the log says)."""
+
+from __future__ import annotations
+
+from contracts.oa_documents import OADiagnostic
+from events.errors import CorruptLog, NotFound
+from events.verify import verify_log
+from pmagent.oa.guards.reading import Given
+from pmagent.oa.guards.report import Findings, lacking
+
+LOG = ".pmagent/log"
+
+
+def log_integrity(given: Given) -> Findings:
+    """Every line of the log up to its durable end is as it was written."""
+    found = Findings()
+    try:
+        result = verify_log(str(given.workspace / LOG))
+    except NotFound:
+        found.missing.append(LOG)
+        found.diagnostics.append(lacking(LOG, "missing", required=True, remediation="pmagent up"))
+        return found
+    except (CorruptLog, OSError) as error:
+        found.failed = True
+        found.diagnostics.append(_corrupt(type(error).__name__, {}))
+        return found
+    found.failed = not result.ok
+    found.details = {"log_id": result.log_id, "events": result.events, "segments": result.segments}
+    if result.finding is not None:
+        where = {"file": result.finding.file, "offset": result.finding.offset, "position": result.finding.position}
+        found.diagnostics.append(_corrupt(result.finding.reason, where))
+    return found
+
+
+def _corrupt(what: str, where: dict[str, object]) -> OADiagnostic:
+    return OADiagnostic(
+        type="blocker",
+        category="schema_violation",
+        severity="block",
+        message=f"the log is damaged: {what}",
+        details=dict(where),
+        remediation="pmagent log verify",
+    )

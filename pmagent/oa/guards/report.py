@@ -1,0 +1,67 @@
+"""From what a guard found to its report (rulings A, Guard)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from contracts.oa_documents import GuardMode, GuardReport, Mismatch, OADiagnostic
+
+REFRESH = "pmagent kernel refresh"
+SNAPSHOT = "pmagent oa snapshot"
+
+
+class Findings(msgspec.Struct):
+    """What a guard found. ``missing`` fails the guard, ``absent`` (optional surfaces) only warns; ``failed``
+    is set by what is neither a mismatch nor a missing surface."""
+
+    mismatches: list[Mismatch] = []
+    missing: list[str] = []
+    absent: list[str] = []
+    diagnostics: list[OADiagnostic] = []
+    details: dict[str, Any] = {}
+    failed: bool = False
+
+
+def report(found: Findings, mode: GuardMode, timestamp: str = "") -> GuardReport:
+    """The guard's report. ``ok`` does not depend on ``mode``."""
+    return GuardReport(
+        ok=not (found.mismatches or found.missing or found.failed),
+        mode=mode,
+        mismatches=found.mismatches,
+        missing_surfaces=list(dict.fromkeys([*found.missing, *found.absent])),
+        timestamp=timestamp,
+        diagnostics=found.diagnostics,
+        details=found.details,
+    )
+
+
+def exit_code(answer: GuardReport) -> int:
+    """0, except for a guard that fails in STRICT."""
+    return 1 if answer.mode == "STRICT" and not answer.ok else 0
+
+
+def mismatched(mismatch: Mismatch, category: str, remediation: str) -> OADiagnostic:
+    """The diagnostic that explains a mismatch."""
+    return OADiagnostic(
+        type="issue",
+        category=category,
+        severity="error",
+        message=f"{mismatch.check}: {mismatch.surfaces[0]} and {mismatch.surfaces[-1]} disagree",
+        details={"check": mismatch.check, "expected": mismatch.expected, "actual": mismatch.actual},
+        remediation=remediation,
+    )
+
+
+def lacking(path: str, why: str, *, required: bool, remediation: str | None) -> OADiagnostic:
+    """The diagnostic for a surface that is not there (``why`` is "missing") or not valid (a reading's
+    status)."""
+    return OADiagnostic(
+        type="issue" if required else "warn",
+        category="missing_surface" if why == "missing" else "schema_violation",
+        severity="error" if required else "warn",
+        message=f"{path}: {why.replace('_', ' ')}",
+        details={"path": path, "status": why},
+        remediation=remediation,
+    )

@@ -1,0 +1,36 @@
+"""The guards by name, and how one is run (rulings A, Tools)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from contracts.oa_documents import GuardMode, GuardReport
+from pmagent.oa.guards import blocks, kernel_surfaces, log, oa_state
+from pmagent.oa.guards.reading import Given, read_workspace
+from pmagent.oa.guards.report import Findings, report
+
+Guard = Callable[[Given], Findings]
+
+GUARDS: Mapping[str, Guard] = {
+    "oa_state": oa_state.check,
+    "bootstrap_consistency": kernel_surfaces.bootstrap_consistency,
+    "handoff_kernel": kernel_surfaces.handoff_kernel,
+    "dms_alignment": kernel_surfaces.dms_alignment,
+    "surface_schema": kernel_surfaces.surface_schema,
+    "oa_tools": blocks.oa_tools,
+    "reasoning_bridge": blocks.reasoning_bridge,
+    "log_integrity": log.log_integrity,
+}
+"""Every built-in guard, by the name under which it is run."""
+
+
+def normalized(name: str) -> str:
+    """A guard's name as the table has it: people write "OA-State", "reality.green" and the like."""
+    return name.strip().lower().replace("-", "_").replace(".", "_")
+
+
+def run_guard(name: str, workspace: Path, mode: GuardMode = "STRICT", timestamp: str = "") -> GuardReport:
+    """Read the workspace now and run one guard over it. Raises KeyError for a name that no guard has."""
+    guard = GUARDS[normalized(name)]
+    return report(guard(read_workspace(workspace)), mode, timestamp)

@@ -1,0 +1,54 @@
+"""What git says about the workspace; the only thing that the surfaces take from it is the branch."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from pmagent.workspace.errors import WorkspaceError
+
+LIMIT_S = 30.0
+
+
+def branch(workspace: Path) -> str:
+    """The current branch, also of a repository without a commit; ``detached@<commit>`` when HEAD is detached.
+
+    Raises WorkspaceError when the workspace is in no git repository, or git is missing or refuses.
+    """
+    named = _git(workspace, "symbolic-ref", "--quiet", "--short", "HEAD")
+    if named.returncode == 0:
+        return named.stdout.strip()
+    commit = _git(workspace, "rev-parse", "--quiet", "--verify", "--short=12", "HEAD")
+    if commit.returncode == 0:
+        return f"detached@{commit.stdout.strip()}"
+    inside = _git(workspace, "rev-parse", "--git-dir")
+    if inside.returncode == 0:
+        raise WorkspaceError(f"{workspace}: git cannot tell the branch", "look at: git status")
+    if "ownership" in inside.stderr:
+        raise WorkspaceError(
+            f"{workspace} belongs to another user, so git does not read it",
+            f"git config --global --add safe.directory {workspace}",
+        )
+    raise WorkspaceError(f"{workspace} is not in a git repository", "run git init there first")
+
+
+def _git(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    # GIT_DIR and its like, set by a hook or a shell, would answer for another repository.
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    environment |= {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        return subprocess.run(
+            ["git", "-C", str(workspace), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=LIMIT_S,
+            env=environment,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except FileNotFoundError:
+        raise WorkspaceError("git is not installed", "install the package git") from None
+    except subprocess.TimeoutExpired:
+        raise WorkspaceError(f"git did not answer in {LIMIT_S:.0f} s", "look at: git status") from None

@@ -1,0 +1,177 @@
+"""``pmagent init`` and ``pmagent kernel refresh``: read what is there, compute all, write each file
+atomically."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
+from actors.kernel.surfaces import NAMES, SSOT, SurfaceInvalid, kernel
+from actors.kernel.surfaces import ssot as ssot_view
+from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
+from events.atomic import write_atomic
+from events.event import format_time
+from pmagent.oa.guards import kernel_surfaces, log
+from pmagent.oa.guards.reading import Given
+from pmagent.oa.guards.report import Findings
+from pmagent.workspace import config, git
+from pmagent.workspace.documents import Content, Inputs, documents, encoded
+from pmagent.workspace.errors import WorkspaceError
+
+CHECKS = {
+    "Bootstrap Consistency": kernel_surfaces.bootstrap_consistency,
+    "Handoff Kernel": kernel_surfaces.handoff_kernel,
+    "Surface Schema": kernel_surfaces.surface_schema,
+}
+"""Check of the reality summary -> the built-in guard that it is. Guards of what is derived from the surfaces
+(STATE.json) are not among them: they would compare today's kernel with yesterday's copy of it."""
+
+LOG_CHECK = "Log Integrity"
+
+
+def init_workspace(path: Path, *, now: str | None = None, files: Files | None = None) -> list[str]:
+    """Write the surfaces that are missing, coherent with those that are there, and ``.pmagent/config.toml``.
+
+    Returns the paths created, relative to ``path``. Touches no file that exists. Raises WorkspaceError: no
+    git repository, or a surface that is there and cannot be understood.
+    """
+    workspace = path.absolute()
+    branch = git.branch(workspace)
+    created = []
+    folder = _folder(workspace, ".pmagent", 0o700)
+    if _create(folder / "config.toml", config.TEMPLATE.encode()):
+        created.append(config.PATH)
+    if _create(folder / ".gitignore", b"*\n!.gitignore\n!config.toml\n"):
+        created.append(".pmagent/.gitignore")
+    old, paths = _present(workspace, files or RealFiles())
+    new = _computed(workspace, old, paths, branch, now or _now())
+    for name, content in new.items():
+        if name not in old and _create(_target(workspace, paths[name]), encoded(content)):
+            created.append(paths[name])
+    return created
+
+
+def refresh_surfaces(path: Path, *, now: str | None = None, files: Files | None = None) -> list[str]:
+    """Recompute branch, phases, built-in checks and health, and write all surfaces; missing ones are created.
+
+    Returns the paths written, in order. What pmagent does not compute (further keys, further checks with
+    their verdicts, CONTEXT) stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
+    """
+    workspace = path.absolute()
+    branch = git.branch(workspace)
+    old, paths = _present(workspace, files or RealFiles())
+    new = _computed(workspace, old, paths, branch, now or _now())
+    for name, content in new.items():
+        write_atomic(_target(workspace, paths[name]), encoded(content))
+    return [paths[name] for name in new]
+
+
+def _computed(
+    workspace: Path, old: dict[str, Content], paths: dict[str, str], branch: str, now: str
+) -> dict[str, Content]:
+    """All surfaces, with the verdicts of the built-in guards on the very surfaces that are to be written."""
+    configured = config.phases(workspace)
+    phase, last = _phases_of(old)
+    given = Inputs(
+        branch,
+        configured.current or phase or config.FIRST_PHASE,
+        configured.last_completed or last,
+        [_check(name, Findings()) for name in CHECKS],
+        now,
+        paths[SSOT],
+    )
+    draft = _given(workspace, old | documents(old, given), paths)
+    checks = [_check(name, guard(draft)) for name, guard in CHECKS.items()]
+    if (workspace / log.LOG).is_dir():
+        checks.append(_check(LOG_CHECK, log.log_integrity(draft)))
+    return documents(old, msgspec.structs.replace(given, checks=checks))
+
+
+def _phases_of(old: dict[str, Content]) -> tuple[str | None, str | None]:
+    try:
+        view = ssot_view(old[SSOT])
+    except (KeyError, SurfaceInvalid):
+        return None, None
+    return view.phase, view.last_completed
+
+
+def _given(workspace: Path, new: dict[str, Content], paths: dict[str, str]) -> Given:
+    """The surfaces that are to be written, as the guards would read them from files."""
+    readings = []
+    for name in NAMES:
+        blank = SurfaceReading(name=name, path=paths[name], required=False, status="missing")
+        if name in new:
+            status, detail, content = parse(name, encoded(new[name]))
+            blank = msgspec.structs.replace(blank, status=status, detail=detail, content=content)
+        readings.append(blank)
+    observed = KernelObserved(surfaces=readings, existing=[])
+    return Given(workspace, observed, kernel(readings), None, "missing", [])
+
+
+def _check(name: str, found: Findings) -> Content:
+    passed = not (found.mismatches or found.missing or found.failed)
+    texts = [diagnostic.message for diagnostic in found.diagnostics]
+    message = "as it should be" if passed else "; ".join(texts) or "failed"
+    return {"name": name, "passed": passed, "message": message, "details": dict(found.details)}
+
+
+def _present(workspace: Path, files: Files) -> tuple[dict[str, Content], dict[str, str]]:
+    """The surfaces that are there, parsed, and the path of each surface. Raises WorkspaceError for a broken
+    one."""
+    read_surfaces(workspace, files)  # waits until nobody writes them
+    moment = glance(workspace, files)
+    old: dict[str, Content] = {}
+    broken: list[str] = []
+    for name in NAMES:
+        content = _content(workspace / moment.paths[name], files)
+        if isinstance(content, dict):
+            old[name] = content
+        elif content is not None:
+            broken.append(moment.paths[name])
+    if broken:
+        raise WorkspaceError(f"{', '.join(broken)}: not a JSON object", "repair or delete it; nothing was written")
+    return old, moment.paths
+
+
+def _content(path: Path, files: Files) -> Any:
+    """What the file holds, None when there is none, False when it is not JSON. Shape is not looked at."""
+    look = files.look(path)
+    if look.kind == "missing":
+        return None
+    if look.kind != "file":
+        return False
+    try:
+        raw = files.read(path, SURFACE_BYTES_MAX + 1)
+    except OSError:
+        return False
+    status, _, content = parse("", raw)
+    return content if status == "ok" and len(raw) <= SURFACE_BYTES_MAX else False
+
+
+def _target(workspace: Path, path: str) -> Path:
+    target = workspace / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _folder(workspace: Path, name: str, mode: int) -> Path:
+    folder = workspace / name
+    folder.mkdir(mode=mode, exist_ok=True)
+    return folder
+
+
+def _create(path: Path, content: bytes) -> bool:
+    """Write a file that does not exist; never replaces one."""
+    if os.path.lexists(path):
+        return False
+    write_atomic(path, content)
+    return True
+
+
+def _now() -> str:
+    return format_time(datetime.now(UTC))

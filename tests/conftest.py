@@ -1,0 +1,82 @@
+"""What tests of several areas need: the surfaces of the example workspace, and observations made of them."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from actors.kernel.reader import parse
+from actors.kernel.surfaces import NAMES, PATHS, REQUIRED
+from contracts.kernel import KernelObserved, SurfaceReading
+
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLE = ROOT / "examples" / "workspace"
+REAL = ROOT.parent / "shared" / "data" / "oa"
+
+Contents = dict[str, Any]
+Observe = Callable[..., KernelObserved]
+
+
+def observed(contents: Contents, *, request: int = 0, existing: list[str] | None = None) -> KernelObserved:
+    """An observation of surfaces with these contents (bytes: a file's own); one that is left out is missing."""
+    readings = []
+    for name in NAMES:
+        blank = SurfaceReading(name=name, path=PATHS[name], required=name in REQUIRED, status="missing")
+        if name in contents:
+            content = contents[name]
+            raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+            status, detail, value = parse(name, raw)
+            blank = SurfaceReading(
+                name=name,
+                path=PATHS[name],
+                required=name in REQUIRED,
+                status=status,
+                detail=detail,
+                content=value,
+                size=len(raw),
+                sha256=hashlib.sha256(raw).hexdigest(),
+            )
+        readings.append(blank)
+    return KernelObserved(surfaces=readings, existing=existing or [], request=request)
+
+
+@pytest.fixture(scope="session")
+def example_contents() -> Contents:
+    """Surface name -> content in the example workspace. Not to be changed."""
+    return {name: json.loads((EXAMPLE / path).read_text()) for name, path in PATHS.items()}
+
+
+@pytest.fixture
+def green(example_contents: Contents) -> Contents:
+    """The example's surfaces, for a test to change as it likes."""
+    return copy.deepcopy(example_contents)
+
+
+@pytest.fixture(scope="session")
+def observe() -> Observe:
+    """Makes an observation of contents; see ``observed``."""
+    return observed
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A copy of the example workspace, as files."""
+    shutil.copytree(EXAMPLE, tmp_path / "workspace")
+    return tmp_path / "workspace"
+
+
+@pytest.fixture(params=["coherent_green", "coherent_red", "incoherent_bootstrap"])
+def real_workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of one of the real workspaces; the test is skipped where they are not at hand."""
+    source = REAL / request.param
+    if not source.is_dir():
+        pytest.skip("the real workspaces are not here")
+    shutil.copytree(source, tmp_path / request.param)
+    return tmp_path / str(request.param)
