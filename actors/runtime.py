@@ -243,10 +243,18 @@ class Runtime:
             self._start(waiting.popleft())
 
     def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
-        self._finish(event, self.intake.fact(*_outcome(event, outcome)))
+        self._finish(event, self._drafted(event, outcome))
 
     async def _conclude_in_thread(self, event: Event, outcome: msgspec.Struct) -> None:
-        self._finish(event, await anyio.to_thread.run_sync(self.intake.fact, *_outcome(event, outcome)))
+        self._finish(event, await anyio.to_thread.run_sync(self._drafted, event, outcome))
+
+    def _drafted(self, event: Event, outcome: msgspec.Struct) -> Draft:
+        """The outcome's draft; an outcome that is no payload of its type is the performer's failure."""
+        try:
+            return self.intake.fact(*_outcome(event, outcome))
+        except (TypeError, msgspec.MsgspecError) as error:
+            failed = EffectFailed(request=event.position, error=type(error).__name__, place=event.type)
+            return self.intake.fact(*_outcome(event, failed))
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:

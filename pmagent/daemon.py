@@ -44,21 +44,21 @@ def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
 async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
     reason = ["requested"]
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        async with open_host(workspace, "daemon", lambda: reason[0]) as host, anyio.create_task_group() as tasks:
+        async with open_host(workspace, "daemon", lambda: reason[0]) as host:
             listener = await _listen(host.layout)
-            tasks.start_soon(partial(listener.serve, partial(_answer, host)))
-            tasks.start_soon(_watch, host)
-            tasks.start_soon(_fail_with_log, host)
-            _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
-            if ready is not None:
-                ready(host)
-            async for number in signals:
-                reason[0] = signal.Signals(number).name
-                break
-            _log.info("stopping", reason=reason[0])
-            host.layout.socket.unlink(missing_ok=True)
-            await listener.aclose()
-            tasks.cancel_scope.cancel()
+            async with listener, anyio.create_task_group() as tasks:
+                tasks.start_soon(partial(listener.serve, partial(_answer, host)))
+                tasks.start_soon(_watch, host)
+                tasks.start_soon(_fail_with_log, host)
+                _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
+                if ready is not None:
+                    ready(host)
+                async for number in signals:
+                    reason[0] = signal.Signals(number).name
+                    break
+                _log.info("stopping", reason=reason[0])
+                host.layout.socket.unlink(missing_ok=True)
+                tasks.cancel_scope.cancel()
     _log.info("stopped", reason=reason[0])
 
 
