@@ -52,7 +52,7 @@ class BlobStore:
         try:
             content = self._read(sha256_hex)
         except FileNotFoundError:
-            raise NotFound(f"there is no blob {sha256_hex}", "it was removed from blobs/; restore it from a copy") from None
+            raise NotFound(f"there is no blob {sha256_hex}", "it was removed; restore it from a copy") from None
         if sha256(content).hexdigest() != sha256_hex:
             raise CorruptLog(f"blobs/{sha256_hex[:2]}/{sha256_hex}", 0, 0, "its content is not what its name says")
         return content

@@ -7,6 +7,7 @@ Every operation either happens or raises OSError. Names in ``folder`` become dur
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -68,7 +69,8 @@ class Disk(Protocol):
         ...
 
     def make_folder(self, folder: str) -> None:
-        """Make ``folder`` and its parents, private to this user, each durable in its parent."""
+        """Make ``folder`` and its parents, private to this user, each durable in its parent; also what another process
+        made and crashed before it was durable."""
         ...
 
     def sync_folder(self, folder: str) -> None:
@@ -81,9 +83,13 @@ class RealFile:
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
+        self._at_end = False
 
     def append(self, data: bytes) -> None:
-        """See DiskFile. The descriptor was opened for appending."""
+        """See DiskFile. Not by O_APPEND, with which ``write_at`` would append too."""
+        if not self._at_end:
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+            self._at_end = True  # only appending moves it
         written = os.write(self._descriptor, data)
         while written < len(data):
             more = os.write(self._descriptor, data[written:])
@@ -118,6 +124,7 @@ class RealFile:
 
     def truncate(self, size: int) -> None:
         """See DiskFile."""
+        self._at_end = False
         os.ftruncate(self._descriptor, size)
 
     def sync(self) -> None:
@@ -134,6 +141,9 @@ class RealFile:
 class RealDisk:
     """The operating system's files."""
 
+    def __init__(self) -> None:
+        self._durable_folders: set[str] = set()
+
     def names(self, folder: str) -> list[str]:
         """See Disk."""
         try:
@@ -142,14 +152,12 @@ class RealDisk:
             return []
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> RealFile:
-        """See Disk. HEAD is written in place, so only segments are opened for appending."""
+        """See Disk."""
         flags = os.O_CLOEXEC | os.O_NOFOLLOW
         if create:
             flags |= os.O_RDWR | os.O_CREAT | os.O_EXCL
         else:
             flags |= os.O_RDWR if write else os.O_RDONLY
-        if path.endswith((".jsonl", ".tmp")) and (write or create):
-            flags |= os.O_APPEND
         return RealFile(os.open(path, flags, 0o600))
 
     def rename(self, source: str, target: str) -> None:
@@ -166,16 +174,20 @@ class RealDisk:
         os.chmod(path, 0o400)
 
     def make_folder(self, folder: str) -> None:
-        """See Disk."""
-        path = Path(folder)
-        if path.is_dir():
+        """See Disk. Only folders like those made here (ours, private) can be what a crash left undurable."""
+        path = Path(folder).absolute()
+        exists = path.is_dir()
+        if exists and folder in self._durable_folders:
             return
-        parent = path.parent
-        if not parent.is_dir():
-            self.make_folder(str(parent))
-        with suppress(FileExistsError):
-            path.mkdir(mode=0o700)
-        self.sync_folder(str(parent))
+        if not exists:
+            self.make_folder(str(path.parent))
+            path.mkdir(mode=0o700, exist_ok=True)
+            self.sync_folder(str(path.parent))
+        elif _private(path):
+            self.make_folder(str(path.parent))
+            with suppress(PermissionError):  # a folder that we may not list is none in which we make folders
+                self.sync_folder(str(path.parent))
+        self._durable_folders.add(folder)
 
     def sync_folder(self, folder: str) -> None:
         """See Disk."""
@@ -184,3 +196,8 @@ class RealDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _private(path: Path) -> bool:
+    status = path.stat()
+    return status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == 0o700 and path != path.parent

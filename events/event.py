@@ -24,7 +24,7 @@ DATA_BYTES_MAX = LINE_BYTES_MAX - 8 * 1024
 """Upper bound of an event's encoded ``data``; larger facts go to the blob store."""
 
 TEXT_BYTES_MAX = 512
-"""Upper bound of ``id``, ``actor``, ``type`` and ``correlation``, each, in UTF-8 bytes."""
+"""Upper bound of ``id``, ``actor``, ``type`` and ``correlation``, each, in bytes of their JSON encoding."""
 
 ZERO_SUM = "0" * 64
 """The sum that precedes the first line."""

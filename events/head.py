@@ -18,6 +18,9 @@ NAME: Final = "HEAD"
 SLOT_BYTES: Final = 512
 """One slot fills one disk sector, the unit that a disk writes whole."""
 
+LOOKS: Final = 8
+"""How often damaged slots are looked at before they count as damaged."""
+
 
 class HeadSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a slot says, besides its own checksum."""
@@ -71,13 +74,22 @@ def decode_head(raw: bytes) -> HeadReading:
     return HeadReading(max(whole, key=lambda slot: slot.batch, default=None), damaged)
 
 
+def read_head(file: DiskFile) -> HeadReading:
+    """Read HEAD while it may be written: a slot that is met half-written is whole at another look."""
+    for _ in range(LOOKS):
+        reading = decode_head(file.read_at(0, 2 * SLOT_BYTES + 1))
+        if not reading.damaged:
+            break
+    return reading
+
+
 class HeadFile:
     """The open HEAD. ``write`` alternates the slots by batch number, so the other one stays whole."""
 
     def __init__(self, file: DiskFile, log_id: str) -> None:
         self._file = file
         self._log_id = log_id
-        self._synced = True
+        self._synced = False  # a process that crashed may not have come to it
 
     @classmethod
     def create(cls, disk: Disk, folder: str, log_id: str) -> HeadFile:
@@ -86,16 +98,18 @@ class HeadFile:
         disk.unlink(temporary)
         file = disk.open(temporary, create=True)
         empty = encode_slot(HeadSlot(log_id, 0, 0, "", Tail().sum))
-        file.append(empty + empty)
-        file.sync()
-        file.close()
+        try:
+            file.append(empty + empty)
+            file.sync()
+        finally:
+            file.close()
         disk.rename(temporary, f"{folder}/{NAME}")
         disk.sync_folder(folder)
         return cls(disk.open(f"{folder}/{NAME}", write=True), log_id)
 
     def read(self) -> HeadReading:
         """Both slots, as they are now."""
-        return decode_head(self._file.read_at(0, 2 * SLOT_BYTES + 1))
+        return read_head(self._file)
 
     def write(self, tail: Tail) -> None:
         """Note ``tail`` as durable; not synced yet."""
@@ -104,12 +118,16 @@ class HeadFile:
         self._synced = False
 
     def mend(self, tail: Tail) -> None:
-        """Write both slots and sync: after an opening that found the log whole up to ``tail``."""
+        """Write both slots and sync: after an opening that found the log whole up to ``tail``. The slot that is damaged
+        or older goes first, so that there is a whole one at any time."""
+        reading = self.read()
+        worse = (reading.newest.batch + 1) % 2 if reading.newest is not None else 0
+        if reading.damaged:
+            worse = reading.damaged[0]
         slot = encode_slot(HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum))
-        self._file.write_at(0, slot)
-        self._file.sync()
-        self._file.write_at(SLOT_BYTES, slot)
-        self._file.sync()
+        for index in (worse, 1 - worse):
+            self._file.write_at(SLOT_BYTES * index, slot)
+            self._file.sync()
         self._synced = True
 
     def settle(self) -> None:

@@ -2,7 +2,7 @@
 
 A line is one JSON object whose last member is ``sum``. The chain: a line's sum is
 ``SHA-256(previous line's sum, 32 raw bytes ‖ this line's bytes before ,"sum":)``. The tail ``,"sum":"…"}`` has a
-fixed length, so checking is a slice, never a re-encoding, and it is compared literally: no bit is unguarded (DESIGN §2).
+fixed length, so checking is a slice, never a re-encoding, and it is compared literally: no bit is unguarded.
 """
 
 from __future__ import annotations
@@ -15,13 +15,17 @@ from typing import Final
 import msgspec
 
 from events.errors import BadEvent
-from events.event import LINE_BYTES_MAX, TEXT_BYTES_MAX, Event, Kind, StoredEvent, Tail
+from events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, TEXT_BYTES_MAX, Event, Kind, StoredEvent, Tail
 
 TAIL_BYTES: Final = len(b',"sum":"') + 64 + len(b'"}')
 """Length of a line's literal tail, without the newline."""
 
 TIME_CHARS: Final = 27
 """Length of a time, ``2026-11-21T19:50:00.123456Z``."""
+
+
+_ZERO: Final = bytes.maketrans(b"123456789", b"0" * 9)
+_TIME_SHAPE: Final = b"0000-00-00T00:00:00.000000Z"
 
 
 class _Body(msgspec.Struct, gc=False):
@@ -42,13 +46,27 @@ _decoder = msgspec.json.Decoder(StoredEvent)
 
 
 def check_texts(id: str, actor: str, type: str, correlation: str) -> None:
-    """Raises BadEvent when a text field is too long, or id, actor or type is empty."""
+    """Raises BadEvent when a text field is too long or no Unicode text, or id, actor or type is empty."""
     if not (id and actor and type):
         raise BadEvent("an event needs an id, an actor and a type")
-    if len(id) + len(actor) + len(type) + len(correlation) > TEXT_BYTES_MAX // 4:
-        for name, text in (("id", id), ("actor", actor), ("type", type), ("correlation", correlation)):
-            if len(text.encode("utf-8", "surrogatepass")) > TEXT_BYTES_MAX:
-                raise BadEvent(f"the {name} is longer than {TEXT_BYTES_MAX} bytes")
+    together = id + actor + type + correlation
+    if len(together) <= TEXT_BYTES_MAX // 6 and together.isascii():
+        return  # short, even if each character is escaped
+    for name, text in (("id", id), ("actor", actor), ("type", type), ("correlation", correlation)):
+        try:
+            size = len(_encode(text)) - 2
+        except UnicodeEncodeError:
+            raise BadEvent(f"the {name} is no Unicode text: {text[:80]!r}") from None
+        if size > TEXT_BYTES_MAX:
+            raise BadEvent(f"the {name} is longer than {TEXT_BYTES_MAX} bytes")
+
+
+def check_data(raw: bytes) -> None:
+    """Raises BadEvent when an event's encoded data is too long for a line, or would break it in two."""
+    if len(raw) > DATA_BYTES_MAX:
+        raise BadEvent(f"an event's data holds at most {DATA_BYTES_MAX} bytes, not {len(raw)}: more belongs in a blob")
+    if not raw or b"\n" in raw:
+        raise BadEvent("an event's data is JSON on one line")
 
 
 def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], list[str]]:
@@ -120,8 +138,7 @@ class ChainChecker:
         lines = chunk.split(b"\n")
         unterminated = lines.pop()
         fault = ""
-        index = -1
-        for index, line in enumerate(lines):
+        for line in lines:
             body = line[:-TAIL_BYTES]
             digest = sha256(previous + body).digest()
             if line[-TAIL_BYTES:] != b',"sum":"%b"}' % hexlify(digest):
@@ -137,16 +154,19 @@ class ChainChecker:
                     break
             start = len(head)
             time = body[start : start + TIME_CHARS]
-            if time < last_time or body[start + TIME_CHARS : start + TIME_CHARS + 1] != b'"':
-                fault = f"its time {_text(time)} is before {_text(last_time)} or malformed"
+            if time < last_time:
+                fault = f"its time {_text(time)} is before {_text(last_time)}"
+                break
+            if time.translate(_ZERO) != _TIME_SHAPE or body[start + TIME_CHARS : start + TIME_CHARS + 1] != b'"':
+                fault = f"its time {_text(time)} is malformed"
                 break
             position += 1
             batch = own
             last_time = time
             previous = digest
         else:
-            index += 1
             fault = "the last line has no end" if unterminated else ""
+        index = position - self._position
         self._position, self._batch, self._time, self._sum = position, batch, last_time, previous
         if not fault:
             return None

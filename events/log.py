@@ -56,7 +56,9 @@ def open_storage(disk: Disk, folder: str, segment_bytes: int = SEGMENT_BYTES) ->
     return SegmentStorage(disk, folder, secrets.token_hex(16), segment_bytes)
 
 
-def opening_events(storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str) -> list[Event]:
+def opening_events(
+    storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str
+) -> list[Event]:
     """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut."""
     drafts: list[tuple[str, msgspec.Struct, str]] = []
     if storage.tail().position == 0:
@@ -82,7 +84,7 @@ class Log:
         self._sequencer = sequencer
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._failed)
-        self._pending: dict[str, asyncio.Future[Event]] = {}
+        self._pending: dict[int, list[asyncio.Future[Event]]] = {}  # by position: who waits for it
         self._failure: PmagentError | None = None
 
     async def append(self, draft: Draft) -> Event:
@@ -91,17 +93,22 @@ class Log:
         if self._failure is not None:
             raise self._failure
         known = self._sequencer.seen(draft.id) if draft.kind == "fact" else None
-        if known is not None:
-            waiting = self._pending.get(draft.id)
-            return await asyncio.shield(waiting) if waiting is not None else self._stored(known, draft)
-        event = self._sequencer.admit(draft, now())
         future: asyncio.Future[Event] = self._loop.create_future()
-        self._pending[draft.id] = future
-        self._writer.submit((event,), future)
+        if known is not None:
+            waiting = self._pending.get(known)
+            if waiting is None:
+                return self._stored(known, draft)
+            waiting.append(future)  # one of its own: who came first may be cancelled
+            return await future
+        event = self._sequencer.admit(draft, now())
+        self._pending[event.position] = [future]
+        self._writer.submit((event,))
         return await future
 
     def append_events(self, events: Sequence[Event]) -> None:
         """Put events that have their places already into the next batch (the log's own, at opening)."""
+        for event in events:
+            self._pending[event.position] = []
         self._writer.submit(events)
 
     async def aclose(self) -> None:
@@ -121,19 +128,17 @@ class Log:
     def _durable(self, durable: Durable) -> None:
         pending = self._pending
         for submission in durable.submissions:
-            future = submission.token
-            if future is None:
-                continue
-            event = submission.events[0]
-            pending.pop(event.id, None)
-            if not future.done():
-                future.set_result(event)
+            for event in submission.events:
+                for future in pending.pop(event.position, ()):
+                    if not future.done():
+                        future.set_result(event)
 
     def _failed(self, error: PmagentError) -> None:
         self._failure = error
-        for future in self._pending.values():
-            if not future.done():
-                future.set_exception(error)
+        for waiting in self._pending.values():
+            for future in waiting:
+                if not future.done():
+                    future.set_exception(error)
         self._pending.clear()
 
 
@@ -148,9 +153,13 @@ async def open_log(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> AsyncIte
     lock = WriterLock(folder.parent / "LOCK", f"pid {os.getpid()}, thread {threading.get_ident()}")
     try:
         storage = open_storage(disk, str(folder), segment_bytes)
-        sequencer = Sequencer(storage.tail(), recent_facts(storage, storage.tail()))
-        log = Log(storage, sequencer)
-        first = opening_events(storage, storage.log_id, storage.recovered, sequencer, now())
+        try:
+            sequencer = Sequencer(storage.tail(), recent_facts(storage, storage.tail()))
+            first = opening_events(storage, storage.log_id, storage.recovered, sequencer, now())
+            log = Log(storage, sequencer)
+        except BaseException:
+            storage.close()
+            raise
         if first:
             log.append_events(first)
         try:

@@ -34,6 +34,10 @@ class MemoryStorage:
             taken.append(line)
         return b"".join(taken)
 
+    def place(self, position: int) -> tuple[str, int]:
+        """See StorageReader."""
+        return "memory", sum(map(len, self._lines[: position - 1]))
+
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """See Storage."""
         if expected != self._tail:

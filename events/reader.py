@@ -58,15 +58,15 @@ class Reader:
         chunk = self._storage.read(position, self._chunk_bytes)
         if not chunk:
             return []
+        before = checker.tail
         fault = checker.check(chunk)
-        if fault is not None:
-            if fault.index:  # hand out what is intact first; the next call meets the fault again
-                return decode_chunk(chunk[: fault.offset])
-            raise CorruptLog("log", 0, position, fault.reason)
+        intact = chunk[: fault.offset] if fault else chunk  # what is intact is handed out first
+        if fault is not None and not intact:
+            raise self._corrupt(position, fault.reason)
         try:
-            return decode_chunk(chunk)
-        except msgspec.DecodeError as error:
-            raise CorruptLog("log", 0, position, f"an event from here on is malformed: {error}") from error
+            return decode_chunk(intact)
+        except msgspec.DecodeError:
+            return self._until_malformed(before, intact)
 
     def _begin(self) -> ChainChecker | None:
         """The checker behind the line before the start: its claimed sum links the first line."""
@@ -78,20 +78,41 @@ class Reader:
             return None
         try:
             before = decode_line(line)
-        except msgspec.DecodeError as error:
-            raise CorruptLog("log", 0, self._start - 1, f"malformed: {error}") from error
+            self._checker = ChainChecker(Tail(before.position, before.batch, before.time, before.sum))
+        except ValueError as error:  # msgspec's are ValueErrors too
+            raise self._corrupt(self._start - 1, f"malformed: {error}") from error
         if before.position != self._start - 1:
-            raise CorruptLog("log", 0, self._start - 1, f"position {before.position} stands there")
-        self._checker = ChainChecker(Tail(before.position, before.batch, before.time, before.sum))
+            raise self._corrupt(self._start - 1, f"position {before.position} stands there")
         return self._checker
+
+    def _until_malformed(self, before: Tail, lines: bytes) -> Sequence[StoredEvent]:
+        """The events before the first line that is no event though its sum fits (somebody computed the chain anew)."""
+        found: list[StoredEvent] = []
+        end = 0
+        for line in lines.split(b"\n")[:-1]:
+            try:
+                found.append(decode_line(line))
+            except msgspec.DecodeError as error:
+                if not found:
+                    raise self._corrupt(before.position + 1, f"not an event: {error}") from error
+                break
+            end += len(line) + 1
+        self._checker = ChainChecker(before)
+        self._checker.check(lines[:end])
+        return found
+
+    def _corrupt(self, position: int, reason: str) -> CorruptLog:
+        return CorruptLog(*self._storage.place(position), position, reason)
 
 
 def runs(storage: StorageReader, position: int = 1, until: int | None = None) -> Iterator[Sequence[StoredEvent]]:
     """Runs of durable events from ``position`` to ``until`` (included; default: the end as it moves)."""
     reader = Reader(storage, position)
+    if until is not None and until < position:
+        return
     while run := reader.next_run():
         if until is not None and run[-1].position >= until:
-            yield run[: max(0, until - run[0].position + 1)]
+            yield run[: until - run[0].position + 1]
             return
         yield run
 
@@ -126,7 +147,7 @@ class Follower:
         return self._reader.tail.position + 1
 
     def poll(self) -> Sequence[StoredEvent] | Progress | None:
-        """The next events; ``CAUGHT_UP`` once, when there are none for the first time; then None while there are none."""
+        """The next events; ``CAUGHT_UP`` once, when there are none for the first time; then None for none."""
         run = self._reader.next_run()
         if run:
             return run

@@ -9,8 +9,8 @@ from events.disk import Disk, DiskFile
 from events.errors import CorruptLog, OutcomeUnknown, TailMoved
 from events.event import LogRecovered, Tail
 from events.head import NAME as HEAD_NAME
-from events.head import HeadFile
-from events.recovery import open_segments
+from events.head import HeadFile, HeadSlot
+from events.recovery import Opening, open_segments
 from events.segments import SegmentReader, segment_name
 from events.storage import CHUNK_BYTES
 
@@ -33,28 +33,43 @@ class SegmentStorage:
         self._segment_bytes = segment_bytes
         self._poison = ""
         self._closed = False
+        self._file: DiskFile | None = None
         disk.make_folder(folder)
-        names = disk.names(folder)
+        self._ensure_head(new_log_id)
+        self._reader = SegmentReader(disk, folder)
+        try:
+            reading = self._reader.head()
+            if reading.newest is None:
+                raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged, so it is unknown what was durable")
+            self.log_id = reading.newest.log_id
+            self._head = HeadFile(disk.open(f"{folder}/{HEAD_NAME}", write=True), self.log_id)
+        except BaseException:
+            self._reader.close()
+            raise
+        try:
+            opening = self._open_segments(reading.newest)
+            self.recovered: LogRecovered | None = opening.recovered
+            if reading.damaged or reading.newest.tail() != self._tail:
+                self._head.mend(self._tail)
+        except BaseException:
+            self._let_go()
+            raise
+
+    def _ensure_head(self, new_log_id: str) -> None:
+        names = self._disk.names(self._folder)
         if HEAD_NAME not in names:
             if any(name.endswith(".jsonl") for name in names):
                 raise CorruptLog(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable")
-            HeadFile.create(disk, folder, new_log_id).close()
-        self._reader = SegmentReader(disk, folder)
-        reading = self._reader.head()
-        if reading.newest is None:
-            raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged, so it is unknown what was durable")
-        self.log_id = reading.newest.log_id
-        opening = open_segments(disk, folder, reading.newest)
-        self.recovered: LogRecovered | None = opening.recovered
+            HeadFile.create(self._disk, self._folder, new_log_id).close()
+
+    def _open_segments(self, head: HeadSlot) -> Opening:
+        opening = open_segments(self._disk, self._folder, head)
         self._tail = opening.tail
         self._segment = opening.newest
         self._size = opening.size
-        self._file: DiskFile | None = None
         if self._segment:
-            self._file = disk.open(f"{folder}/{segment_name(self._segment)}", write=True)
-        self._head = HeadFile(disk.open(f"{folder}/{HEAD_NAME}", write=True), self.log_id)
-        if reading.damaged or reading.newest.tail() != self._tail:
-            self._head.mend(self._tail)
+            self._file = self._disk.open(f"{self._folder}/{segment_name(self._segment)}", write=True)
+        return opening
 
     def tail(self) -> Tail:
         """See StorageReader."""
@@ -63,6 +78,10 @@ class SegmentStorage:
     def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
         """See StorageReader."""
         return self._reader.read(position, bytes_max)
+
+    def place(self, position: int) -> tuple[str, int]:
+        """See StorageReader."""
+        return self._reader.place(position)
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """See Storage. An error of the disk poisons the storage: fsync is never tried again (DESIGN §2)."""
@@ -103,19 +122,27 @@ class SegmentStorage:
             if not self._poison:
                 self.settle()
         finally:
-            self._head.close()
-            if self._file is not None:
-                self._file.close()
-            self._reader.close()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._head.close()
+        if self._file is not None:
+            self._file.close()
+        self._reader.close()
 
     def _roll(self) -> DiskFile:
         """Begin a new segment: temporary name, synced, renamed, folder synced; the old one becomes read-only."""
         first = self._tail.position + 1
         path = f"{self._folder}/{segment_name(first)}"
+        self._head.settle()  # HEAD vouches for every segment but the newest
         file = self._disk.open(f"{path}.tmp", create=True)
-        file.sync()
-        self._disk.rename(f"{path}.tmp", path)
-        self._disk.sync_folder(self._folder)
+        try:
+            file.sync()
+            self._disk.rename(f"{path}.tmp", path)
+            self._disk.sync_folder(self._folder)
+        except OSError:
+            file.close()
+            raise
         if self._file is not None:
             self._file.close()
             self._disk.seal(f"{self._folder}/{segment_name(self._segment)}")

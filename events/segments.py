@@ -12,7 +12,7 @@ from events.disk import Disk, DiskFile
 from events.errors import CorruptLog, NotFound
 from events.event import LINE_BYTES_MAX, Tail
 from events.head import NAME as HEAD_NAME
-from events.head import SLOT_BYTES, HeadReading, decode_head
+from events.head import HeadReading, read_head
 from events.storage import CHUNK_BYTES
 
 SUFFIX: Final = ".jsonl"
@@ -37,19 +37,18 @@ def line_start(line: bytes) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def last_line(file: DiskFile) -> bytes:
-    """The last whole line of a file, without its newline; ``b""`` when there is none."""
+def last_lines(file: DiskFile) -> tuple[bytes, bytes]:
+    """The last two whole lines of a file, without their newlines; ``b""`` for each that there is not."""
     end = file.size()
     taken = b""
-    while end > 0 and len(taken) <= LINE_BYTES_MAX + _BISECT_BYTES:
+    while end > 0 and len(taken) <= 2 * LINE_BYTES_MAX + _BISECT_BYTES:
         start = max(0, end - _BISECT_BYTES)
         taken = file.read_at(start, end - start) + taken
         end = start
-        whole = taken[: taken.rfind(b"\n") + 1]
-        cut = whole.rfind(b"\n", 0, len(whole) - 1)
-        if whole and (cut >= 0 or start == 0):
-            return whole[cut + 1 : -1]
-    return b""
+        lines = taken.split(b"\n")[:-1]
+        if len(lines) > 2 or (start == 0 and lines):
+            return (lines[-2] if len(lines) > 1 else b""), lines[-1]
+    return b"", b""
 
 
 class SegmentReader:
@@ -64,14 +63,15 @@ class SegmentReader:
         try:
             self._head = disk.open(f"{folder}/{HEAD_NAME}")
         except FileNotFoundError:
-            raise NotFound(f"there is no log in {folder}", "pmagent init makes a workspace, pmagent up starts its log") from None
+            hint = "pmagent init makes a workspace, pmagent up starts its log"
+            raise NotFound(f"there is no log in {folder}", hint) from None
         self._firsts: list[int] = []
         self._open: dict[int, DiskFile] = {}
         self._next: tuple[int, int, int] = (0, 0, 0)  # position, segment's first, byte offset: where reading goes on
 
     def head(self) -> HeadReading:
         """HEAD as it is now."""
-        return decode_head(self._head.read_at(0, 2 * SLOT_BYTES + 1))
+        return read_head(self._head)
 
     def log_id(self) -> str:
         """The log's id, as HEAD says. Raises CorruptLog when HEAD is damaged."""
@@ -83,8 +83,6 @@ class SegmentReader:
     def tail(self) -> Tail:
         """See StorageReader. Raises CorruptLog when both slots of HEAD are damaged."""
         newest = self.head().newest
-        if newest is None:
-            newest = self.head().newest  # both slots may be met half-written only one after the other: look again
         if newest is None:
             raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged")
         return newest.tail()
@@ -104,6 +102,14 @@ class SegmentReader:
             count = end - position + 1
         self._next = (position + count, first, offset + len(chunk))
         return chunk
+
+    def place(self, position: int) -> tuple[str, int]:
+        """See StorageReader: the segment's name and the byte offset in it."""
+        try:
+            first, offset = self.locate(position)
+        except CorruptLog as error:
+            return error.file, error.offset
+        return segment_name(first), offset
 
     def locate(self, position: int) -> tuple[int, int]:
         """The segment (its first position) and the byte offset in it where the line of ``position`` begins.
@@ -127,8 +133,17 @@ class SegmentReader:
         if file is None:
             while len(self._open) >= 4:
                 self._open.pop(next(iter(self._open))).close()
-            file = self._open[first] = self._disk.open(f"{self._folder}/{segment_name(first)}")
+            try:
+                file = self._disk.open(f"{self._folder}/{segment_name(first)}")
+            except FileNotFoundError:
+                raise CorruptLog(segment_name(first), 0, first, "the segment is missing") from None
+            self._open[first] = file
         return file
+
+    def first_line(self) -> bytes:
+        """The first line of the log, newline included; ``b""`` when it has no end. Raises CorruptLog."""
+        data = self.file(1).read_at(0, LINE_BYTES_MAX)
+        return data[: data.find(b"\n") + 1]
 
     def close(self) -> None:
         """Close all files."""
@@ -146,28 +161,41 @@ class SegmentReader:
         while high - low > _BISECT_BYTES:
             middle = (low + high) // 2
             found = _first_line_after(file, middle, high)
-            if found is None:
-                high = middle
-                continue
-            start, claim = found
-            if claim == 0:
-                raise CorruptLog(segment_name(first), start, position, "no line begins here")
-            if claim <= position:
-                low = start
+            # Where no line begins, what is searched lies before: in a batch being written, in a torn tail, or damaged.
+            if found is not None and 0 < found[1] <= position:
+                low = found[0]
             else:
                 high = middle
         data = file.read_at(low, high - low + LINE_BYTES_MAX)
         offset = 0
         while offset < len(data):
-            claim_here = line_start(data[offset : offset + 64])
-            if claim_here is None:
+            claim = line_start(data[offset : offset + 64])
+            if claim is None:
                 break
-            if claim_here[0] == position:
+            if claim[0] == position:
                 return low + offset
             offset = data.find(b"\n", offset) + 1
             if offset == 0:
                 break
-        raise CorruptLog(segment_name(first), low, position, "the line is not where it must be")
+        return self._count(file, first, position)
+
+    def _count(self, file: DiskFile, first: int, position: int) -> int:
+        """The same by counting lines: a damaged line must not lead away from the intact ones before it."""
+        size = file.size()
+        at, line, start = 0, first, 0
+        while at < size:
+            data = file.read_at(at, CHUNK_BYTES)
+            cut = 0
+            while line < position and (cut := data.find(b"\n", cut) + 1):
+                line += 1
+                start = at + cut
+            if line == position:
+                break
+            at += len(data)
+        claim = line_start(file.read_at(start, 64))
+        if line != position or claim is None or claim[0] != position:
+            raise CorruptLog(segment_name(first), start, position, "its line is not where it must be")
+        return start
 
     def _whole_lines(self, first: int, offset: int, bytes_max: int, position: int) -> bytes:
         file = self.file(first)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from events.event import Draft, Event, Tail
-from events.line import check_texts
+from events.line import check_data, check_texts
 
 RECENT_FACTS_MAX: Final = 65_536
 """How many of the latest facts a resent one is recognised among. A source must not resend a fact after so many
@@ -23,8 +23,9 @@ class Sequencer:
         self._recent: OrderedDict[str, int] = OrderedDict(recent)
 
     def admit(self, draft: Draft, now: str) -> Event:
-        """``draft`` in its place. Raises BadEvent for texts that the log refuses."""
+        """``draft`` in its place. Raises BadEvent for texts or data that the log refuses; no place is taken then."""
         check_texts(draft.id, draft.actor, draft.type, draft.correlation)
+        check_data(draft.raw)
         self.position += 1
         if now > self.time:
             self.time = now

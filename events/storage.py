@@ -30,6 +30,11 @@ class StorageReader(Protocol):
         """
         ...
 
+    def place(self, position: int) -> tuple[str, int]:
+        """Where the line of ``position`` stands, for messages: the name of what holds it, and the byte offset there.
+        Answers for a damaged line too."""
+        ...
+
 
 class Storage(StorageReader, Protocol):
     """One writer's view: reading, and appending batches."""

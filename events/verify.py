@@ -10,11 +10,12 @@ import msgspec
 
 from events.disk import Disk, RealDisk
 from events.errors import CorruptLog, NotFound
-from events.event import LogCreated, Tail
+from events.event import Tail
 from events.head import NAME as HEAD_NAME
-from events.head import SLOT_BYTES, HeadSlot, decode_head
+from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
-from events.segments import last_line, segment_firsts, segment_name
+from events.recovery import created_log_id, later_batch, sum_of
+from events.segments import last_lines, segment_firsts, segment_name
 from events.storage import CHUNK_BYTES
 
 
@@ -30,8 +31,9 @@ class Finding(msgspec.Struct, frozen=True):
 class Verification(msgspec.Struct, frozen=True):
     """What was checked and what was found. ``ok`` means: nothing is wrong up to the durable end.
 
-    ``events``, ``bytes`` and ``tail`` describe the intact part; ``beyond_bytes`` follow the durable end (a batch being
-    written, or a torn tail that the next opening settles): they are no finding.
+    ``events``, ``bytes`` and ``tail`` describe the intact part. ``beyond_bytes`` follow it behind the durable end (a
+    batch being written, or a torn tail that the next opening settles), ``beyond`` says from where on and what they
+    are: they are no finding.
     """
 
     ok: bool
@@ -43,6 +45,7 @@ class Verification(msgspec.Struct, frozen=True):
     durable: Tail
     beyond_bytes: int
     finding: Finding | None
+    beyond: Finding | None = None
 
 
 def verify_log(folder: str, disk: Disk | None = None, *, decode: bool = False) -> Verification:
@@ -62,7 +65,9 @@ class _Verifier:
         self._log_id = ""
         self._bytes = 0
         self._segments = 0
-        self._beyond = 0
+        self._beyond_bytes = 0
+        self._beyond: Finding | None = None
+        self._bytes_in_last = 0
 
     def run(self) -> Verification:
         firsts = segment_firsts(self._disk, self._folder)
@@ -74,7 +79,7 @@ class _Verifier:
             finding = self._check_segments(firsts, None) or finding
         return Verification(
             finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
-            self._checker.tail, durable, self._beyond, finding,
+            self._checker.tail, durable, self._beyond_bytes, finding, self._beyond,
         )
 
     def _read_head(self, has_segments: bool) -> tuple[HeadSlot | None, Finding | None]:
@@ -85,7 +90,7 @@ class _Verifier:
                 raise NotFound(f"there is no log in {self._folder}", "give the folder that holds HEAD") from None
             return None, Finding(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable")
         try:
-            reading = decode_head(file.read_at(0, 2 * SLOT_BYTES + 1))
+            reading = read_head(file)
         finally:
             file.close()
         if reading.damaged:
@@ -97,13 +102,14 @@ class _Verifier:
         for first in firsts:
             expected = self._checker.tail.position + 1
             if first != expected:
-                return Finding(segment_name(expected), 0, expected, f"the segment is missing; {segment_name(first)} follows")
+                if first < expected:
+                    return Finding(segment_name(first), 0, expected, f"what belongs here begins at {expected}")
+                reason = f"the segment is missing; {segment_name(first)} follows"
+                return Finding(segment_name(expected), 0, expected, reason)
             self._segments += 1
-            finding = self._check_segment(first, slot)
+            finding = self._check_segment(first, slot, first == firsts[-1])
             if finding is not None:
                 return finding
-            if self._beyond:
-                break
         tail = self._checker.tail
         if slot is not None and tail.position < slot.position:
             name = segment_name(firsts[-1] if firsts else 1)
@@ -111,13 +117,12 @@ class _Verifier:
             return Finding(name, self._bytes_in_last, tail.position + 1, f"{missing} durable events are missing")
         return None
 
-    _bytes_in_last = 0
-
-    def _check_segment(self, first: int, slot: HeadSlot | None) -> Finding | None:
+    def _check_segment(self, first: int, slot: HeadSlot | None, newest: bool) -> Finding | None:
         name = segment_name(first)
         file = self._disk.open(f"{self._folder}/{name}")
         try:
             offset, size = 0, file.size()
+            self._bytes_in_last = 0
             while offset < size:
                 chunk = file.read_at(offset, CHUNK_BYTES)
                 end = chunk.rfind(b"\n") + 1 or len(chunk)
@@ -126,6 +131,9 @@ class _Verifier:
                 intact = chunk[: fault.offset] if fault else chunk[:end]
                 finding = self._check_run(intact, name, offset, before, slot)
                 if finding is not None:
+                    self._checker = ChainChecker(before)  # only what precedes the finding is intact
+                    self._checker.check(chunk[: finding.offset - offset])
+                    self._bytes += finding.offset - offset
                     return finding
                 offset += len(intact)
                 self._bytes += len(intact)
@@ -133,10 +141,15 @@ class _Verifier:
                 if fault is None:
                     continue
                 position = self._checker.tail.position + 1
-                if slot is not None and position > slot.position:
-                    self._beyond = size - offset
-                    return None
-                return Finding(name, offset, position, fault.reason)
+                wrong = Finding(name, offset, position, fault.reason)
+                if slot is None or not newest or position <= slot.position:
+                    return wrong
+                later = later_batch(file, offset, size, self._checker.tail)
+                if later:
+                    return Finding(name, offset, position, f"{fault.reason}; batch {later} behind it is intact")
+                self._beyond_bytes = size - offset
+                self._beyond = wrong
+                return None
             return None
         finally:
             file.close()
@@ -145,13 +158,13 @@ class _Verifier:
         if not run:
             return None
         if before.position == 0:
-            self._log_id = _created_id(run)
+            self._log_id = created_log_id(run) or ""
             if not self._log_id or (slot is not None and self._log_id != slot.log_id):
                 return Finding(name, 0, 1, f"the first event is not log.created of log {slot.log_id if slot else '?'}")
-        if slot is not None and before.position < slot.position <= self._checker.tail.position:
-            line = run.split(b"\n", slot.position - before.position)[slot.position - before.position - 1]
-            if decode_line(line).sum != slot.sum:
-                return Finding(name, offset, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
+        noted = slot is not None and before.position < slot.position <= self._checker.tail.position
+        if noted and slot is not None and sum_of(run, slot.position - before.position - 1) != slot.sum:
+            at = offset + sum(len(line) + 1 for line in run.split(b"\n")[: slot.position - before.position - 1])
+            return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
         if self._decode:
             return self._decode_run(run, name, offset, before)
         return None
@@ -161,22 +174,14 @@ class _Verifier:
             decode_chunk(run)
         except msgspec.DecodeError:
             at, position = offset, before.position
-            for line in run.splitlines(keepends=True):
+            for line in run.split(b"\n"):
                 position += 1
                 try:
                     decode_line(line)
                 except msgspec.DecodeError as error:
                     return Finding(name, at, position, f"not an event: {error}")
-                at += len(line)
+                at += len(line) + 1
         return None
-
-
-def _created_id(run: bytes) -> str:
-    try:
-        first = decode_line(run[: run.index(b"\n")])
-        return msgspec.json.decode(first.data, type=LogCreated).log_id if first.type == "log.created" else ""
-    except msgspec.DecodeError:
-        return ""
 
 
 def require_intact(folder: str, disk: Disk | None = None) -> Verification:
@@ -192,7 +197,7 @@ def segment_tail(disk: Disk, folder: str, first: int) -> Tail:
     """What the last line of a segment claims; Tail() for an empty one. Raises msgspec.DecodeError."""
     file = disk.open(f"{folder}/{segment_name(first)}")
     try:
-        line = last_line(file)
+        line = last_lines(file)[1]
     finally:
         file.close()
     if not line:

@@ -1,0 +1,54 @@
+"""The exit codes, in one place (DESIGN §7). Errors carry theirs as ``exit_code``; commands return theirs."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final
+
+
+class Exit(IntEnum):
+    """How a command ends."""
+
+    DONE = 0
+    NO = 1
+    USAGE = 2
+    DIVERGED = 3
+    CORRUPT = 4
+    UNREACHABLE = 5
+    TIMED_OUT = 6
+    SECURITY = 7
+    BUG = 70
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+MEANINGS: Final[dict[Exit, str]] = {
+    Exit.DONE: "done",
+    Exit.NO: "the answer is no: refused, incoherent, failed, different, not found",
+    Exit.USAGE: "usage or configuration: an option, argument or setting is wrong",
+    Exit.DIVERGED: "replay diverged: today's code decides otherwise than the log says",
+    Exit.CORRUPT: "the log is corrupt; file, byte offset and position are named",
+    Exit.UNREACHABLE: "the daemon is not reachable",
+    Exit.TIMED_OUT: "timed out",
+    Exit.SECURITY: "security violation: code, files or permissions are not what they must be",
+    Exit.BUG: "our bug, or a disk that failed; --debug shows where",
+    Exit.INTERRUPTED: "interrupted (Ctrl-C)",
+    Exit.PIPE_CLOSED: "the reader of our output went away; nothing is said about it",
+}
+"""Every code, for ``pmagent help exit-codes``."""
+
+_KINDS: Final[dict[int, str]] = {
+    Exit.NO: "no",
+    Exit.USAGE: "usage",
+    Exit.DIVERGED: "diverged",
+    Exit.CORRUPT: "corrupt_log",
+    Exit.UNREACHABLE: "unreachable",
+    Exit.TIMED_OUT: "timed_out",
+    Exit.SECURITY: "security",
+    Exit.INTERRUPTED: "interrupted",
+}
+
+
+def kind(code: int) -> str:
+    """The word for an error with this exit code, in the JSON envelope: a closed set, ``bug`` for whatever is left."""
+    return _KINDS.get(code, "bug")
