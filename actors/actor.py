@@ -62,8 +62,8 @@ class Io(Protocol):
         """Return at log time ``at`` or later."""
         ...
 
-    async def store_blob(self, content: bytes, media_type: str) -> str:
-        """Make redacted ``content`` durable in the blob store and return its SHA-256 (hex)."""
+    async def store_blob(self, content: bytes) -> str:
+        """Redact ``content``, make it durable in the blob store, and return its SHA-256 (hex)."""
         ...
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
@@ -117,21 +117,26 @@ class Runtime:
 
     async def ask(
         self, payload: msgspec.Struct, id: str, actor: str, correlation: str,
-        answers: Callable[[Event], bool], seconds: float = 60.0,
+        answers: Callable[[Event], bool], find: Callable[[int, Callable[[Event], bool]], Event | None],
+        seconds: float = 60.0,
     ) -> Event:
         """Append a request and wait until an event of its ``correlation`` for which ``answers`` is true is durable.
 
-        Raises TimedOut after ``seconds``.
+        When the request stands in the log already (it is sent again), ``find`` looks for its answer there, from the
+        request's position on. Raises TimedOut after ``seconds``.
         """
         future: asyncio.Future[Event] = self._loop.create_future()
         waiters = self._asks.setdefault(correlation, [])
         waiters.append((answers, future))
         self._futures.add(future)
         try:
-            await self.append(payload, id, actor, correlation)
+            if await self.append(payload, id, actor, correlation) is None:
+                found = find(self.engine.sequencer.seen(id) or 1, answers)
+                if found is not None:
+                    return found
             with anyio.move_on_after(seconds):
                 return await future
-            raise TimedOut(f"no answer to {type_of(payload)} within {seconds:g} s", "pmagent log tail shows what goes on")
+            raise TimedOut(f"no answer to {type_of(payload)} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:
             self._futures.discard(future)
             waiters.remove((answers, future))

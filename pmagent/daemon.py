@@ -17,7 +17,6 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from actors.kernel.effects import watch
 from actors.kernel.surfaces import digest
-from contracts.payload import encode
 from events.errors import PmagentError
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
@@ -80,8 +79,10 @@ async def _watch(host: Host) -> None:
     """Append the surfaces whenever they changed. The reading that each start asks for comes first."""
     known = await host.first_observed()
     async for observed in watch(host.layout.workspace, known=digest(known.surfaces)):
-        if host.observed is not None and encode(host.observed) == encode(observed):
-            continue
+        last = host.observed
+        same = last is not None and last.existing == observed.existing
+        if last is not None and same and digest(last.surfaces) == digest(observed.surfaces):
+            continue  # a snapshot or boot has read the same meanwhile
         id_ = f"kernel.observed:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
         draft = await anyio.to_thread.run_sync(host.runtime.intake.fact, observed, id_, WATCHER)
         await host.runtime.append_draft(draft)

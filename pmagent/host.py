@@ -85,7 +85,10 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 class Host:
     """A live workspace. Made by ``open_host``."""
 
-    def __init__(self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage) -> None:
+    def __init__(
+        self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage, blobs: BlobStore
+    ) -> None:
+        self._blobs = blobs
         self.layout = layout
         self.runtime = runtime
         self.documents = documents
@@ -113,7 +116,7 @@ class Host:
         """
         wanted = {*answers, "request.refused"}
         event = await self.runtime.ask(
-            payload, request_id, OPERATOR, request_id, lambda found: found.type in wanted, seconds
+            payload, request_id, OPERATOR, request_id, lambda found: found.type in wanted, self._answer_in_log, seconds
         )
         await self.flush()
         if isinstance(event.data, RequestRefused):
@@ -122,6 +125,18 @@ class Host:
                 f"pmagent log why {event.position} shows why; start again with a version that does not fail",
             )
         return event
+
+    def _answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
+        """The answer to a request that stands in the log already: somebody lost a connection and asks again."""
+        correlation = ""
+        for run in runs(self.storage, request):
+            for stored in run:
+                correlation = correlation or stored.correlation
+                if stored.correlation == correlation:
+                    event = typed(stored, self._blobs)
+                    if answers(event):
+                        return event
+        return None
 
     def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Listener: fold durable events into the documents."""
@@ -213,14 +228,13 @@ async def _live(
     durable_effects = list(engine.effects.open.values())
     completed = engine.complete(now())
     runtime = Runtime(engine, storage, PERFORMERS, intake, io)
-    host = Host(layout, runtime, documents, storage)
+    host = Host(layout, runtime, documents, storage, blobs)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
-    if first:
-        runtime.submit(Output(first, [], []))
+    for output in (Output(first, [], []), completed):  # in the order of their positions
+        if output.events:
+            runtime.submit(output)
     async with runtime.run([event for event in durable_effects if engine.effects.is_open(event.position)]) as tasks:
-        if completed.events:
-            runtime.submit(completed)
         host.documents.take_changed()
         await anyio.to_thread.run_sync(write_documents, layout.workspace, documents.render())
         tasks.start_soon(host.write_documents)

@@ -37,6 +37,6 @@ class RealIo:
         while (left := (due - parse_time(now())).total_seconds()) > 0:
             await anyio.sleep(min(left, _NAP_SECONDS))
 
-    async def store_blob(self, content: bytes, media_type: str) -> str:
-        """See Io. The media type is the event's to note."""
+    async def store_blob(self, content: bytes) -> str:
+        """See Io."""
         return await anyio.to_thread.run_sync(self._intake.content, content)

@@ -12,7 +12,13 @@ from events.atomic import write_atomic
 FOLDER: Final = ".pmagent"
 """What belongs to pmagent; agents and tasks can never write it."""
 
-_IGNORE: Final = b"# what a run leaves behind; config.toml is the part worth keeping in git\nlog/\nblobs/\ncache/\nrun/\nLOCK\n"
+_IGNORE: Final = b"""# what a run leaves behind; config.toml is the part worth keeping in git
+log/
+blobs/
+cache/
+run/
+LOCK
+"""
 
 
 class Layout(msgspec.Struct, frozen=True):

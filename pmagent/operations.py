@@ -19,7 +19,6 @@ from actors.engine import Engine
 from actors.kernel.actor import KernelState
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
-from contracts.kernel import Reason
 from contracts.oa import (
     PERMIT_SECONDS,
     OaBootRefused,
@@ -28,26 +27,19 @@ from contracts.oa import (
     OaPermitRequested,
     OaSessionBooted,
     OaSnapshotRequested,
-    OaSnapshotTaken,
 )
-from contracts.oa_documents import (
-    BootAnswer,
-    BootEnvelope,
-    BootRefusal,
-    EnvelopeKernel,
-    SessionMetadata,
-    SnapshotAnswer,
-)
+from contracts.oa_documents import StateDocument
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
-from events.event import Event, Tail
+from events.event import Tail
 from events.lock import is_locked
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import Layout
+from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
 from projections.rebuild import documents_of, write_documents
@@ -79,13 +71,10 @@ def new_request(kind: str) -> str:
 async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
     """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused (rulings A)."""
     event = await host.ask(OaSnapshotRequested(), _request(arguments, "oa.snapshot"), {"oa.snapshot_taken"})
-    taken: OaSnapshotTaken = event.data
     rendered = host.documents.render().get(STATE_PATH)
-    if not taken.success:
-        answer = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=_told(taken.reasons))
-        return Answer(document=_plain(answer), exit_code=1)
-    state = msgspec.json.decode(rendered) if rendered is not None else None
-    return Answer(document={"success": True, "path": STATE_PATH, "state": state})
+    state = msgspec.json.decode(rendered, type=StateDocument) if rendered is not None else None
+    answer = snapshot_answer(event.data, state)
+    return Answer(document=_plain(answer), exit_code=0 if answer.success else 1)
 
 
 async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -95,25 +84,10 @@ async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
     asked = OaBootRequested(session_id=f"oa-session-{session}", workspace=str(host.layout.workspace))
     event = await host.ask(asked, request, {"oa.session_booted", "oa.boot_refused"})
     if isinstance(event.data, OaBootRefused):
-        reasons = [reason.text for reason in event.data.reasons]
-        refusal = BootRefusal(success=False, mode=event.data.mode, error=_told(event.data.reasons), reasons=reasons)
-        return Answer(document=_plain(refusal), exit_code=1)
+        return Answer(document=_plain(boot_refusal(event.data)), exit_code=1)
     booted: OaSessionBooted = event.data
     warnings = [f"the kernel is {booted.mode}: {reason.text}" for reason in booted.reasons]
-    return Answer(document=_plain(boot_answer(event)), warnings=warnings)
-
-
-def boot_answer(event: Event) -> BootAnswer:
-    """The boot envelope of an ``oa.session_booted`` event."""
-    booted: OaSessionBooted = event.data
-    return BootAnswer(
-        oa_boot_envelope=BootEnvelope(
-            timestamp=event.time,
-            kernel=EnvelopeKernel(phase=booted.phase, branch=booted.branch, mode=booted.mode),
-            interpretation=booted.interpretation,
-            session_metadata=SessionMetadata(session_id=booted.session_id, workspace=booted.workspace),
-        )
-    )
+    return Answer(document=_plain(boot_answer(booted, event.time)), warnings=warnings)
 
 
 async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -131,12 +105,12 @@ async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document=document, exit_code=0 if granted else 1)
 
 
-async def status(host: Host, arguments: dict[str, Any]) -> Answer:
+async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
 
 
-async def rebuild(host: Host, arguments: dict[str, Any]) -> Answer:
+async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
     """Write every document that is not on disk as the log says."""
     documents = host.documents.render()
     written = await anyio.to_thread.run_sync(write_documents, host.layout.workspace, documents)
@@ -233,10 +207,6 @@ def _request(arguments: dict[str, Any], kind: str) -> str:
     if not isinstance(request, str) or not 0 < len(request) <= 200:
         raise BadOperation("the request id must be a short text")
     return request
-
-
-def _told(reasons: list[Reason]) -> str:
-    return "; ".join(reason.text for reason in reasons) or "no reason was given"
 
 
 def _plain(document: msgspec.Struct) -> dict[str, Any]:

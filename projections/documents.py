@@ -15,7 +15,7 @@ from projections.projection import AnyProjection
 
 
 class Documents:
-    """Folds durable events for every projection. ``changed`` tells whose documents may differ since ``take_changed``."""
+    """Folds durable events for every projection, and remembers whose documents may have changed."""
 
     def __init__(self, projections: Sequence[AnyProjection]) -> None:
         self._projections = list(projections)

@@ -9,9 +9,14 @@ import msgspec
 from events.atomic import write_atomic
 from events.blobs import BlobStore
 from events.disk import RealDisk
+from events.errors import PmagentError
 from events.segments import SegmentReader
 from projections.documents import rebuild
 from projections.registry import all_projections
+
+
+class DocumentUnwritable(PmagentError):
+    """A document cannot be written where it belongs."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -41,14 +46,24 @@ def check_documents(workspace: Path) -> list[Difference]:
 
 
 def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
-    """Write those that differ on disk, each atomically; their paths. Raises OSError."""
+    """Write those that differ on disk, each atomically; their paths. Raises DocumentUnwritable."""
     written: list[str] = []
+    root = workspace.resolve()
     for path, content in documents.items():
-        if _compare(workspace, path, content) is not None:
-            target = workspace / path
+        target = root / path
+        try:
+            if _compare(root, path, content) is None:
+                continue
             target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.parent.resolve().is_relative_to(root):
+                raise DocumentUnwritable(f"{path}: a link leads out of the workspace", "remove the link")
             write_atomic(target, content)
-            written.append(path)
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DocumentUnwritable(
+                f"{path} cannot be written: {reason}", "mend that, then pmagent rebuild; the log is unharmed"
+            ) from error
+        written.append(path)
     return written
 
 
@@ -59,7 +74,8 @@ def _compare(workspace: Path, path: str, content: bytes) -> Difference | None:
         return Difference(path, "missing")
     if found == content:
         return None
-    offset = next((i for i, (a, b) in enumerate(zip(content, found, strict=False)) if a != b), min(len(content), len(found)))
+    pairs = enumerate(zip(content, found, strict=False))
+    offset = next((i for i, (a, b) in pairs if a != b), min(len(content), len(found)))
     return Difference(path, "differs", offset, _excerpt(content, offset), _excerpt(found, offset))
 
 
