@@ -6,7 +6,7 @@ SHELL := /bin/sh
 # Nothing of the caller's Python or pytest settings reaches the runs below.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE PYTEST_ADDOPTS MYPYPATH
 
-PYTHON_CODE := pmagent actors contracts events projections replay tests benchmarks scripts
+PYTHON_CODE := pmagent actors contracts events projections replay tests benchmarks scripts examples
 BIN := .venv/bin
 # System packages that tests use and that setup installs as root, else names.
 export SYSTEM_PACKAGES := git strace
@@ -35,14 +35,14 @@ tests:
 	$(BIN)/python -I -m pytest
 
 demo: setup ## run the main job on the example workspace
-	@$(BIN)/python -I -m pmagent.demo
+	@$(BIN)/python -I examples/demo.py
 
 bench: setup ## measure, beside peers and raw limits
 	@sh scripts/setup.sh requirements-bench.txt
 	$(BIN)/python benchmarks/run.py
 
 schemas: setup ## write contracts/schemas from the payload types
-	$(BIN)/python -I -m contracts.schemas
+	$(BIN)/python -I -m contracts.generate
 
 lock: ## pin requirements*.txt anew from pyproject.toml
 	sh scripts/lock.sh

@@ -1,0 +1,118 @@
+"""The main job on the example workspace, with the commands that a person would type (``make demo``).
+
+A copy of ``examples/workspace`` is made in ``.demo/``, so the checkout stays clean. Every line that begins with ``$``
+is a real command; the demo ends with 0 only if each of them ended as it says beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLE = ROOT / "examples" / "workspace"
+DEMO = ROOT / ".demo"
+WORKSPACE = DEMO / "workspace"
+PMAGENT = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(WORKSPACE)]
+READY_SECONDS = 30.0
+
+
+def say(text: str) -> None:
+    """A heading."""
+    print(f"\n-- {text}", flush=True)
+
+
+def pmagent(*arguments: str, expect: int = 0, show: bool = True) -> str:
+    """Run a command and show it as a person would type it; its stdout. Ends the demo when the exit code differs."""
+    print(f"$ pmagent {' '.join(arguments)}", flush=True)
+    done = subprocess.run([*PMAGENT, *arguments], check=False, text=True, capture_output=True)
+    if show:
+        print(done.stdout, end="", flush=True)
+    if done.stderr.strip():
+        print(done.stderr, end="", file=sys.stderr, flush=True)
+    if done.returncode != expect:
+        print(f"demo: this ended with {done.returncode}, not {expect}", file=sys.stderr)
+        raise SystemExit(1)
+    return done.stdout
+
+
+def start_daemon() -> subprocess.Popen[bytes]:
+    """Start ``pmagent up`` and return when it answers."""
+    print("$ pmagent up &", flush=True)
+    with (DEMO / "daemon.stderr").open("wb") as errors:
+        daemon = subprocess.Popen([*PMAGENT, "up"], stdout=errors, stderr=errors)
+    deadline = time.monotonic() + READY_SECONDS
+    while not (WORKSPACE / ".pmagent" / "run" / "daemon.sock").exists():
+        if daemon.poll() is not None or time.monotonic() > deadline:
+            print((DEMO / "daemon.stderr").read_text("utf-8"), file=sys.stderr)
+            print("demo: the daemon did not start", file=sys.stderr)
+            raise SystemExit(1)
+        time.sleep(0.02)
+    return daemon
+
+
+def change_surface() -> None:
+    """Let a check fail, as a tool that writes the reality summary would: in place, not atomically."""
+    path = WORKSPACE / "share" / "REALITY_GREEN_SUMMARY.json"
+    summary = json.loads(path.read_text("utf-8"))
+    summary["reality_green"] = False
+    summary["checks"][0].update(passed=False, message="two folders have no notes")
+    path.write_text(json.dumps(summary, indent=2), "utf-8")
+
+
+def main() -> None:
+    """Run it all."""
+    shutil.rmtree(DEMO, ignore_errors=True)
+    shutil.copytree(EXAMPLE, WORKSPACE)
+
+    say("a daemon on the example workspace")
+    daemon = start_daemon()
+    try:
+        run_live()
+    finally:
+        daemon.terminate()
+        code = daemon.wait(30)
+    if code != 0:
+        raise SystemExit(f"demo: the daemon ended with {code}")
+    print("(stopped the daemon with SIGTERM)")
+
+    say("the log proves what happened, and reproduces it")
+    pmagent("log", "verify")
+    pmagent("replay")
+    pmagent("rebuild", "--check")
+    say("where everything lies")
+    for what, path in (
+        ("workspace", WORKSPACE),
+        ("log", WORKSPACE / ".pmagent" / "log"),
+        ("OA state", WORKSPACE / "share" / "orchestrator_assistant" / "STATE.json"),
+        ("daemon's messages", DEMO / "daemon.stderr"),
+    ):
+        print(f"{what:>18}  {path.relative_to(ROOT)}")
+
+
+def run_live() -> None:
+    """What is done while the daemon runs."""
+    say("the OA's state from the kernel surfaces, and a session")
+    pmagent("oa", "snapshot", "--format", "text")
+    pmagent("boot", "oa", "--format", "text")
+    pmagent("oa", "guard", "--mode", "STRICT")
+
+    say("a kernel surface changes: the mode change travels through the log")
+    position = json.loads(pmagent("status", "--format", "json", show=False))["log"]["position"]
+    change_surface()
+    seen = pmagent(
+        "log", "tail", "--follow", "--after", str(position), "--exit-on", "oa.escalated", "--timeout", "20",
+        "--format", "json", show=False,
+    )
+    events = [json.loads(line) for line in seen.splitlines()]
+    pmagent("log", "tail", "--after", str(position), "-n", "20")
+    pmagent("log", "why", str(events[-1]["position"]))
+    pmagent("status")
+
+
+if __name__ == "__main__":
+    main()
