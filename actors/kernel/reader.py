@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import math
 import os
 import stat
 import time
@@ -44,7 +45,7 @@ class Look(msgspec.Struct, frozen=True):
 
     kind: Kind
     mark: tuple[int, ...] = ()
-    changed_at: float = 0.0
+    changed_at: float = -math.inf
     detail: str = ""
 
 
@@ -89,7 +90,7 @@ class RealFiles:
             return Look("error", detail=_cause(error))
         mark = (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
         if not stat.S_ISREG(found.st_mode):
-            return Look("other", mark, 0.0, "not a regular file")
+            return Look("other", mark, found.st_ctime_ns / 1e9, "not a regular file")
         # The change time, because unlike the modification time no program can set it back.
         return Look("file", mark, found.st_ctime_ns / 1e9)
 
@@ -161,7 +162,7 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
         readings = [_read(workspace, name, before, world) for name in surfaces.NAMES]
         after = glance(workspace, world)
         still = before == after
-        needed = _needed(before, readings, world.now()) if still else STEP_S
+        needed = _needed(workspace, before, readings, world) if still else STEP_S
         if needed <= 0:
             return KernelObserved(surfaces=readings, existing=after.existing, request=request)
         left = WAIT_S - (world.elapsed() - began)
@@ -171,16 +172,26 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
         world.sleep(min(left, needed, STEP_S))
 
 
-def _needed(moment: Moment, readings: Sequence[SurfaceReading], now: float) -> float:
+def _needed(workspace: Path, moment: Moment, readings: Sequence[SurfaceReading], files: Files) -> float:
     """Seconds that the surfaces must still be left alone for before what was read of them counts."""
-    needed = 0.0
+    needed, now = 0.0, files.now()
     for reading in readings:
         look = moment.looks[reading.name]
-        if look.kind == "file":
-            whole = reading.status in ("ok", "too_large")
-            age = max(0.0, now - look.changed_at)
-            needed = max(needed, (QUIET_S if whole else WAIT_S) - age)
+        if look.kind == "missing":
+            # Some writers delete a file before they write it anew; its folder tells when that was.
+            look = _nearest(workspace / reading.path, workspace, files)
+        quiet = WAIT_S if look.kind == "file" and reading.status not in ("ok", "too_large") else QUIET_S
+        needed = max(needed, quiet - max(0.0, now - look.changed_at))
     return needed
+
+
+def _nearest(path: Path, workspace: Path, files: Files) -> Look:
+    """The nearest folder above ``path`` that exists, the workspace at most."""
+    while path != workspace:
+        path = path.parent
+        if (look := files.look(path)).kind != "missing":
+            return look
+    return Look("missing", changed_at=-math.inf)
 
 
 def _moving(before: Moment, after: Moment, readings: Sequence[SurfaceReading]) -> list[SurfaceReading]:

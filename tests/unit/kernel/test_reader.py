@@ -28,6 +28,7 @@ class SimulatedFiles:
         self.script: list[tuple[float, Step]] = []
         self.on_read: Callable[[str], object] = len
         self.clock = 0.0
+        self.folders = {"share": changed_at, "share/oa": changed_at}
 
     def put(self, path: str, content: bytes) -> None:
         """Write a file now."""
@@ -37,7 +38,8 @@ class SimulatedFiles:
         """See ``Files``."""
         found = self.files.get(str(path.relative_to(ROOT)))
         if found is None:
-            return Look("missing")
+            changed_at = self.folders.get(str(path.relative_to(ROOT)))
+            return Look("missing") if changed_at is None else Look("other", (), changed_at)
         return Look("file", (len(found[0]), int(found[1] * 1e6)), found[1])
 
     def read(self, path: Path, limit: int) -> bytes:
@@ -113,6 +115,22 @@ def test_a_half_written_surface_is_read_again_until_it_parses(green: dict[str, A
     files.script = [(0.5, lambda: files.put(PATHS[SSOT], whole))]
     assert statuses(read_surfaces(ROOT, files))[SSOT] == "ok"
     assert files.clock <= WAIT_S
+
+
+def test_a_surface_that_is_deleted_and_written_anew_is_not_taken_for_missing(green: dict[str, Any]) -> None:
+    files = SimulatedFiles(green)
+    content, _ = files.files.pop(PATHS[SSOT])
+    files.folders["share"] = 0.0
+    files.script = [(0.1, lambda: files.put(PATHS[SSOT], content))]
+    assert statuses(read_surfaces(ROOT, files))[SSOT] == "ok"
+
+
+def test_a_surface_that_stays_missing_costs_no_more_than_the_quiet_period(green: dict[str, Any]) -> None:
+    files = SimulatedFiles(green)
+    del files.files[PATHS[SSOT]]
+    files.folders["share"] = 0.0
+    assert statuses(read_surfaces(ROOT, files))[SSOT] == "missing"
+    assert QUIET_S <= files.clock < QUIET_S + 0.1
 
 
 def test_a_surface_that_stays_half_written_is_recorded_as_such_after_a_second(green: dict[str, Any]) -> None:
