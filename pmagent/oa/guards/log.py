@@ -7,8 +7,10 @@ from events.errors import CorruptLog, NotFound
 from events.verify import verify_log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
+from projections.rebuild import Difference, check_documents
 
 LOG = ".pmagent/log"
+REBUILD = "pmagent rebuild"
 
 
 def log_integrity(given: Given) -> Findings:
@@ -30,6 +32,41 @@ def log_integrity(given: Given) -> Findings:
         where = {"file": result.finding.file, "offset": result.finding.offset, "position": result.finding.position}
         found.diagnostics.append(_corrupt(result.finding.reason, where))
     return found
+
+
+def projections(given: Given) -> Findings:
+    """Every document on disk is, byte for byte, what the log says."""
+    found = Findings()
+    try:
+        differences = check_documents(given.workspace)
+    except NotFound:
+        found.missing.append(LOG)
+        found.diagnostics.append(lacking(LOG, "missing", required=True, remediation="pmagent up"))
+        return found
+    except (CorruptLog, OSError) as error:
+        found.failed = True
+        found.diagnostics.append(_corrupt(type(error).__name__, {}))
+        return found
+    for difference in differences:
+        if difference.state == "missing":
+            found.missing.append(difference.path)
+            found.diagnostics.append(lacking(difference.path, "missing", required=True, remediation=REBUILD))
+        else:
+            found.failed = True
+            found.diagnostics.append(_drifted(difference))
+    found.details = {"differing": [difference.path for difference in differences]}
+    return found
+
+
+def _drifted(difference: Difference) -> OADiagnostic:
+    return OADiagnostic(
+        type="issue",
+        category="config_drift",
+        severity="error",
+        message=f"{difference.path} is not what the log says, from byte {difference.offset} on",
+        details={"expected": difference.expected, "found": difference.found},
+        remediation=REBUILD,
+    )
 
 
 def _corrupt(what: str, where: dict[str, object]) -> OADiagnostic:

@@ -21,6 +21,7 @@ GUARDS: Mapping[str, Guard] = {
     "oa_tools": blocks.oa_tools,
     "reasoning_bridge": blocks.reasoning_bridge,
     "log_integrity": log.log_integrity,
+    "projections": log.projections,
 }
 """Every built-in guard, by the name under which it is run."""
 
