@@ -20,7 +20,7 @@ import re
 from binascii import hexlify, unhexlify
 from collections.abc import Iterator
 from hashlib import sha256
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 import msgspec
@@ -31,10 +31,11 @@ from events.event import LINE_BYTES_MAX, LogCreated, LogRecovered, Tail
 from events.head import NAME as HEAD_NAME
 from events.head import HeadSlot
 from events.line import TAIL_BYTES, ChainChecker, decode_line
-from events.segments import SegmentReader, last_lines, line_start, segment_firsts, segment_name
+from events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
 from events.storage import CHUNK_BYTES
 
 _WINDOW: Final = 4 * CHUNK_BYTES
+_TAIL: Final = re.compile(rb',"sum":"[0-9a-f]{64}"}')
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -64,11 +65,19 @@ def open_segments(disk: Disk, folder: str, head: HeadSlot) -> Opening:
     newest = firsts[-1]
     if len(firsts) > 1:
         disk.seal(f"{folder}/{segment_name(firsts[-2])}")  # a crash at the roll may have left it writable
-    file = disk.open(f"{folder}/{segment_name(newest)}", write=True)
+    name = segment_name(newest)
+    file = disk.open(f"{folder}/{name}")
     try:
-        return _open_newest(disk, folder, file, newest, before, head)
+        scan = _scan(file, before, head)
     finally:
         file.close()
+    _judge(name, scan, before, head)
+    file = _open_for_writing(disk, folder, name, scan)
+    try:
+        recovered = _settle(disk, folder, name, file, scan, head)
+    finally:
+        file.close()
+    return Opening(scan.tail, newest, scan.intact, recovered)
 
 
 def check_seams(disk: Disk, folder: str, firsts: list[int], head: HeadSlot) -> Tail:
@@ -81,30 +90,34 @@ def check_seams(disk: Disk, folder: str, firsts: list[int], head: HeadSlot) -> T
         raise CorruptLog(segment_name(1), 0, 1, "the first segment is missing")
     tail = Tail()
     for first, following in pairwise(firsts):
-        tail = _segment_end(disk, folder, first, following)
-    if len(firsts) > 1:
+        tail = _check_ends(disk, folder, first, following, tail, head)
+    if 0 < head.position < tail.position:
         reader = SegmentReader(disk, folder)
         try:
-            first_line = reader.first_line()
-            noted = reader.read(head.position, 1) if 0 < head.position < tail.position else b""
+            noted = reader.read(head.position, 1)
         finally:
             reader.close()
-        _check_first(first_line, head)
-        if noted and sum_of(noted, 0) != head.sum:
+        if sum_of(noted, 0) != head.sum:
             raise _exchanged(segment_name(max(first for first in firsts if first <= head.position)), head)
     return tail
 
 
-def _segment_end(disk: Disk, folder: str, first: int, following: int) -> Tail:
-    """The tail at the end of an older segment, which must be the event before ``following``."""
+def _check_ends(disk: Disk, folder: str, first: int, following: int, before: Tail, head: HeadSlot) -> Tail:
+    """The tail at the end of an older segment, which must be the event before ``following``, and whose first line must
+    follow ``before``."""
     name = segment_name(first)
     file = disk.open(f"{folder}/{name}")
     try:
         size = file.size()
         ends = size > 0 and file.read_at(size - 1, 1) == b"\n"
+        beginning = first_line(file)
         previous, line = last_lines(file)
     finally:
         file.close()
+    if not _tail_fits(unhexlify(before.sum), beginning[:-1]):
+        raise CorruptLog(name, 0, first, "its first line does not follow the segment before")
+    if first == 1:
+        _check_first(beginning, head)
     at = max(0, size - len(line) - 1)
     claim = line_start(line)
     if not ends or claim is None or claim[0] != following - 1:
@@ -119,63 +132,74 @@ def _segment_end(disk: Disk, folder: str, first: int, following: int) -> Tail:
 
 
 class _Scan(msgspec.Struct):
-    """What the newest segment holds: its intact part (``size`` bytes, up to ``tail``), what is wrong behind it (""
-    for nothing), and for the event that HEAD notes: its sum ("" if it is not here) and where its line ends."""
+    """What the newest segment (``size`` bytes) holds: its ``intact`` bytes, up to ``tail``; what is wrong behind them
+    ("" for nothing), and the batch behind that which proves that it was durable (0: none); and of the event that HEAD
+    notes: its sum ("" if it is not here) and where its line ends."""
 
     tail: Tail
     size: int
-    fault: str
-    noted_sum: str
-    noted_end: int
+    intact: int = 0
+    fault: str = ""
+    later: int = 0
+    noted_sum: str = ""
+    noted_end: int = 0
 
 
 def _scan(file: DiskFile, before: Tail, head: HeadSlot) -> _Scan:
     checker = ChainChecker(before)
-    scan = _Scan(before, 0, "", before.sum if head.position == before.position else "", 0)
-    size = file.size()
-    while scan.size < size and not scan.fault:
-        chunk = file.read_at(scan.size, _WINDOW)
+    scan = _Scan(before, file.size(), noted_sum=before.sum if head.position == before.position else "")
+    while scan.intact < scan.size and not scan.fault:
+        chunk = file.read_at(scan.intact, _WINDOW)
         part = chunk[: chunk.rfind(b"\n") + 1]
         if not part:
             scan.fault = "the last line has no end"
             break
         start = checker.tail.position
         found = checker.check(part)
-        intact = part[: found.offset] if found else part
-        if start == 0 and intact:
-            _check_first(intact, head)
+        whole = part[: found.offset] if found else part
+        if start == 0 and whole:
+            _check_first(whole, head)
         if start < head.position <= checker.tail.position:
-            scan.noted_sum = sum_of(intact, head.position - start - 1)
-            scan.noted_end = scan.size + sum(len(line) + 1 for line in intact.split(b"\n")[: head.position - start])
-        scan.size += len(intact)
+            scan.noted_sum = sum_of(whole, head.position - start - 1)
+            scan.noted_end = scan.intact + sum(len(line) + 1 for line in whole.split(b"\n")[: head.position - start])
+        scan.intact += len(whole)
         scan.fault = found.reason if found else ""
     scan.tail = checker.tail
+    if scan.fault:
+        scan.later = later_batch(file, scan.intact, scan.size, scan.tail)
     return scan
 
 
-def _open_newest(
-    disk: Disk, folder: str, file: DiskFile, newest: int, before: Tail, head: HeadSlot
-) -> Opening:
-    name = segment_name(newest)
-    size = file.size()
-    scan = _scan(file, before, head)
-    tail, fault = scan.tail, scan.fault
-    if head.position > tail.position:
-        reason = f"{fault}; it was durable" if fault else f"{head.position - tail.position} durable events are missing"
-        raise CorruptLog(name, scan.size, tail.position + 1, reason)
+def _judge(name: str, scan: _Scan, before: Tail, head: HeadSlot) -> None:
+    """Raises CorruptLog when what is wrong with the newest segment is no torn tail."""
+    position = scan.tail.position
+    if head.position > position:
+        missing = f"{head.position - position} durable events are missing"
+        raise CorruptLog(name, scan.intact, position + 1, f"{scan.fault}; it was durable" if scan.fault else missing)
+    if scan.later:
+        raise CorruptLog(name, scan.intact, position + 1, f"{scan.fault}; batch {scan.later} behind it is intact")
     if head.position >= before.position and head.position and scan.noted_sum != head.sum:
         raise _exchanged(name, head)
-    recovered = None
-    if fault:
-        later = later_batch(file, scan.size, size, tail)
-        if later:
-            raise CorruptLog(name, scan.size, tail.position + 1, f"{fault}; batch {later} behind it is intact")
-        recovered = _cut(disk, folder, file, name, scan.size, size, fault)
+
+
+def _open_for_writing(disk: Disk, folder: str, name: str, scan: _Scan) -> DiskFile:
+    try:
+        return disk.open(f"{folder}/{name}", write=True)
+    except PermissionError:
+        following = scan.tail.position + 1
+        reason = f"the segment is missing: {name} is sealed, so there was one after it"
+        raise CorruptLog(segment_name(following), 0, following, reason) from None
+
+
+def _settle(disk: Disk, folder: str, name: str, file: DiskFile, scan: _Scan, head: HeadSlot) -> LogRecovered | None:
+    """Cut what is torn, and make the rest durable."""
+    if scan.fault:
+        recovered: LogRecovered | None = _cut(disk, folder, file, name, scan.intact, scan.size, scan.fault)
     else:
-        recovered = _cut_before(disk, folder, name, size)
-    if tail.position > head.position:
-        _write_again(file, scan.noted_end, scan.size)
-    return Opening(tail, newest, scan.size, recovered)
+        recovered = _cut_before(disk, folder, name, scan.size)
+    if scan.tail.position > head.position:
+        _write_again(file, scan.noted_end, scan.intact)
+    return recovered
 
 
 def _exchanged(name: str, head: HeadSlot) -> CorruptLog:
@@ -222,20 +246,29 @@ def later_batch(file: DiskFile, offset: int, size: int, tail: Tail) -> int:
     the same when it says so, when it would be intact if it said so, or when an intact line of that batch follows:
     to be wrong there can only make us refuse more.
     """
-    bad_batch = tail.batch + 1
-    previous: bytes | None = None
-    for line in _lines(file, offset, size):
+    lines = _lines(file, offset, size)
+    bad = next(lines, b"")
+    bad, merged = _split_merged(bad, tail)
+    claim = line_start(bad)
+    bad_batch = tail.batch if (claim is not None and claim[1] == tail.batch) or _fits(bad, tail) else tail.batch + 1
+    seeds = [_claimed(bad), sha256(unhexlify(tail.sum) + bad[:-TAIL_BYTES]).digest()]  # its sum may be what is damaged
+    for line in chain([merged] if merged else [], lines):
         claim = line_start(line)
-        if previous is None:
-            if (claim is not None and claim[1] == tail.batch) or _fits(line, tail):
-                bad_batch = tail.batch
-        elif claim is not None and claim[1] >= tail.batch and _linked(previous, line):
+        if claim is not None and claim[1] >= tail.batch and any(_tail_fits(seed, line) for seed in seeds):
             if claim[1] > bad_batch:
                 return claim[1]
             if claim[1] == tail.batch:
                 bad_batch = tail.batch
-        previous = line
+        seeds = [_claimed(line)]
     return 0
+
+
+def _split_merged(line: bytes, tail: Tail) -> tuple[bytes, bytes]:
+    """The intact line that ``line`` begins with, and what follows where its newline must be; else ``line``, ``b""``."""
+    for match in _TAIL.finditer(line):
+        if _tail_fits(unhexlify(tail.sum), line[: match.end()]):
+            return line[: match.end()], line[match.end() + 1 :]
+    return line, b""
 
 
 def _lines(file: DiskFile, offset: int, size: int) -> Iterator[bytes]:
@@ -260,13 +293,21 @@ def _fits(line: bytes, tail: Tail) -> bool:
 
 def _linked(previous: bytes, line: bytes) -> bool:
     """Whether ``line`` is intact, taking the sum that ``previous`` claims as what precedes it."""
+    return _tail_fits(_claimed(previous), line)
+
+
+def _claimed(line: bytes) -> bytes:
+    """The sum that a line claims; ``b""``, with which nothing fits, where there is none."""
     try:
-        return _tail_fits(unhexlify(previous[-TAIL_BYTES + 8 : -2]), line)
+        seed = unhexlify(line[-TAIL_BYTES + 8 : -2])
     except ValueError:
-        return False
+        return b""
+    return seed if len(seed) == 32 else b""
 
 
 def _tail_fits(seed: bytes, line: bytes) -> bool:
+    if not seed:
+        return False
     digest = sha256(seed + line[:-TAIL_BYTES]).digest()
     return line[-TAIL_BYTES:] == b',"sum":"%b"}' % hexlify(digest)
 

@@ -51,6 +51,17 @@ def last_lines(file: DiskFile) -> tuple[bytes, bytes]:
     return b"", b""
 
 
+def first_line(file: DiskFile) -> bytes:
+    """The first line of a file, newline included; ``b""`` when it has no end."""
+    size = 4096
+    while True:
+        data = file.read_at(0, size)
+        end = data.find(b"\n") + 1
+        if end or len(data) < size or size >= LINE_BYTES_MAX:
+            return data[:end]
+        size *= 16
+
+
 class SegmentReader:
     """Reads the log in ``folder`` up to HEAD. Never writes or repairs anything, so any number of them may run.
 
@@ -139,11 +150,6 @@ class SegmentReader:
                 raise CorruptLog(segment_name(first), 0, first, "the segment is missing") from None
             self._open[first] = file
         return file
-
-    def first_line(self) -> bytes:
-        """The first line of the log, newline included; ``b""`` when it has no end. Raises CorruptLog."""
-        data = self.file(1).read_at(0, LINE_BYTES_MAX)
-        return data[: data.find(b"\n") + 1]
 
     def close(self) -> None:
         """Close all files."""

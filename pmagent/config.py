@@ -1,0 +1,172 @@
+"""Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from (DESIGN §7).
+
+A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
+error: an unknown key names the nearest one that exists.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+
+from events.errors import PmagentError
+
+FILE: Final = ".pmagent/config.toml"
+PREFIX: Final = "PMAGENT_"
+WORKSPACE: Final = "PMAGENT_WORKSPACE"
+
+
+class ConfigError(PmagentError):
+    """A setting that is not understood."""
+
+    exit_code = 2
+
+
+Word = Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
+
+
+class KernelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What ``pmagent kernel refresh`` cannot compute."""
+
+    phase: Annotated[Word | int | None, msgspec.Meta(description="the phase that the surfaces name")] = None
+    last_completed_phase: Annotated[Word | int | None, msgspec.Meta(description="the phase before it")] = None
+
+
+class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How commands talk."""
+
+    color: Annotated[
+        Literal["auto", "always", "never"], msgspec.Meta(description="colour on the screen; auto: on a terminal")
+    ] = "auto"
+    tail_lines: Annotated[
+        int, msgspec.Meta(ge=0, le=1_000_000, description="how many events `pmagent log tail` shows")
+    ] = 20
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Every setting of a workspace."""
+
+    kernel: KernelSettings = KernelSettings()
+    cli: CliSettings = CliSettings()
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A setting as it is looked up: its key ``kernel.phase``, its variable, and what it is."""
+
+    key: str
+    variable: str
+    text: str
+    default: Any
+
+
+class Resolved(msgspec.Struct, frozen=True):
+    """The settings that hold, and for each key (``workspace`` too) its value and where it came from."""
+
+    workspace: Path
+    settings: Settings
+    origins: dict[str, tuple[Any, str]]
+
+
+def settings_table() -> list[Setting]:
+    """Every setting, in order."""
+    return list(_settings())
+
+
+def _settings() -> Iterator[Setting]:
+    for section in msgspec.structs.fields(Settings):
+        for field in msgspec.structs.fields(section.type):
+            key = f"{section.name}.{field.name}"
+            described = msgspec.inspect.type_info(field.type)
+            text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
+            yield Setting(key, PREFIX + key.replace(".", "_").upper(), text, field.default)
+
+
+def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
+    """Look up everything. Raises ConfigError."""
+    workspace, origin = _workspace(workspace_flag, environ)
+    origins: dict[str, tuple[Any, str]] = {"workspace": (str(workspace), origin)}
+    file = workspace / FILE
+    given = _read(file)
+    merged: dict[str, dict[str, Any]] = {section: dict(values) for section, values in given.items()}
+    for setting in _settings():
+        section, name = setting.key.split(".")
+        text = environ.get(setting.variable)
+        if text is not None:
+            merged.setdefault(section, {})[name] = _from_text(setting, text)
+            origins[setting.key] = (text, setting.variable)
+        elif name in given.get(section, {}):
+            origins[setting.key] = (given[section][name], FILE)
+        else:
+            origins[setting.key] = (setting.default, "default")
+    try:
+        settings = msgspec.convert(merged, Settings)
+    except msgspec.ValidationError as error:
+        raise ConfigError(*_said(error, file, origins)) from error
+    return Resolved(workspace, settings, origins)
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """``PMAGENT_*`` variables that mean nothing: probably misspelt."""
+    known = {WORKSPACE, *(setting.variable for setting in _settings())}
+    return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
+
+
+def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]:
+    if flag is not None:
+        path, origin = Path(flag), "--workspace"
+    elif environ.get(WORKSPACE):
+        path, origin = Path(environ[WORKSPACE]), WORKSPACE
+    else:
+        return Path.cwd(), "default: the current directory"
+    if not path.is_dir():
+        raise ConfigError(f"the workspace {path} ({origin}) is not a directory", "give a directory that exists")
+    return path.absolute(), origin
+
+
+def _read(file: Path) -> dict[str, dict[str, Any]]:
+    """The file's tables; every key in them exists. Raises ConfigError."""
+    try:
+        content = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
+        raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error
+    known = [setting.key for setting in _settings()]
+    for section, values in content.items():
+        if not isinstance(values, dict):
+            raise _unknown(file, section, known)
+        for name in values:
+            if f"{section}.{name}" not in known:
+                raise _unknown(file, f"{section}.{name}", known)
+    return content
+
+
+def _unknown(file: Path, key: str, known: list[str]) -> ConfigError:
+    near = get_close_matches(key, known, 1, 0.5) or [name for name in known if name.endswith(f".{key}")]
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    return ConfigError(f"{file}: there is no setting {key}", hint)
+
+
+def _from_text(setting: Setting, text: str) -> Any:
+    """A variable's text as the setting's own kind: a whole number where the setting is one."""
+    if isinstance(setting.default, int):
+        try:
+            return int(text)
+        except ValueError:
+            raise ConfigError(f"{setting.variable} must be a whole number, not {text!r}", setting.text) from None
+    return text
+
+
+def _said(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
+    """Message and hint: which setting, and from where."""
+    what, _, path = str(error).partition(" - at `$.")
+    key = path.rstrip("`")
+    value, origin = origins.get(key, (None, FILE))
+    where = str(file) if origin == FILE else origin
+    return f"{where}: {key or 'a setting'} = {value!r}: {what[:1].lower()}{what[1:]}", "pmagent help environment"
