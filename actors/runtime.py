@@ -230,14 +230,14 @@ class Runtime:
             running.timer.cancel()
         if running.scope.cancelled_caught:
             outcome = _ended(running)
-        self._running.pop(event.position, None)
-        self._release(type(event.data))
         if outcome is not None and self.failure is None:
             if effect.bulky:
                 with anyio.CancelScope(shield=True):
                     await self._conclude_in_thread(event, outcome)
             else:
                 self._conclude(event, outcome)
+        del self._running[event.position]  # only now: an orderly stop waits for outcomes that are being recorded
+        self._release(type(event.data))
         if self._stopping and not self._running:
             self._ended.set()
 

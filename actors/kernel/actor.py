@@ -14,6 +14,10 @@ from contracts.payload import Payload
 from events.event import Event
 
 
+READ_BY_THEMSELVES = frozenset(("oa.snapshot", "boot.oa"))
+"""Commands that run an engine of their own only to ask for something that has the surfaces read anyway."""
+
+
 class KernelState(msgspec.Struct, frozen=True):
     """What was decided last. ``mode`` is "" before the first decision."""
 
@@ -49,7 +53,7 @@ class KernelWatcher:
     def decide(self, state: KernelState, event: Event) -> Iterable[Payload]:
         """Ask for a reading, or say what a reading means if that is something new."""
         match event.data:
-            case DaemonStarted():
+            case DaemonStarted(surface=surface) if surface not in READ_BY_THEMSELVES:
                 return [KernelReadRequested(why="start")]
             case OaSnapshotRequested():
                 return [KernelReadRequested(why="snapshot")]

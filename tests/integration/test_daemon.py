@@ -1,0 +1,218 @@
+"""The daemon as a process: commands over its socket, surfaces watched, orderly and disorderly ends."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from contracts.daemon import DaemonStopped
+from contracts.kernel import KernelModeDecided
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import LogLocked, PmagentError
+from events.event import Event
+from events.reader import Follower, Progress
+from events.segments import SegmentReader
+from events.verify import verify_log
+from pmagent.layout import Layout
+from pmagent.operations import call
+from pmagent.wire import RemoteError, reachable
+from projections.rebuild import check_documents
+from tests.support.daemons import Daemon, running
+
+SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
+
+
+def events_of(workspace: Path) -> list[Event]:
+    """Everything in the log now."""
+    layout = Layout(workspace)
+    storage = SegmentReader(RealDisk(), str(layout.log))
+    found: list[Event] = []
+    follower = Follower(storage)
+    while not isinstance(run := follower.poll(), Progress):
+        assert run is not None
+        found.extend(typed(stored, BlobStore(RealDisk(), str(layout.blobs))) for stored in run)
+    storage.close()
+    return found
+
+
+def wait_for(workspace: Path, wanted: Callable[[Event], bool], position: int = 1) -> Event:
+    """Follow the log from another process, as people do, until an event comes."""
+    storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
+    try:
+        for run in Follower(storage, position).follow():
+            if not isinstance(run, Progress):
+                for event in map(typed, run):
+                    if wanted(event):
+                        return event
+    finally:
+        storage.close()
+    raise AssertionError("following never ends by itself")
+
+
+def turn_red(workspace: Path) -> None:
+    path = workspace / SUMMARY
+    summary = json.loads(path.read_text())
+    summary["reality_green"] = False
+    path.write_text(json.dumps(summary))
+
+
+def boot_for_ever(workspace: Path, acknowledged: list[str]) -> None:
+    while True:
+        document = call(workspace, "boot.oa").document
+        acknowledged.append(document["oa_boot_envelope"]["session_metadata"]["session_id"])
+
+
+def assert_whole(workspace: Path) -> None:
+    verification = verify_log(str(Layout(workspace).log), decode=True)
+    assert verification.ok, verification.finding
+    assert check_documents(workspace) == []
+
+
+def test_a_surface_change_becomes_a_mode_change_in_the_log_and_in_state(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        session = call(workspace, "boot.oa").document["oa_boot_envelope"]["session_metadata"]["session_id"]
+        position = call(workspace, "status").document["log"]["position"]
+        turn_red(workspace)
+        decided = wait_for(workspace, lambda event: event.type == "kernel.mode_decided", position + 1)
+        drift = wait_for(workspace, lambda event: getattr(event.data, "kind", "") == "mode_drift", position)
+
+        assert isinstance(decided.data, KernelModeDecided)
+        assert (decided.data.previous, decided.data.mode) == ("NORMAL", "DEGRADED")
+        assert "reality_not_green" in {reason.code for reason in decided.data.reasons}
+        assert (drift.data.kind, drift.data.session_id) == ("mode_drift", session)
+        assert call(workspace, "oa.permit", {"action": "feature_work", "subject": "x", "holder": "y"}).exit_code == 1
+        assert call(workspace, "oa.snapshot").document["state"]["reality_green"] is False
+        code, errors = daemon.end()
+    assert code == 0, errors
+    assert_whole(workspace)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_stops_it_in_order(workspace: Path, number: signal.Signals) -> None:
+    with running(workspace) as daemon:
+        code, errors = daemon.end(number)
+    assert code == 0, errors
+    last = events_of(workspace)[-1]
+    assert last.data == DaemonStopped(reason=number.name)
+    assert not Layout(workspace).socket.exists()
+    assert_whole(workspace)
+
+
+def test_state_on_disk_and_state_printed_are_equal(workspace: Path) -> None:
+    with running(workspace):
+        for _ in range(3):
+            document = call(workspace, "oa.snapshot").document
+            assert document["success"] is True
+            assert json.loads((workspace / document["path"]).read_bytes()) == document["state"]
+
+
+def test_after_kill_9_everything_that_was_answered_is_there(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        answers = [call(workspace, "boot.oa").document["oa_boot_envelope"] for _ in range(3)]
+        daemon.end(signal.SIGKILL)
+    booted = {event.data.session_id for event in events_of(workspace) if event.type == "oa.session_booted"}
+    assert {answer["session_metadata"]["session_id"] for answer in answers} <= booted
+    with running(workspace) as daemon:
+        sessions = call(workspace, "status").document["sessions"]
+        assert {session["session_id"] for session in sessions} == booted
+        assert daemon.end()[0] == 0
+    assert_whole(workspace)
+
+
+def test_a_second_daemon_is_refused_and_says_who_has_the_log(workspace: Path) -> None:
+    with running(workspace) as first:
+        second = Daemon(workspace)
+        code, errors = second.wait()
+        assert code == LogLocked.exit_code
+        assert f"pid {first.process.pid}" in errors
+        assert call(workspace, "status").document["running"] is True
+
+
+def test_socket_and_folder_are_private(workspace: Path) -> None:
+    with running(workspace):
+        layout = Layout(workspace)
+        assert stat.S_IMODE(layout.run.stat().st_mode) == 0o700
+        assert stat.S_IMODE(layout.socket.stat().st_mode) == 0o600
+
+
+def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
+    deep = workspace.parent / ("d" * 120) / "workspace"
+    deep.parent.mkdir()
+    workspace.rename(deep)
+    with running(deep):
+        assert call(deep, "oa.snapshot").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"null\n", b"{}\n", b"\xff\xfe\n", b'{"operation":"status","arguments":[]}\n', b"[" * 5000 + b"\n"]
+)
+def test_what_is_no_request_gets_one_clear_answer(workspace: Path, line: bytes) -> None:
+    with running(workspace):
+        with reachable(Layout(workspace).socket) as address, socket.socket(socket.AF_UNIX) as client:
+            client.connect(address)
+            client.sendall(line)
+            with client.makefile("rb") as reply:
+                answer = json.loads(reply.readline())
+        assert answer["failure"]["kind"] == "BadMessage"
+        assert call(workspace, "status").exit_code == 0
+
+
+def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) -> None:
+    with running(workspace):
+        with reachable(Layout(workspace).socket) as address:
+            half = socket.socket(socket.AF_UNIX)
+            half.connect(address)
+            half.sendall(b'{"operation":')
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(address)
+                with suppress(BrokenPipeError):  # it stops reading when it has seen too much
+                    client.sendall(b"x" * (2 << 20))
+                with client.makefile("rb") as reply:
+                    assert json.loads(reply.readline())["failure"]["kind"] == "BadMessage"
+        assert call(workspace, "status").exit_code == 0
+        half.close()
+
+
+def test_an_unknown_operation_names_those_there_are(workspace: Path) -> None:
+    with running(workspace):
+        with pytest.raises(RemoteError) as caught:
+            call(workspace, "oa.everything")
+        assert caught.value.kind == "BadOperation"
+        assert caught.value.exit_code == 2
+        assert "oa.snapshot" in caught.value.hint
+
+
+def test_the_same_request_sent_again_gets_the_same_answer(workspace: Path) -> None:
+    with running(workspace):
+        first = call(workspace, "boot.oa", {"request": "boot.oa-again"})
+        assert call(workspace, "boot.oa", {"request": "boot.oa-again"}) == first
+    again = call(workspace, "boot.oa", {"request": "boot.oa-again"})
+    assert again == first
+    booted = [event for event in events_of(workspace) if event.type == "oa.session_booted"]
+    assert len(booted) == 1
+
+
+def test_a_write_that_fails_ends_the_daemon_and_loses_nothing_acknowledged(workspace: Path) -> None:
+    """The file size limit makes the log's writes fail as a full disk does."""
+    with running(workspace, file_bytes_max=200_000) as daemon:
+        acknowledged: list[str] = []
+        with pytest.raises(PmagentError) as caught:
+            boot_for_ever(workspace, acknowledged)
+        assert caught.value.exit_code in (5, 70)
+        code, errors = daemon.wait()
+    assert code == 70
+    assert "OutcomeUnknown" in errors
+    assert acknowledged
+    assert call(workspace, "boot.oa").exit_code == 0
+    booted = {event.data.session_id for event in events_of(workspace) if event.type == "oa.session_booted"}
+    assert set(acknowledged) <= booted
+    assert_whole(workspace)

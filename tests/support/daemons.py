@@ -1,0 +1,77 @@
+"""Real daemons for tests: started as processes of their own, and known to be up because they say so."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_SERVE = """
+import resource, sys
+from pathlib import Path
+from pmagent.daemon import serve
+limit = int(sys.argv[2])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+def ready(host):
+    sys.stdout.write("ready\\n")
+    sys.stdout.flush()
+try:
+    code = serve(Path(sys.argv[1]), ready)
+except Exception as error:
+    sys.stderr.write(f"{type(error).__name__}: {error}\\n")
+    code = getattr(error, "exit_code", 99)
+sys.exit(code)
+"""
+
+SECONDS = 60.0
+"""Nothing here takes so long; a test that would wait for ever fails instead."""
+
+
+class Daemon:
+    """A running daemon process on ``workspace``."""
+
+    def __init__(self, workspace: Path, file_bytes_max: int = 0) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
+            env={key: value for key, value in os.environ.items() if key != "PMAGENT_WORKSPACE"},
+        )
+
+    def wait_ready(self) -> None:
+        """Return when it answers commands."""
+        assert self.process.stdout is not None
+        readable, _, _ = select.select([self.process.stdout], [], [], SECONDS)
+        line = self.process.stdout.readline() if readable else b""
+        if line != b"ready\n":
+            self.process.kill()
+            _, errors = self.process.communicate(timeout=SECONDS)
+            raise AssertionError(f"the daemon did not start: {errors.decode()}")
+
+    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
+        """Send a signal; the exit code, and what it wrote to stderr."""
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self) -> tuple[int, str]:
+        """Wait for its end; the exit code, and what it wrote to stderr."""
+        _, errors = self.process.communicate(timeout=SECONDS)
+        return self.process.returncode, errors.decode()
+
+
+@contextmanager
+def running(workspace: Path, file_bytes_max: int = 0) -> Iterator[Daemon]:
+    """A daemon for the length of a block; killed at its end if it still runs."""
+    daemon = Daemon(workspace, file_bytes_max)
+    try:
+        daemon.wait_ready()
+        yield daemon
+    finally:
+        if daemon.process.poll() is None:
+            daemon.process.kill()
+            daemon.process.communicate(timeout=SECONDS)
