@@ -1,0 +1,127 @@
+"""The snapshot cache of a real workspace: used when it is exactly right, ignored when anything is off (DESIGN §3)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.engine import Engine
+from actors.registry import all_actors
+from actors.snapshot import Snapshot, decode_snapshot, encode_snapshot
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Tail
+from events.segments import SegmentReader
+from events.sequencer import Sequencer
+from pmagent import cache
+from pmagent.host import fold_into
+from pmagent.layout import Layout
+from pmagent.operations import call, offline_status
+from projections.documents import Documents
+from projections.registry import all_projections
+
+Change = Callable[[bytes], bytes]
+
+
+def lived(workspace: Path) -> Layout:
+    """A workspace whose log and snapshot some commands have made."""
+    for name in ("oa.snapshot", "boot.oa", "boot.oa"):
+        assert call(workspace, name).exit_code == 0
+    return Layout(workspace)
+
+
+def load(layout: Layout) -> tuple[int, Engine, Documents]:
+    """What a start would take from the cache: the position (0: nothing), and the folds."""
+    storage = SegmentReader(RealDisk(), str(layout.log))
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    position = cache.load(layout.snapshot, storage.log_id(), storage, engine, documents)
+    fold_into(storage, engine, documents, BlobStore(RealDisk(), str(layout.blobs)), position)
+    assert engine.complete(engine.sequencer.time).events == []
+    storage.close()
+    return position, engine, documents
+
+
+def changed(**changes: Any) -> Change:
+    """The same snapshot with other fields, and a checksum that fits."""
+
+    def change(raw: bytes) -> bytes:
+        snapshot = decode_snapshot(raw)
+        assert isinstance(snapshot, Snapshot)
+        return encode_snapshot(msgspec.structs.replace(snapshot, **changes))
+
+    return change
+
+
+def test_a_good_snapshot_is_used_and_gives_the_same_folds(workspace: Path) -> None:
+    layout = lived(workspace)
+    position, engine, documents = load(layout)
+    layout.snapshot.unlink()
+    nothing, folded, rebuilt = load(layout)
+
+    assert position > 0
+    assert nothing == 0
+    assert engine.states == folded.states
+    assert engine.sequencer.position == folded.sequencer.position
+    assert engine.sequencer.recent() == folded.sequencer.recent()
+    assert engine.effects.open == folded.effects.open
+    assert documents.render() == rebuilt.render()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda _: b"", id="empty"),
+        pytest.param(lambda raw: raw[: len(raw) // 2], id="half-written"),
+        pytest.param(lambda raw: bytes([raw[0] ^ 1]) + raw[1:], id="damaged checksum"),
+        pytest.param(lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]), id="damaged content"),
+        pytest.param(changed(code="0" * 64), id="of other code"),
+        pytest.param(changed(log_id="f" * 32), id="of another log"),
+        pytest.param(changed(format=99), id="of another format"),
+        pytest.param(changed(tail=Tail(3, 2, "2026-01-01T00:00:00.000000Z", "0" * 64)), id="of another history"),
+        pytest.param(changed(tail=Tail(10_000, 9, "2026-01-01T00:00:00.000000Z", "0" * 64)), id="ahead of the log"),
+        pytest.param(changed(extra={}), id="of other projections"),
+    ],
+)
+def test_any_other_snapshot_is_ignored(workspace: Path, change: Change) -> None:
+    layout = lived(workspace)
+    _, engine, documents = load(layout)
+    layout.snapshot.write_bytes(change(layout.snapshot.read_bytes()))
+
+    position, folded, rebuilt = load(layout)
+
+    assert position == 0
+    assert folded.states == engine.states
+    assert rebuilt.render() == documents.render()
+    assert call(workspace, "oa.snapshot").exit_code == 0
+
+
+def test_an_old_snapshot_is_a_good_start(workspace: Path) -> None:
+    layout = lived(workspace)
+    old = layout.snapshot.read_bytes()
+    call(workspace, "boot.oa")
+    new_state = load(layout)[1].states
+    layout.snapshot.write_bytes(old)
+
+    position, engine, _ = load(layout)
+
+    assert 0 < position < engine.sequencer.position
+    assert engine.states == new_state
+
+
+def test_status_without_a_daemon_writes_nothing(workspace: Path) -> None:
+    layout = lived(workspace)
+    copy = workspace.parent / "copy"
+    shutil.copytree(workspace, copy)
+    before = {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()}
+
+    status = offline_status(copy)
+
+    assert status["mode"] == "NORMAL"
+    assert len(status["sessions"]) == 2
+    assert {path: path.read_bytes() for path in copy.rglob("*") if path.is_file()} == before
+    assert layout.snapshot.exists()
