@@ -12,8 +12,8 @@ from anyio.abc import SocketAttribute
 
 from events.errors import PmagentError
 from events.lock import is_locked
+from pmagent.answer import Answer
 from pmagent.layout import Layout
-from pmagent.operations import Answer
 from pmagent.wire import REPLY_BYTES_MAX, BadMessage, RemoteError, Reply, Request, peer_uid, reachable, receive_line
 
 CONNECT_SECONDS: Final = 15.0

@@ -37,6 +37,8 @@ from events.lock import is_locked
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
+from pmagent.answer import Answer
+from pmagent.client import call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import Layout
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
@@ -44,14 +46,6 @@ from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
 from projections.rebuild import documents_of, write_documents
 from projections.registry import all_projections
-
-
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an operation answers: the document, the exit code, and warnings for stderr."""
-
-    document: dict[str, Any]
-    exit_code: int = 0
-    warnings: list[str] = []
 
 
 class BadOperation(PmagentError):
@@ -140,8 +134,6 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
 
     ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. Raises PmagentError.
     """
-    from pmagent.client import call_daemon  # it needs Answer from here
-
     workspace = workspace.resolve()
     layout = Layout(workspace)
     arguments = {"request": new_request(name), **(arguments or {})}
