@@ -65,7 +65,7 @@ class Witness(Protocol):
         """An event has been handed to its hearers; none of the recorded decisions on it has been folded yet."""
         ...
 
-    def recorded(self, event: Event, reading: RecordedReaction) -> None:
+    def recorded(self, event: Event) -> None:
         """``event``, a recorded decision on what is being reacted to, is about to be folded."""
         ...
 
@@ -169,7 +169,8 @@ class Engine:
         """
         name = actor.name
         position = self.sequencer.position
-        room = self._fact + DECISIONS_MAX - 1 - position  # told by positions, so that a crash in between changes nothing
+        # What has followed from the fact is told by positions, so that a crash in between changes nothing.
+        room = self._fact + DECISIONS_MAX - 1 - position
         halted = name in self.halted and self.halted[name] != event.position
         after = state
         events: list[Event] = []
@@ -250,7 +251,7 @@ class Engine:
         if reading is None or reading.event.position != decision.causation:
             raise HistoryError(f"position {decision.position}: its cause {decision.causation} is not being reacted to")
         if self._witness is not None:
-            self._witness.recorded(decision, reading)
+            self._witness.recorded(decision)
         self._fold_decision(decision, reading)
 
     def _deliver(self, event: Event) -> None:
@@ -318,9 +319,8 @@ class Engine:
         out = Output([], [], [])
         if reading is not None:
             for actor, state, failure in reading.taken:
-                slot = self._slots[actor.name]
-                if slot >= reading.slot:
-                    self._complete_slot(actor, state, failure, reading, reading.recorded if slot == reading.slot else 0, out)
+                if self._slots[actor.name] >= reading.slot:
+                    self._complete_slot(actor, state, failure, reading, out)
                 elif failure is not None and actor.name not in self.halted:
                     raise _unfoldable(actor.name, reading.event.position, failure) from failure
         self._reading = None
@@ -328,8 +328,9 @@ class Engine:
         return out
 
     def _complete_slot(
-        self, actor: AnyActor, state: Any, failure: Exception | None, reading: RecordedReaction, recorded: int, out: Output
+        self, actor: AnyActor, state: Any, failure: Exception | None, reading: RecordedReaction, out: Output
     ) -> None:
+        recorded = reading.recorded if self._slots[actor.name] == reading.slot else 0
         if self.halted.get(actor.name) == reading.event.position and failure is None:
             failure = ReactionTooLarge(actor.name)  # it was halted on this event; only the refusal may be missing
         engine_decisions = reading.engine_decisions - (recorded if failure is not None else 0)
@@ -350,22 +351,19 @@ class Engine:
         return not self._queue and self._reading is None
 
 
-class RecordedReaction:
+class RecordedReaction(msgspec.Struct):
     """The reaction to ``event`` as far as it has been read back from the log.
 
-    ``taken``: each hearer, its state right after it took the event, and what its folding raised.
+    ``taken``: each hearer, its state right after it took the event, and what its folding raised. ``slot``: index of
+    the actor whose decision (or halt) was read last; ``recorded``: how many of that actor's, and of the engine's about
+    it, were read; ``engine_decisions``: how many of the engine's were read in all.
     """
 
-    __slots__ = ("engine_decisions", "event", "recorded", "slot", "taken")
-
-    def __init__(self, event: Event, taken: list[tuple[AnyActor, Any, Exception | None]]) -> None:
-        self.event = event
-        self.taken = taken
-        self.slot = -1
-        """Index of the actor whose decision (or halt) was read last."""
-        self.recorded = 0
-        """How many decisions of that actor, and of the engine about it, were read."""
-        self.engine_decisions = 0
+    event: Event
+    taken: list[tuple[AnyActor, Any, Exception | None]]
+    slot: int = -1
+    recorded: int = 0
+    engine_decisions: int = 0
 
 
 def _consequences(name: str, event: Event, failure: Exception | None) -> list[msgspec.Struct]:
@@ -392,12 +390,13 @@ _OURS: Final = ("actors.", "contracts.", "events.", "projections.", "replay.", "
 
 def describe_failure(error: BaseException) -> tuple[str, str]:
     """Type and place (module and function) of an exception: the innermost frame of our own code, which is the same on
-    every machine; never its text, which may hold addresses or secrets."""
+    every machine; never its text, which may hold addresses or secrets. The engine's own frames do not count: they
+    differ between deciding and reading back."""
     place = ""
     traceback = error.__traceback__
     while traceback is not None:
         module = traceback.tb_frame.f_globals.get("__name__", "")
-        if not place or (f"{module}.".startswith(_OURS) and module != __name__):
+        if module != __name__ and (not place or f"{module}.".startswith(_OURS)):
             place = f"{module}:{traceback.tb_frame.f_code.co_qualname}"
         traceback = traceback.tb_next
-    return type(error).__name__, place
+    return type(error).__name__, place or __name__

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from actors.ledger import GATE
 from contracts.effect import ActorHalted, EffectRefused
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import OutwardRequest, Payload, types
@@ -39,7 +40,7 @@ class GateState(msgspec.Struct, frozen=True):
 class Gate:
     """The permit check as an actor named ``gate``."""
 
-    name = "gate"
+    name = GATE
 
     def __init__(self) -> None:
         heard: set[type[msgspec.Struct]] = {OaPermitGranted, OaPermitRevoked, ActorHalted}
@@ -53,6 +54,8 @@ class Gate:
     def evolve(self, state: GateState, event: Event) -> GateState:
         """Note grants, revocations and uses; judge a request."""
         data = event.data
+        if event.kind == "fact":
+            return GateState(state.permits)  # only decisions grant, use and take away: a fact is somebody's word
         if isinstance(data, OutwardRequest):
             return _use(state, event, data)
         if isinstance(data, OaPermitGranted):
@@ -66,7 +69,7 @@ class Gate:
 
     def decide(self, state: GateState, event: Event) -> Iterable[Payload]:
         """``effect.refused`` when the request has no good permit."""
-        if isinstance(event.data, OutwardRequest) and state.refusal:
+        if state.refusal and isinstance(event.data, OutwardRequest):
             scope = event.data.scope()
             yield EffectRefused(
                 request=event.position,

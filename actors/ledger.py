@@ -6,6 +6,7 @@ cause is the request. A cancellation is asked for by the requesting actor or fol
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -14,6 +15,9 @@ from contracts.effect import EffectCancelRequested, EffectRefused
 from contracts.oa import OaPermitRevoked
 from contracts.payload import OutwardRequest, effect_of
 from events.event import Event
+
+GATE: Final = "gate"
+"""The one whose refusals close effects."""
 
 OPEN_EFFECTS_MAX: Final = 100_000
 """So many effects may be open at once."""
@@ -26,11 +30,17 @@ class Cancel(msgspec.Struct, frozen=True):
     reason: str
 
 
+NO_CANCELS: Final[Sequence[Cancel]] = ()
+
+
 class EffectLedger:
     """Open effects by the position of their request."""
 
     def __init__(self) -> None:
         self.open: dict[int, Event] = {}
+        self.cancelled: dict[int, str] = {}
+        """Open effects that are to be cancelled, with the reason. A crash may come between the word and the deed: what
+        was cancelled before it must not be performed again after it."""
 
     @property
     def full(self) -> bool:
@@ -41,25 +51,33 @@ class EffectLedger:
         """Whether the request has no terminal event yet."""
         return request in self.open
 
-    def book(self, event: Event) -> tuple[bool, list[Cancel]]:
+    def book(self, event: Event) -> tuple[bool, Sequence[Cancel]]:
         """Take an event of the log. Returns whether it opens an effect, and what it cancels."""
         data = event.data
         if event.kind == "fact":
-            self.open.pop(event.causation, None)
-            return False, []
-        if effect_of(data) is not None:
+            if event.causation in self.open:
+                self._close(event.causation)
+        elif effect_of(data) is not None:
             self.open[event.position] = event
-            return True, []
-        if isinstance(data, EffectRefused):
-            self.open.pop(data.request, None)
+            return True, NO_CANCELS
+        elif isinstance(data, EffectRefused):
+            if event.actor == GATE:
+                self._close(data.request)
         elif isinstance(data, EffectCancelRequested):
             request = self.open.get(data.request)
             if request is not None and request.actor == event.actor:
-                return False, [Cancel(data.request, "cancel_requested")]
+                return False, [self._cancel(data.request, "cancel_requested")]
         elif isinstance(data, OaPermitRevoked):
             return False, [
-                Cancel(position, "permit_revoked")
+                self._cancel(position, "permit_revoked")
                 for position, request in self.open.items()
                 if isinstance(request.data, OutwardRequest) and request.data.permit == data.permit
             ]
-        return False, []
+        return False, NO_CANCELS
+
+    def _close(self, request: int) -> None:
+        self.open.pop(request, None)
+        self.cancelled.pop(request, None)
+
+    def _cancel(self, request: int, reason: str) -> Cancel:
+        return Cancel(request, self.cancelled.setdefault(request, reason))

@@ -306,7 +306,10 @@ class Runtime:
                 self._tasks = tasks
                 for event in recovered:
                     effect = effect_of(event.data)
-                    if effect is not None and effect.repeatable:
+                    cancelled = self.engine.effects.cancelled.get(event.position)
+                    if cancelled is not None:  # before the crash; it must not be performed again
+                        self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
+                    elif effect is not None and effect.repeatable:
                         self._start(event)
                     else:
                         self._conclude(event, EffectInterrupted(request=event.position, reason="crash"))

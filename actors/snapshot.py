@@ -37,6 +37,7 @@ class EngineState(msgspec.Struct, frozen=True):
     states: dict[str, bytes]
     halted: dict[str, int]
     open: list[OpenEffect]
+    cancelled: dict[int, str]
     recent: list[tuple[str, int]]
 
 
@@ -68,6 +69,7 @@ def export_engine(engine: Engine) -> EngineState:
             OpenEffect(e.position, e.time, e.id, e.actor, e.type, e.correlation, e.causation, e.raw)
             for e in engine.effects.open.values()
         ],
+        dict(engine.effects.cancelled),
         engine.sequencer.recent(),
     )
 
@@ -92,6 +94,7 @@ def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:
     engine.states.update(states)
     engine.halted.update(state.halted)
     engine.effects.open.update(open_effects)
+    engine.effects.cancelled.update(state.cancelled)
     for id, position in state.recent:
         engine.sequencer.remember(id, position)
     engine.sequencer.pass_over(tail.position, tail.time)

@@ -32,7 +32,8 @@ def load_all() -> None:
 def schemas() -> dict[str, bytes]:
     """File, relative to ``FOLDER`` -> its content, for every payload type and document."""
     load_all()
-    files = {f"{name.split('.')[0]}/{VERSION}/{name}.json": _schema(cls, name) for name, cls in types().items()}
+    ours = {name: cls for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}
+    files = {f"{name.split('.')[0]}/{VERSION}/{name}.json": _schema(cls, name) for name, cls in ours.items()}
     for name, cls in DOCUMENTS.items():
         area, document = name.split("/")
         files[f"{area}/{VERSION}/{document}.json"] = _schema(cls, document)

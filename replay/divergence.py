@@ -1,0 +1,100 @@
+"""What a replay found: where today's code decides otherwise than the log says, readable for people (DESIGN §5)."""
+
+from __future__ import annotations
+
+from difflib import unified_diff
+from typing import Final, Literal
+
+import msgspec
+
+from events.event import Event
+
+LISTED_MAX: Final = 1000
+"""So many divergences are kept one by one; all are counted."""
+
+LINES_MAX: Final = 200
+"""A diff shows at most so many lines."""
+
+Kind = Literal["changed", "missing", "extra"]
+
+
+class Divergence(msgspec.Struct, frozen=True):
+    """One difference between what the log records and what is decided now.
+
+    ``changed``: another type, data or correlation; ``missing``: decided now, not in the log; ``extra``: in the log, not
+    decided now. ``position`` is the recorded event's, or where the missing one would stand. ``about`` is the actor
+    concerned (for the engine's own decisions the one they are about). ``expected`` is decided now.
+    """
+
+    kind: Kind
+    position: int
+    about: str
+    expected: Event | None
+    recorded: Event | None
+
+    @property
+    def shown(self) -> Event:
+        """The event that stands for the difference: the recorded one, or else the missing one."""
+        event = self.recorded or self.expected
+        assert event is not None, "a divergence has one side at least"
+        return event
+
+    def lines(self) -> list[str]:
+        """What happened in one line, then the difference: ``-`` is decided now, ``+`` stands in the log."""
+        event = self.shown
+        found = list(
+            unified_diff(pretty(self.expected), pretty(self.recorded), "decided now", "recorded", n=3, lineterm="")
+        )
+        if len(found) > LINES_MAX:
+            found[LINES_MAX:] = [f"… {len(found) - LINES_MAX} more lines"]
+        return [f"position {self.position}, actor {event.actor}: {_SAYS[self.kind].format(event.type)}", *found]
+
+
+_SAYS: Final[dict[Kind, str]] = {
+    "changed": "{} was recorded otherwise than it is decided now",
+    "missing": "{} is decided now and was not recorded",
+    "extra": "{} was recorded and is not decided now",
+}
+
+
+def pretty(event: Event | None) -> list[str]:
+    """The parts of a decision that replay compares, as indented JSON lines; [] for None."""
+    if event is None:
+        return []
+    parts = {
+        "id": event.id, "actor": event.actor, "type": event.type, "correlation": event.correlation,
+        "data": msgspec.Raw(event.raw),
+    }
+    return msgspec.json.format(msgspec.json.encode(parts), indent=2).decode().splitlines()
+
+
+class Count(msgspec.Struct, frozen=True):
+    """How often decisions of ``type`` by ``actor`` differed in the way of ``kind``."""
+
+    actor: str
+    type: str
+    kind: Kind
+    count: int
+
+
+class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What was replayed and how it compares. ``equal`` means: no difference.
+
+    ``events`` were read, ``decisions`` of them compared; ``position`` is the last one read. ``unfinished``: decisions
+    that the log does not hold yet because it ends inside a reaction; recovery adds them, so they are no divergence.
+    ``divergences`` are the first ``LISTED_MAX`` (only one unless what-if), ``counts`` counts all. ``stopped`` says why
+    the history could not be followed to its end ("": it was).
+    """
+
+    events: int
+    decisions: int
+    position: int
+    unfinished: int
+    divergences: list[Divergence]
+    counts: list[Count]
+    stopped: str = ""
+
+    @property
+    def equal(self) -> bool:
+        """Whether every decision is made again as it was recorded."""
+        return not self.divergences and not self.stopped

@@ -1,0 +1,230 @@
+"""Replay: the recorded facts go through today's actors, and what these decide is compared with what the log says.
+
+Reading back is the engine's own (``Engine.fold``), so recovery and replay cannot disagree on what follows from what.
+Beside it, each reaction is computed anew, and compared by id, actor, type, correlation and data. The recorded decisions
+stay the truth: states fold what was recorded, so one difference does not make all that follows differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from actors.actor import AnyActor
+from actors.engine import ENGINE, Engine, HistoryError, RecordedReaction
+from contracts.payload import BlobSource, Unknown, typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import CorruptLog
+from events.event import Event, StoredEvent, Tail
+from events.reader import Reader
+from events.segments import SegmentReader
+from events.sequencer import Sequencer
+from events.storage import StorageReader
+from replay.divergence import LISTED_MAX, Count, Divergence, Kind, ReplayResult
+
+CHUNK_BYTES: Final = 128 * 1024
+"""Read at once: small enough for the events of a chunk to stay in the processor's cache."""
+
+
+class _Diverged(Exception):
+    """The first difference was found, and only that was asked for."""
+
+
+def replay_log(
+    log: str | Path | StorageReader, actors: Sequence[AnyActor], *, until: int | None = None,
+    actor: str | None = None, what_if: bool = False, blobs: BlobSource | None = None,
+) -> ReplayResult:
+    """Replay ``log`` (its folder, or a storage) with ``actors`` up to position ``until`` (default: all of it).
+
+    ``actor`` compares only that actor's decisions and the engine's about it. ``what_if`` goes on after differences.
+    Large payloads come from ``blobs``, by default the folder ``blobs`` beside the log. Memory does not grow with the
+    log. Raises CorruptLog, NotFound.
+    """
+    if isinstance(log, (str, Path)):
+        folder = Path(log)
+        disk = RealDisk()
+        reader = SegmentReader(disk, str(folder))
+        try:
+            store = blobs or BlobStore(disk, str(folder.parent / "blobs"))
+            return Replayer(reader, actors, actor, what_if, store).run(until)
+        finally:
+            reader.close()
+    return Replayer(log, actors, actor, what_if, blobs).run(until)
+
+
+def fold_log(storage: StorageReader, engine: Engine, start: int = 1, blobs: BlobSource | None = None) -> int:
+    """Fold the events from ``start`` on into ``engine``, without comparing; the number of events.
+
+    Raises CorruptLog, HistoryError.
+    """
+    reader = Reader(storage, start, CHUNK_BYTES)
+    count = 0
+    fold = engine.fold
+    while run := reader.next_run():
+        for stored in run:
+            fold(typed(stored, blobs))
+        count += len(run)
+    return count
+
+
+class Replayer:
+    """One replay of ``storage``. The engine's witness: it is told of each reaction as it is read back."""
+
+    def __init__(
+        self, storage: StorageReader, actors: Sequence[AnyActor], actor: str | None = None, what_if: bool = False,
+        blobs: BlobSource | None = None,
+    ) -> None:
+        self.engine = Engine(actors, Sequencer(Tail()), witness=self)
+        self._storage = storage
+        self._blobs = blobs
+        self._only = actor
+        self._what_if = what_if
+        self._due: Iterator[Event] = iter(())
+        self._expected: list[Event] = []
+        self._recorded: list[Event] = []
+        self._differs = False
+        self._decisions = 0
+        self._divergences: list[Divergence] = []
+        self._counts: Counter[tuple[str, str, Kind]] = Counter()
+        self._stopped = ""
+
+    def run(self, until: int | None = None) -> ReplayResult:
+        """Replay up to ``until`` and say what was found. Raises CorruptLog."""
+        events = 0
+        unfinished = 0
+        try:
+            for run in self._runs(until):
+                for stored in run:
+                    self.engine.fold(self._typed(stored))
+                events += len(run)
+            self._conclude(complete=False)
+            if until is None and not self._divergences:
+                unfinished = len(self.engine.complete("").events)
+        except _Diverged:
+            events = self.engine.sequencer.position
+        except HistoryError as error:
+            events = self.engine.sequencer.position
+            self._stop(error)
+        return ReplayResult(
+            events=events, decisions=self._decisions, position=self.engine.sequencer.position, unfinished=unfinished,
+            divergences=self._divergences, stopped=self._stopped,
+            counts=[Count(*key, number) for key, number in sorted(self._counts.items())],
+        )
+
+    def _runs(self, until: int | None) -> Iterator[Sequence[StoredEvent]]:
+        reader = Reader(self._storage, 1, CHUNK_BYTES)
+        while run := reader.next_run():
+            if until is not None and run[-1].position > until:
+                yield run[: max(0, until - run[0].position + 1)]
+                return
+            yield run
+
+    def _typed(self, stored: StoredEvent) -> Event:
+        try:
+            return typed(stored, self._blobs)
+        except CorruptLog:
+            if stored.kind == "fact":
+                raise
+            # A decision that does not have its type's shape differs from whatever is decided now; that says more.
+            raw = bytes(stored.data)
+            return Event(
+                stored.position, stored.time, stored.id, stored.kind, stored.actor, stored.type,
+                stored.correlation, stored.causation, Unknown(stored.type, raw), raw,
+            )
+
+    def _stop(self, error: HistoryError) -> None:
+        """The recorded history cannot be followed: what differed so far says why, if anything did."""
+        try:
+            self._conclude(complete=False)
+        except _Diverged:
+            return
+        if self._what_if or not self._divergences:
+            self._stopped = error.message
+
+    # --- as the engine's witness ----------------------------------------------------------------------------------
+
+    def delivered(self, reading: RecordedReaction) -> None:
+        """See Witness."""
+        if reading.taken:
+            self._due = self._react(reading)
+
+    def recorded(self, event: Event) -> None:
+        """See Witness."""
+        if not self._wanted(event):
+            return
+        self._decisions += 1
+        self._recorded.append(event)
+        due = next(self._due, None)
+        if due is not None:
+            self._expected.append(due)
+        if due is None or not _equal(due, event):
+            self._differs = True
+
+    def ended(self, reading: RecordedReaction) -> None:
+        """See Witness."""
+        if reading.taken or self._recorded:
+            self._conclude(complete=True)
+
+    def _react(self, reading: RecordedReaction) -> Iterator[Event]:
+        """What follows from the event now, one decision at a time: each actor reacts when the recorded decisions of
+        those before it are in the engine's books, as it did live."""
+        engine_decisions = 0
+        for actor, state, failure in reading.taken:
+            if self._only not in (None, ENGINE, actor.name):
+                continue
+            for decision in self.engine.react(actor, state, reading.event, failure, engine_decisions).decisions:
+                engine_decisions += decision.actor == ENGINE
+                if self._wanted(decision):
+                    yield decision
+
+    def _wanted(self, event: Event) -> bool:
+        return self._only is None or self._only in (event.actor, _about(event))
+
+    # --- comparing a reaction -------------------------------------------------------------------------------------
+
+    def _conclude(self, complete: bool) -> None:
+        """Compare what was decided now with what was recorded. An incomplete reaction, at the log's end, lacks only
+        what stands before something recorded."""
+        if complete:
+            self._expected.extend(self._due)
+        if self._differs or len(self._expected) != len(self._recorded):
+            self._compare(self._expected, self._recorded)
+        self._due = iter(())
+        self._expected.clear()
+        self._recorded.clear()
+        self._differs = False
+
+    def _compare(self, expected: Sequence[Event], recorded: Sequence[Event]) -> None:
+        by_id = {event.id: event for event in recorded}
+        for event in expected:
+            found = by_id.pop(event.id, None)
+            if found is None:
+                self._note("missing", event.position, event, None)
+            elif not _equal(event, found):
+                self._note("changed", found.position, event, found)
+        for found in by_id.values():
+            self._note("extra", found.position, None, found)
+
+    def _note(self, kind: Kind, position: int, expected: Event | None, recorded: Event | None) -> None:
+        found = Divergence(kind, position, _about(recorded or expected), expected, recorded)
+        self._counts[found.shown.actor, found.shown.type, kind] += 1
+        if len(self._divergences) < LISTED_MAX:
+            self._divergences.append(found)
+        if not self._what_if:
+            raise _Diverged
+
+
+def _equal(expected: Event, recorded: Event) -> bool:
+    return (
+        expected.id == recorded.id and expected.raw == recorded.raw and expected.type == recorded.type
+        and expected.actor == recorded.actor and expected.correlation == recorded.correlation
+    )
+
+
+def _about(event: Event | None) -> str:
+    if event is None:
+        return ""
+    return str(getattr(event.data, "name", "")) if event.actor == ENGINE else event.actor
