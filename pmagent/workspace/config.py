@@ -1,19 +1,21 @@
-"""What ``.pmagent/config.toml`` says about the kernel: the phases, which no tool can compute."""
+"""What the settings say about the kernel: the phases, which no tool can compute."""
 
 from __future__ import annotations
 
-import tomllib
+import os
 from pathlib import Path
 
 import msgspec
 
-from pmagent.workspace.errors import WorkspaceError
+from pmagent.config import FILE as PATH
+from pmagent.config import resolve
 
-PATH = ".pmagent/config.toml"
+__all__ = ["FIRST_PHASE", "PATH", "TEMPLATE", "Phases", "phases"]
+
 FIRST_PHASE = "1"
 
 TEMPLATE = f"""\
-# Settings of this workspace. Flags and PMAGENT_* variables win over this file.
+# Settings of this workspace. Flags and PMAGENT_* variables win over this file; pmagent doctor shows what holds.
 
 [kernel]
 phase = "{FIRST_PHASE}"               # the phase that the surfaces name, a word or a number
@@ -22,33 +24,17 @@ phase = "{FIRST_PHASE}"               # the phase that the surfaces name, a word
 
 
 class Phases(msgspec.Struct, frozen=True):
-    """The configured phases; None where the file is silent."""
+    """The configured phases; None where nothing is configured."""
 
     current: str | None = None
     last_completed: str | None = None
 
 
 def phases(workspace: Path) -> Phases:
-    """The phases that the workspace's file configures. Raises WorkspaceError when it cannot be understood."""
-    path = workspace / PATH
-    try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return Phases()
-    except (OSError, ValueError) as error:
-        raise WorkspaceError(f"{path} cannot be read as TOML ({type(error).__name__})", "correct the file") from error
-    kernel = settings.get("kernel", {})
-    if not isinstance(kernel, dict):
-        raise WorkspaceError(f"{path}: kernel is not a table", "write [kernel] above its settings")
-    return Phases(_phase(path, kernel, "phase"), _phase(path, kernel, "last_completed_phase"))
+    """The phases that are configured for the workspace. Raises ConfigError when its settings are not understood."""
+    kernel = resolve(str(workspace), os.environ).settings.kernel
+    return Phases(_word(kernel.phase), _word(kernel.last_completed_phase))
 
 
-def _phase(path: Path, kernel: dict[str, object], key: str) -> str | None:
-    value = kernel.get(key)
-    if value is None:
-        return None
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if isinstance(value, str) and value.strip():
-        return value
-    raise WorkspaceError(f"{path}: kernel.{key} is neither a word nor a whole number", f'write {key} = "1"')
+def _word(phase: str | int | None) -> str | None:
+    return None if phase is None else str(phase)

@@ -13,6 +13,7 @@ import pytest
 from actors.kernel.mode import judge
 from actors.kernel.reader import read_surfaces
 from contracts.oa_documents import LogPlace
+from events.errors import PmagentError
 from pmagent.oa.guards.table import run_guard
 from pmagent.workspace import git
 from pmagent.workspace import surfaces as workspace_surfaces
@@ -107,12 +108,12 @@ def test_init_completes_what_others_began(repository: Path) -> None:
     (repository / "share").mkdir()
     (repository / "share/SSOT_SURFACE_V18.json").write_text('{"current_phase": "28B", "mine": [null]}')
     (repository / ".pmagent").mkdir()
-    (repository / ".pmagent/config.toml").write_text("[other]\n")
+    (repository / ".pmagent/config.toml").write_text("[kernel]\n")
     created = init_workspace(repository, now=NOW)
     assert SSOT not in created
     assert load(repository, "share/SSOT_SURFACE_V18.json") == {"current_phase": "28B", "mine": [None]}
     assert load(repository, BOOTSTRAP)["meta"]["current_phase"] == "28B"
-    assert (repository / ".pmagent/config.toml").read_text() == "[other]\n"
+    assert (repository / ".pmagent/config.toml").read_text() == "[kernel]\n"
     assert mode(repository) == "NORMAL"
 
 
@@ -230,7 +231,7 @@ def test_the_summary_is_written_last_but_one_and_the_bootstrap_last(
 def test_a_configuration_that_cannot_be_understood_is_an_error(repository: Path, settings: str) -> None:
     init_workspace(repository, now=NOW)
     (repository / ".pmagent/config.toml").write_text(settings)
-    with pytest.raises(WorkspaceError, match=r"config\.toml"):
+    with pytest.raises(PmagentError, match=r"config\.toml"):
         refresh_surfaces(repository)
 
 

@@ -1,0 +1,167 @@
+"""The program: its commands, and how each way of ending becomes an exit code and a message (DESIGN §7)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+import click
+
+from events.errors import PmagentError
+from pmagent import __version__
+from pmagent.cli.frame import App, Entry, Group
+from pmagent.cli.output import Output, PipeClosed, Styled
+from pmagent.exitcodes import Exit, kind
+
+_LOG = Group(
+    "log",
+    help="Look at the log: what happened, in order, and why.",
+    entries={
+        "tail": Entry("pmagent.cli.log.tail:tail", "the latest events, or follow live"),
+        "show": Entry("pmagent.cli.log.show:show", "one event, its causes, its consequences"),
+        "why": Entry("pmagent.cli.log.why:why", "the tree of causes and consequences"),
+        "verify": Entry("pmagent.cli.log.verify:verify", "check every byte of the log"),
+        "export": Entry("pmagent.cli.log.export:export", "the lines as they are stored"),
+        "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
+    },
+)
+_OA = Group(
+    "oa",
+    help="The orchestrator assistant: its state and its guards.",
+    entries={
+        "snapshot": Entry("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
+        "guard": Entry("pmagent.cli.oa:guard", "run a guard; one JSON report"),
+    },
+)
+_BOOT = Group("boot", help="Boot a session.", entries={"oa": Entry("pmagent.cli.oa:boot", "boot an OA session")})
+_KERNEL = Group(
+    "kernel",
+    help="The kernel surfaces of this workspace.",
+    entries={"refresh": Entry("pmagent.cli.workspace:refresh", "recompute and write the surfaces")},
+)
+_GROUPS = {"log": _LOG, "oa": _OA, "boot": _BOOT, "kernel": _KERNEL}
+program = Group(
+    "pmagent",
+    help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
+    epilog="pmagent help TOPIC: exit-codes, environment, formatting, times, vocabulary.",
+    entries={
+        "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
+        "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground"),
+        "status": Entry("pmagent.cli.daemon:status", "daemon, mode, sessions, log: at a glance"),
+        "doctor": Entry("pmagent.cli.doctor:doctor", "check installation, workspace, settings, log"),
+        "kernel": Entry("pmagent.cli.app:_KERNEL", "recompute the kernel surfaces"),
+        "oa": Entry("pmagent.cli.app:_OA", "OA state and guards"),
+        "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),
+        "log": Entry("pmagent.cli.app:_LOG", "look at the log"),
+        "replay": Entry("pmagent.cli.replay:replay", "decide all again, compare with the log"),
+        "rebuild": Entry("pmagent.cli.replay:rebuild", "write the documents anew from the log"),
+        "diff": Entry("pmagent.cli.replay:diff", "compare two logs"),
+        "sim": Entry("pmagent.cli.replay:sim", "simulate: one seed, one history"),
+        "help": Entry("pmagent.cli.help:help_command", "explain a topic or a command"),
+        "completion": Entry("pmagent.cli.shell:completion", "the shell's completion script"),
+        "lnav": Entry("pmagent.cli.shell:lnav", "the format file for the log viewer lnav"),
+    },
+)
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).output.line(f"pmagent {__version__}")
+        ctx.exit()
+
+
+program.params.append(
+    click.Option(
+        ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_print_version,
+        help="Show the version and exit.",
+    )
+)
+
+
+def run(argv: Sequence[str] | None = None, output: Output | None = None) -> int:
+    """Run one command line; returns its exit code. Every error ends here."""
+    if "_PMAGENT_COMPLETE" in os.environ:
+        return _complete()
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    app = App(output or Output.standard(), os.environ)
+    app.json = _wants_json(arguments)
+    try:
+        code = _invoke(arguments, app)
+        app.output.flush()
+        return code
+    except (PipeClosed, BrokenPipeError):
+        app.output.abandon()
+        return Exit.PIPE_CLOSED
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:  # noqa: BLE001 - the last stop: whatever it is becomes a message and an exit code
+        code = _report(error, app)
+        try:
+            app.output.flush()
+        except PipeClosed:
+            app.output.abandon()
+        return code
+
+
+def _invoke(arguments: list[str], app: App) -> int:
+    try:
+        with program.make_context("pmagent", arguments or ["--help"], obj=app) as ctx:
+            result = program.invoke(ctx)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        app.output.block(error.format_message())
+        return Exit.USAGE
+    return result if isinstance(result, int) else Exit.DONE
+
+
+def _complete() -> int:
+    from click.shell_completion import shell_complete
+
+    return shell_complete(program, {}, "pmagent", "_PMAGENT_COMPLETE", os.environ["_PMAGENT_COMPLETE"])
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    """Whether a program is listening; asked before the arguments are understood, for their errors go to it too."""
+    return "--format=json" in arguments or ("--format", "json") in pairwise(arguments)
+
+
+def _report(error: BaseException, app: App) -> int:
+    """Say what happened, where, and what to do next; returns the exit code."""
+    if app.debug:
+        for line in traceback.format_exception(error):
+            for part in line.rstrip("\n").split("\n"):
+                app.output.note(part)
+    code, message, hint = _explain(error)
+    if app.json and not app.output.wrote:
+        readable = message.encode("utf-8", "replace").decode()
+        app.output.document({"error": {"kind": kind(code), "message": readable, "hint": hint}})
+    app.output.note(Styled("error:", "red"), f" {message}")
+    if hint:
+        app.output.note(Styled("hint:", "cyan"), f" {hint}")
+    return code
+
+
+def _explain(error: BaseException) -> tuple[int, str, str]:
+    if isinstance(error, PmagentError):
+        return error.exit_code, error.message, error.hint
+    if isinstance(error, click.UsageError):
+        where = error.ctx.command_path if error.ctx else "pmagent"
+        return Exit.USAGE, error.format_message(), f"{where} --help"
+    if isinstance(error, click.ClickException):
+        return Exit.USAGE, error.format_message(), ""
+    if isinstance(error, OSError) and error.strerror:
+        named = f": {os.fsdecode(error.filename)}" if isinstance(error.filename, (str, bytes)) else ""
+        return Exit.NO, f"{error.strerror}{named}", "pmagent doctor looks at permissions and space"
+    what = f"a bug in pmagent: {type(error).__name__}{_place(error)}"
+    return Exit.BUG, what, "run it again with --debug, and report it"
+
+
+def _place(error: BaseException) -> str:
+    """Where it was raised; an error's own text may hold anything, so it is shown only with --debug."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""

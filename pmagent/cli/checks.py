@@ -1,0 +1,240 @@
+"""What ``pmagent doctor`` looks at. Each check answers ok, warn or fail; none raises, none writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from events.disk import RealDisk
+from events.errors import NotFound, PmagentError
+from events.event import parse_time
+from events.lock import is_locked
+from events.reader import event_at
+from events.segments import SegmentReader
+from events.verify import verify_log
+from pmagent import __version__, _origin
+from pmagent.cli.when import sized, spoken
+from pmagent.config import FILE, ConfigError, resolve, unknown_variables
+from pmagent.layout import Layout
+
+State = Literal["ok", "warn", "fail"]
+
+QUICK_BYTES: Final = 128 * 1024 * 1024
+"""A log up to this size is verified whole; of a larger one, only its end."""
+
+SPACE_WARN: Final = 1024 * 1024 * 1024
+SPACE_FAIL: Final = 64 * 1024 * 1024
+CLOCK_EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
+
+PROGRAMS: Final[dict[str, str]] = {
+    "git": "tells the branch: pmagent init and kernel refresh need it",
+    "bwrap": "the sandbox of task runs (package bubblewrap)",
+    "strace": "the fault tests of the log",
+    "lnav": "reads the log with colours and SQL: pmagent lnav --install",
+}
+_BY_MODE: Final[dict[str, State]] = {"NORMAL": "ok", "DEGRADED": "warn"}
+_DEPENDENCIES: Final = ("anyio", "click", "msgspec", "structlog", "watchfiles")
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One finding: ``remedy`` says what to do ("" when nothing is)."""
+
+    name: str
+    state: State
+    text: str
+    remedy: str = ""
+
+
+def settings_of(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, object]]:
+    """Each setting with its value and where it came from; [] when they are not understood."""
+    try:
+        resolved = resolve(flag, environ)
+    except ConfigError:
+        return []
+    return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in resolved.origins.items()]
+
+
+def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
+    """Every check, in order. Without an understood workspace, only those that need none."""
+    checks = [_origin_check(), _versions()]
+    try:
+        workspace = resolve(flag, environ).workspace
+        checks.append(Check("settings", "ok", f"understood ({FILE}, PMAGENT_*)"))
+    except ConfigError as error:
+        checks.append(Check("settings", "fail", error.message, error.hint))
+        workspace = Path(flag or environ.get("PMAGENT_WORKSPACE") or ".").absolute()
+    unknown = unknown_variables(environ)
+    if unknown:
+        checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
+    layout = Layout(workspace)
+    for name, look in _LOOKS.items():
+        try:
+            checks.append(look(layout))
+        except (PmagentError, OSError) as error:
+            hint = error.hint if isinstance(error, PmagentError) else ""
+            checks.append(Check(name, "fail", str(error), hint))
+    checks.append(_clock())
+    checks += [_program(name, use) for name, use in PROGRAMS.items()]
+    return checks
+
+
+def _origin_check() -> Check:
+    wrong = _origin.misplaced()
+    if wrong:
+        named = ", ".join(f"{place.package} from {place.found}" for place in wrong)
+        return Check("origin", "fail", f"foreign code: {named}", "start python -I -m pmagent, and unset PYTHONPATH")
+    return Check("origin", "ok", f"all packages come from {_origin.ROOT}")
+
+
+def _versions() -> Check:
+    found = []
+    for name in _DEPENDENCIES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            return Check("versions", "fail", f"{name} is not installed", "make setup")
+    python = ".".join(map(str, sys.version_info[:3]))
+    return Check("versions", "ok", f"pmagent {__version__}, Python {python}, {', '.join(found)}")
+
+
+def _workspace(layout: Layout) -> Check:
+    if not layout.folder.is_dir():
+        return Check("workspace", "warn", f"{layout.workspace} has no .pmagent", "pmagent init")
+    return Check("workspace", "ok", str(layout.workspace))
+
+
+def _surfaces(layout: Layout) -> Check:
+    from pmagent.oa.tools import kernel_status
+
+    status = kernel_status(layout.workspace)
+    bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]
+    text = f"mode {status['mode']}" + (f"; {', '.join(bad)}" if bad else "; all surfaces are valid")
+    if status["reasons"]:
+        text += f"; {'; '.join(status['reasons'])}"
+    state = _BY_MODE.get(status["mode"], "fail")
+    remedies = status["interpretation"]["recommended_commands"]
+    return Check("surfaces", state, text, "; ".join(remedies))
+
+
+def _log(layout: Layout) -> Check:
+    folder = str(layout.log)
+    disk = RealDisk()
+    try:
+        storage = SegmentReader(disk, folder)
+    except NotFound:
+        return Check("log", "warn", "there is none yet", "pmagent up, or pmagent oa snapshot, begins it")
+    try:
+        tail = storage.tail()
+        size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
+        if size > QUICK_BYTES:
+            if tail.position:
+                event_at(storage, tail.position)
+            return Check("log", "ok", f"its end, position {tail.position}, is intact; {sized(size)}",
+                         "pmagent log verify checks all of it")
+    finally:
+        storage.close()
+    result = verify_log(folder)
+    if result.finding is not None:
+        found = result.finding
+        where = f"{found.file}, byte {found.offset}, position {found.position}"
+        return Check("log", "fail", f"corrupt: {where}: {found.reason}",
+                     f"pmagent log export --until {result.tail.position} saves what is intact")
+    amount = f"{result.events:,} events, {sized(result.bytes)}"
+    return Check("log", "ok", f"intact: {amount}, position {result.tail.position}")
+
+
+def _daemon(layout: Layout) -> Check:
+    from pmagent.wire import reachable
+
+    if not is_locked(layout.lock):
+        return Check("daemon", "ok", "not running; commands do their own work")
+    holder = layout.lock.read_text("utf-8", "replace").strip()
+    try:
+        with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(2.0)
+            connection.connect(address)
+    except OSError as error:
+        what = f"{holder} holds the log, but its socket does not answer ({error.strerror or error})"
+        return Check("daemon", "fail", what,
+                     "wait if it is starting, or a command is under way; else stop that process")
+    return Check("daemon", "ok", f"running: {holder}")
+
+
+def _permissions(layout: Layout) -> Check:
+    """Nobody else may write what is ours, nor look into what is private."""
+    wrong = []
+    for path, forbidden in (
+        (layout.folder, 0o022), (layout.log, 0o022), (layout.log / "HEAD", 0o022), (layout.lock, 0o022),
+        (layout.run, 0o077), (layout.socket, 0o077),
+    ):
+        try:
+            found = path.lstat()
+        except FileNotFoundError:
+            continue
+        mode = stat.S_IMODE(found.st_mode)
+        if stat.S_ISLNK(found.st_mode):
+            wrong.append(f"{path} is a symbolic link")
+        elif mode & forbidden:
+            wrong.append(f"{path} has mode {mode:04o}")
+        elif found.st_uid != os.getuid():
+            wrong.append(f"{path} belongs to user {found.st_uid}")
+    if wrong:
+        return Check("permissions", "fail", "; ".join(wrong), "chown it, and chmod go-w; .pmagent/run: chmod go-rwx")
+    return Check("permissions", "ok", "only this user writes .pmagent")
+
+
+def _space(layout: Layout) -> Check:
+    free = shutil.disk_usage(layout.folder if layout.folder.is_dir() else layout.workspace).free
+    state: State = "fail" if free < SPACE_FAIL else "warn" if free < SPACE_WARN else "ok"
+    return Check("disk", state, f"{sized(free)} free", "" if state == "ok" else "make room: a full disk stops the log")
+
+
+def _clock_against_log(layout: Layout) -> Check:
+    try:
+        storage = SegmentReader(RealDisk(), str(layout.log))
+    except NotFound:
+        return Check("log time", "ok", "no log to compare the clock with")
+    try:
+        last = storage.tail().time
+    finally:
+        storage.close()
+    ahead = (parse_time(last) - datetime.now(UTC)).total_seconds() if last else 0.0
+    if ahead > 1:
+        return Check("log time", "warn", f"the last event is {spoken(ahead)} in the future",
+                     "set the clock; until then new events bear that event's time")
+    return Check("log time", "ok", f"the last event is {spoken(-ahead)} old" if last else "the log is empty")
+
+
+def _clock() -> Check:
+    now = datetime.now(UTC)
+    if now < CLOCK_EARLIEST:
+        return Check("clock", "fail", f"it says {now:%Y-%m-%d}", "set the clock")
+    return Check("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _program(name: str, use: str) -> Check:
+    found = shutil.which(name)
+    if found:
+        return Check(name, "ok", found)
+    return Check(name, "warn", f"not installed; {use}", f"install {name}, if you want that")
+
+
+_LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
+    "workspace": _workspace,
+    "surfaces": _surfaces,
+    "log": _log,
+    "log time": _clock_against_log,
+    "daemon": _daemon,
+    "permissions": _permissions,
+    "disk": _space,
+}

@@ -1,0 +1,77 @@
+"""Making text harmless for a terminal. Text from agents, files and logs is hostile (DESIGN §7).
+
+A character that could move the cursor, colour, link, copy, reorder or hide is replaced by one that shows that it was
+there: C0 by its control picture, everything else by U+FFFD. So nothing is hidden, and nothing runs.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+
+_FORBIDDEN: Final = re.compile(
+    "["
+    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible, or direction marks
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # bidi, zero width
+    "\ud800-\udfff"  # surrogates: bytes that were no text
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # invisible, tags, variation selectors
+    "]"
+)
+_COMBINING_MAX: Final = 4
+_COMBINING: Final = re.compile(r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{5,}")
+
+
+def clean_line(text: str) -> str:
+    """``text`` on one line: line breaks and tabs are replaced too."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _COMBINING.sub(lambda marks: marks[0][:_COMBINING_MAX], _FORBIDDEN.sub(_stand_in, text))
+
+
+def clean_block(text: str) -> str:
+    """``text`` of several lines: line breaks stay, tabs become blanks, each line is as ``clean_line`` makes it."""
+    return "\n".join(clean_line(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def _stand_in(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def width(text: str) -> int:
+    """How many columns clean ``text`` takes on a terminal."""
+    return len(text) if text.isascii() else sum(_columns(char) for char in text)
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def shorten(text: str, columns: int) -> str:
+    """Clean ``text`` on one line and at most ``columns`` wide; what is left out is shown by ``…``.
+
+    What lies far beyond the limit is not even looked at.
+    """
+    if columns <= 0:
+        return ""
+    text = clean_line(text[: columns * 8 + 8])
+    if width(text) <= columns:
+        return text
+    taken = 0
+    for index, char in enumerate(text):
+        taken += _columns(char)
+        if taken > columns - 1:
+            return text[:index] + "…"
+    return text
+
+
+def pad(text: str, columns: int) -> str:
+    """``shorten`` and fill up with blanks to exactly ``columns``."""
+    short = shorten(text, columns)
+    return short + " " * (columns - width(short))

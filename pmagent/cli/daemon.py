@@ -1,0 +1,113 @@
+"""``pmagent up`` and ``pmagent status``."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.oa import mode_piece
+from pmagent.cli.output import Output, Styled
+from pmagent.cli.when import short
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from pmagent.host import Host
+
+
+@click.command(cls=Command, example="pmagent up")
+@pass_app
+def up(app: App) -> int:
+    """Run the daemon in the foreground, until SIGTERM or Ctrl-C; then stop in order.
+
+    It watches the kernel surfaces, keeps STATE.json up to them, and answers other commands on its socket.
+    """
+    from pmagent.daemon import serve
+
+    _log_to(app.output)
+
+    def ready(_host: Host) -> None:
+        app.output.note("ready; in another shell: pmagent log tail -f, pmagent status")
+
+    return serve(app.workspace, ready)
+
+
+def _log_to(output: Output) -> None:
+    """The daemon's own messages go to stderr, through the writer."""
+    import structlog
+
+    from events.log import now
+
+    def rendered(_logger: Any, level: str, event: MutableMapping[str, Any]) -> str:
+        what = event.pop("event", "")
+        return " ".join([now(), level, str(what), *(f"{name}={value}" for name, value in event.items())])
+
+    class Notes:
+        def msg(self, text: str) -> None:
+            output.note(text)
+
+        debug = info = warning = error = critical = exception = msg
+
+    structlog.configure(
+        processors=[rendered], wrapper_class=structlog.make_filtering_bound_logger(20),
+        logger_factory=lambda *_: Notes(), cache_logger_on_first_use=False,
+    )
+
+
+@click.command(cls=Command, example=["pmagent status", "pmagent status --format json"])
+@click.option("--require-daemon", is_flag=True, help="Exit 5 when no daemon runs.")
+@format_option()
+@pass_app
+def status(app: App, require_daemon: bool, format: str) -> int:
+    """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so."""
+    from pmagent.operations import call
+
+    answer = call(app.workspace, "status", {})
+    document = {"workspace": str(app.workspace), **answer.document, "holder": _holder(app)}
+    if format == "json":
+        app.output.document(document)
+    else:
+        _screen(app.output, document)
+    if require_daemon and not document["running"]:
+        app.output.note(Styled("error:", "red"), " no daemon runs in this workspace")
+        app.output.note(Styled("hint:", "cyan"), " start it: pmagent up")
+        return Exit.UNREACHABLE
+    return answer.exit_code
+
+
+def _holder(app: App) -> str | None:
+    """What the process that holds the log wrote about itself; None when none does."""
+    from events.lock import is_locked
+
+    try:
+        return app.layout.lock.read_text("utf-8", "replace").strip() if is_locked(app.layout.lock) else None
+    except OSError:
+        return None
+
+
+def _screen(output: Output, document: dict[str, Any]) -> None:
+    running = Styled("✓ running", "green") if document["running"] else Styled("- not running", "yellow")
+    said = f" ({document['holder']})" if document["holder"] else "; this is what the log says"
+    output.line("daemon     ", running, said)
+    output.line(f"workspace  {document['workspace']}")
+    place = f", phase {document['phase'] or 'unknown'}, branch {document['branch'] or 'unknown'}"
+    output.line("mode       ", mode_piece(document["mode"]), place)
+    for reason in document["reasons"]:
+        mend = f"; mend: {reason['mend']}" if reason["mend"] else ""
+        output.line(f"           {reason['text']}", Styled(mend, "dim"))
+    log = document["log"]
+    if log["position"]:
+        output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
+        output.line(Styled(f"           sum {log['sum']}", "dim"))
+    else:
+        output.line("log        none yet: pmagent up, or pmagent oa snapshot, begins it")
+    output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
+    for session in document["sessions"]:
+        name = session.get("session_id") or session.get("id") or "?"
+        output.line(f"           {name}, booted in {session.get('mode') or session.get('boot_mode') or '?'}")
+    for effect in document["open_effects"]:
+        output.line(f"effect     {effect['type']} of position {effect['position']}, since {short(effect['since'])} UTC")
+    for name in document["halted"]:
+        output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")

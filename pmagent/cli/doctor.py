@@ -1,0 +1,49 @@
+"""``pmagent doctor``: everything that can be wrong around us, each with what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Output, Styled
+from pmagent.exitcodes import Exit
+
+
+@click.command(cls=Command, example=["pmagent doctor", "pmagent doctor --format json"])
+@format_option()
+@pass_app
+def doctor(app: App, format: str) -> int:
+    """Check installation, workspace, settings, surfaces, log, daemon, permissions, disk, clock, programs.
+
+    Exit 1 when something fails; warnings alone are no failure.
+    """
+    from pmagent.cli.checks import all_checks, settings_of
+
+    checks = all_checks(app.workspace_flag, app.environ)
+    settings = settings_of(app.workspace_flag, app.environ)
+    failed = any(check.state == "fail" for check in checks)
+    if format == "json":
+        app.output.document({"ok": not failed, "checks": checks, "settings": settings})
+    else:
+        for check in checks:
+            _check_line(app.output, check.state, check.name, check.text, check.remedy)
+        app.output.line("")
+        app.output.line(Styled("settings", "bold"))
+        for setting in settings:
+            app.output.line(f"  {setting['key']:<30} {setting['value']}", Styled(f"  ({setting['origin']})", "dim"))
+    return Exit.NO if failed else Exit.DONE
+
+
+_MARKS: dict[str, Callable[[], Styled]] = {
+    "ok": lambda: Styled("✓ ok  ", "green"),
+    "warn": lambda: Styled("! warn", "yellow"),
+    "fail": lambda: Styled("✗ fail", "red"),
+}
+
+
+def _check_line(output: Output, state: str, name: str, text: str, remedy: str) -> None:
+    output.line(_MARKS[state](), f"  {name:<12} {text}")
+    if remedy:
+        output.line(Styled(f"                      → {remedy}", "cyan"))

@@ -1,0 +1,156 @@
+"""What every command has: the shared options, the example in its help, and the object that carries them."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pmagent.cli.output import Output
+
+if TYPE_CHECKING:
+    from pmagent.config import Resolved
+    from pmagent.layout import Layout
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CONTEXT: Final[dict[str, Any]] = {"help_option_names": ["-h", "--help"], "max_content_width": 120}
+
+
+class App:
+    """One run of the command line: the writer, the shared options, and the settings (looked up when asked for)."""
+
+    def __init__(self, output: Output, environ: Mapping[str, str]) -> None:
+        self.output = output
+        self.environ = environ
+        self.workspace_flag: str | None = None
+        self.debug = False
+        self.json = False
+        self._resolved: Resolved | None = None
+
+    @property
+    def resolved(self) -> Resolved:
+        """The settings and where each came from. Raises ConfigError."""
+        if self._resolved is None:
+            from pmagent.config import resolve
+
+            self._resolved = resolve(self.workspace_flag, self.environ)
+            self.output.set_color(self._resolved.settings.cli.color)
+        return self._resolved
+
+    @property
+    def workspace(self) -> Path:
+        """The workspace, absolute: flag, ``PMAGENT_WORKSPACE``, or the current directory."""
+        return self.resolved.workspace
+
+    @property
+    def layout(self) -> Layout:
+        """Where things lie in the workspace."""
+        from pmagent.layout import Layout
+
+        return Layout(self.workspace)
+
+
+pass_app = click.make_pass_decorator(App)
+
+
+def shared_options() -> list[click.Parameter]:
+    """``--workspace`` and ``--debug``, before the command's name or behind it."""
+    return [
+        click.Option(
+            ["--workspace"], metavar="DIR", expose_value=False, callback=_set_workspace,
+            help="The workspace [default: PMAGENT_WORKSPACE, else the current directory].",
+        ),
+        click.Option(
+            ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,
+            help="Show the traceback of an error.",
+        ),
+    ]
+
+
+def _set_workspace(ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        ctx.ensure_object(App).workspace_flag = value
+
+
+def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).debug = True
+
+
+class Command(click.Command):
+    """A command whose help begins with a runnable example."""
+
+    def __init__(self, *args: Any, example: Sequence[str] | str, **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", CONTEXT)
+        super().__init__(*args, **kwargs)
+        self.examples = [example] if isinstance(example, str) else list(example)
+        self.params.extend(shared_options())
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Example first, then the usual."""
+        with formatter.section("Example"):
+            formatter.write("".join(f"  $ {example}\n" for example in self.examples))
+        formatter.write_paragraph()
+        super().format_help(ctx, formatter)
+
+
+class Entry:
+    """A command that is not imported yet: where it is (``module:attribute``), and its line in the list."""
+
+    def __init__(self, place: str, text: str, *, hidden: bool = False) -> None:
+        self.place = place
+        self.text = text
+        self.hidden = hidden
+
+
+class Group(click.Group):
+    """A group that imports a command when it is called. ``entries`` in the order of its help."""
+
+    def __init__(self, *args: Any, entries: Mapping[str, Entry], **kwargs: Any) -> None:
+        kwargs.setdefault("context_settings", CONTEXT)
+        super().__init__(*args, **kwargs)
+        self.entries = entries
+        self.params.extend(shared_options())
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Names, in order."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Import it."""
+        entry = self.entries.get(cmd_name)
+        if entry is None:
+            return None
+        module, name = entry.place.split(":")
+        command = getattr(importlib.import_module(module), name)
+        assert isinstance(command, click.Command), entry.place
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command named first, or a usage error that names the nearest."""
+        if args[0] not in self.entries and not args[0].startswith("-"):
+            near = get_close_matches(args[0], self.entries, 1)
+            hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(self.entries)}"
+            raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """The list, without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.text) for name, entry in self.entries.items() if not entry.hidden])
+
+
+def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F], F]:
+    """``--format text|json``; ``lines`` for commands that print one JSON object a line. Given as ``format``."""
+    what = "one stored event a line" if lines else "one document"
+    return click.option(
+        "--format", type=click.Choice(["text", "json"]), default=default, show_default=True,
+        help=f"text: for people. json: {what} on stdout, and nothing else.",
+    )

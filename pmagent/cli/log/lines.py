@@ -1,0 +1,48 @@
+"""One clear line an event: position, time, actor, type, correlation, summary. Meaning is in words, not colour."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from events.event import StoredEvent
+from pmagent.cli.clean import pad, shorten
+from pmagent.cli.log.summaries import summary
+from pmagent.cli.output import Piece, Styled
+from pmagent.cli.when import short
+
+_BAD: Final = (
+    "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
+)
+_GOOD: Final = ("granted", "booted", "taken", "resumed", "created", "started")
+_ACTOR_STYLES: Final = ("cyan", "blue", "magenta", "green", "yellow")
+
+
+def marker(event: StoredEvent) -> Piece:
+    """``✗`` for what went wrong or was refused, ``✓`` for what came about, ``▸`` for a decision, ``•`` for a fact."""
+    last = event.type.rsplit(".", 1)[-1]
+    if last.endswith(_BAD):
+        return Styled("✗", "red")
+    if last.endswith(_GOOD):
+        return Styled("✓", "green")
+    return Styled("▸", "bold") if event.kind == "decision" else "•"
+
+
+def event_line(event: StoredEvent, columns: int) -> list[Piece]:
+    """The pieces of the line, together at most ``columns`` wide."""
+    wide = columns >= 120
+    type_width = 26 if wide else 22
+    correlation_width = 16 if wide else 8
+    position = f"{event.position:>8}"
+    taken = len(position) + 2 + 18 + 2 + 10 + 2 + 2 + type_width + 2 + correlation_width + 2
+    style = _ACTOR_STYLES[sum(event.actor.encode("utf-8", "replace")) % len(_ACTOR_STYLES)]
+    return [
+        Styled(position, "bold"), "  ", Styled(pad(short(event.time), 18), "dim"), "  ",
+        Styled(pad(event.actor, 10), style), "  ", marker(event), " ", pad(event.type, type_width), "  ",
+        Styled(pad(_end(event.correlation, correlation_width), correlation_width), "dim"), "  ",
+        shorten(summary(event), max(20, columns - taken)),
+    ]
+
+
+def _end(text: str, columns: int) -> str:
+    """Ids differ at their end."""
+    return text if len(text) <= columns else "…" + text[-(columns - 1) :]

@@ -1,0 +1,126 @@
+"""Which events are wanted: the filters of ``log tail``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from fnmatch import translate
+from typing import Any, Final
+
+import msgspec
+
+from events.errors import PmagentError
+from events.event import StoredEvent
+from pmagent.cli.clean import clean_line
+from pmagent.cli.log.summaries import at_path, summary
+
+ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")
+GREP_CHARS: Final = 65_536
+"""So much of an event's text is searched; an expression that takes for ever takes it on little text."""
+
+
+class BadFilter(PmagentError):
+    """A filter that is not understood."""
+
+    exit_code = 2
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked for. Empty means: any. ``until`` is a log time, exclusive; positions are checked elsewhere."""
+
+    types: Sequence[str] = ()
+    excluded: Sequence[str] = ()
+    actors: Sequence[str] = ()
+    correlations: Sequence[str] = ()
+    fields: Sequence[str] = ()
+    grep: str = ""
+    until: str = ""
+
+
+def globs(patterns: Sequence[str]) -> re.Pattern[str]:
+    """One expression that matches whatever one of the shell-like ``patterns`` matches."""
+    return re.compile("|".join(translate(pattern) for pattern in patterns) or r"(?!)")
+
+
+def compiled(query: Query) -> Callable[[StoredEvent], bool]:
+    """A predicate for ``query``: several filters must all hold; of one filter given several times, one must.
+
+    Raises BadFilter.
+    """
+    wanted, unwanted = globs(query.types), globs(query.excluded)
+    actors, correlations = frozenset(query.actors), frozenset(query.correlations)
+    tests = _field_tests(query.fields)
+    grep = _expression(query.grep)
+
+    def matches(event: StoredEvent) -> bool:
+        if query.types and wanted.match(event.type) is None:
+            return False
+        if query.excluded and unwanted.match(event.type) is not None:
+            return False
+        if actors and event.actor not in actors:
+            return False
+        if correlations and event.correlation not in correlations:
+            return False
+        if tests and not _hold(tests, event):
+            return False
+        return grep is None or grep.search(_text(event)) is not None
+
+    return matches
+
+
+def _expression(text: str) -> re.Pattern[str] | None:
+    if not text:
+        return None
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise BadFilter(f"--grep {text!r}: {error}", "a regular expression, as Python's re has it") from None
+
+
+def _text(event: StoredEvent) -> str:
+    """What a person could see of the event, and its data: clean, on one line."""
+    data = bytes(memoryview(event.data)[:GREP_CHARS]).decode("utf-8", "replace")
+    seen = f"{event.actor} {event.type} {event.correlation} {event.id} {summary(event)} {data}"
+    return clean_line(seen[:GREP_CHARS])
+
+
+def _field_tests(fields: Sequence[str]) -> dict[str, set[str]]:
+    tests: dict[str, set[str]] = {}
+    for field in fields:
+        name, equals, value = field.partition("=")
+        if not equals:
+            raise BadFilter(f"{field!r} is not FIELD=VALUE", "e.g. kind=decision, data.mode=BLOCKED")
+        if name not in ENVELOPE and name != "data" and not name.startswith("data."):
+            near = get_close_matches(name, ENVELOPE, 1)
+            hint = f"did you mean {near[0]}?" if near else f"fields: {', '.join(ENVELOPE)}, data.NAME"
+            raise BadFilter(f"events have no field {name!r}", hint)
+        tests.setdefault(name, set()).add(value)
+    return tests
+
+
+def _hold(tests: dict[str, set[str]], event: StoredEvent) -> bool:
+    data: Any = None
+    decoded = False
+    for name, values in tests.items():
+        if name in ENVELOPE:
+            found = getattr(event, name)
+        else:
+            if not decoded:
+                data, decoded = _decode(event), True
+            found = at_path({"data": data}, name)
+        if _as_text(found) not in values:
+            return False
+    return True
+
+
+def _decode(event: StoredEvent) -> Any:
+    try:
+        return msgspec.json.decode(event.data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _as_text(value: Any) -> str:
+    """A value as one would type it: text as it is, the rest as JSON has it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,0 +1,145 @@
+"""What an event says, in one line: by its type where that is known, else its first fields.
+
+Works on the stored JSON, never fails, and looks only at the beginning of long content: the log holds hostile text, and
+types of other versions. What it returns is not yet clean; the writer sees to that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from events.event import StoredEvent
+from pmagent.cli.when import sized
+
+TEXT_MAX: Final = 600
+_FIELDS_MAX: Final = 8
+_HOLE: Final = re.compile(r"\{([a-z0-9_.]+)\}")
+
+_TEMPLATES: Final[dict[str, str]] = {
+    "actor.halted": "{name} halted on event {input}: {error} in {place}",
+    "actor.resumed": "{name} may decide again",
+    "daemon.started": "pmagent {version} ({surface}), Python {python}",
+    "daemon.stopped": "{reason}",
+    "effect.cancelled": "effect {request} cancelled: {reason}",
+    "effect.cancel_requested": "effect {request} is to be cancelled",
+    "effect.failed": "effect {request} failed: {error} in {place}",
+    "effect.interrupted": "effect {request} cut off ({reason}), outcome unknown",
+    "effect.refused": "effect {request} refused: {reasons}",
+    "effect.timed_out": "effect {request} stopped after {limit_s} s",
+    "kernel.read_requested": "read the surfaces: {why}",
+    "log.created": "log {log_id}",
+    "log.recovered": "{cut_bytes} torn bytes cut from {segment}, kept as {kept_as}: {reason}",
+    "oa.boot_refused": "{session_id} refused, {mode}: {reasons}",
+    "oa.boot_requested": "boot {session_id}",
+    "oa.permit_granted": "{action} on {subject} for {holder}, {uses} use(s), until {expires_at}",
+    "oa.permit_refused": "{action} on {subject}: {reasons}",
+    "oa.permit_requested": "{action} on {subject} for {holder}",
+    "oa.permit_revoked": "permit {permit}: {reason}",
+    "oa.session_booted": "{session_id} booted, {mode}, phase {phase}, branch {branch}",
+    "oa.session_ended": "{session_id}: {reason}",
+    "oa.snapshot_requested": "snapshot wanted",
+    "request.refused": "request {request}: {name} is {reason}",
+    "timer.fired": "timer {request} {name}",
+    "timer.requested": "at {at} {name}",
+}
+
+
+def summary(event: StoredEvent) -> str:
+    """The line for ``event``; unclean, bounded in length."""
+    data = _decoded(event.data)
+    if not isinstance(data, dict):
+        return _shown(data)
+    blob = data.get("blob")
+    if len(data) == 1 and isinstance(blob, dict):
+        return _blob(blob)
+    made = _MADE.get(event.type)
+    if made is not None:
+        return made(data)[:TEXT_MAX]
+    template = _TEMPLATES.get(event.type)
+    if template is not None:
+        return _HOLE.sub(lambda hole: _shown(at_path(data, hole[1])), template)[:TEXT_MAX].rstrip()
+    return "  ".join(f"{name}={_shown(value)}" for name, value in list(data.items())[:_FIELDS_MAX])[:TEXT_MAX]
+
+
+def at_path(data: Any, path: str) -> Any:
+    """What stands at ``a.b.0`` in decoded JSON; None where there is nothing."""
+    for part in path.split("."):
+        if isinstance(data, dict):
+            data = data.get(part)
+        elif isinstance(data, list) and part.isdigit() and int(part) < len(data):
+            data = data[int(part)]
+        else:
+            return None
+    return data
+
+
+def _decoded(raw: msgspec.Raw) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return bytes(memoryview(raw)[:TEXT_MAX]).decode("utf-8", "replace")
+
+
+def _shown(value: Any) -> str:
+    """A value in short: text as it is, lists by their first elements, reasons by their text."""
+    if isinstance(value, str):
+        return value[:TEXT_MAX]
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        more = f" … ({len(value)})" if len(value) > 3 else ""
+        return ("; ".join(_shown(item) for item in value[:3]) or "none") + more
+    if isinstance(value, dict):
+        return _shown(value["text"]) if "text" in value else "{" + ", ".join(map(str, list(value)[:4])) + "}"
+    return str(value)[:TEXT_MAX]
+
+
+def _blob(blob: dict[str, Any]) -> str:
+    size = blob.get("size")
+    shown = sized(size) if isinstance(size, int) and abs(size) < 1 << 62 else "?"
+    return f"{shown} of {_shown(blob.get('media_type'))} in blob {_shown(blob.get('sha256'))[:12]}"
+
+
+def _mode_decided(data: dict[str, Any]) -> str:
+    was = data.get("previous")
+    change = f"{_shown(was)} → {_shown(data.get('mode'))}" if was else _shown(data.get("mode"))
+    reasons = data.get("reasons")
+    return f"{change}: {_shown(reasons)}" if reasons else change
+
+
+def _observed(data: dict[str, Any]) -> str:
+    listed = data.get("surfaces")
+    surfaces = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    bad = [f"{_shown(one.get('path'))} {_shown(one.get('status'))}" for one in surfaces if one.get("status") != "ok"]
+    return f"{len(surfaces) - len(bad)} of {len(surfaces)} surfaces ok" + (f"; {_shown(bad)}" if bad else "")
+
+
+def _snapshot_taken(data: dict[str, Any]) -> str:
+    taken = "snapshot taken" if data.get("success") is True else "snapshot refused"
+    reasons = data.get("reasons")
+    return f"{taken}, {_shown(data.get('mode'))}" + (f": {_shown(reasons)}" if reasons else "")
+
+
+def _escalated(data: dict[str, Any]) -> str:
+    said = f"{_shown(data.get('severity'))}: {_shown(data.get('kind'))}"
+    if data.get("session_id"):
+        said += f" {_shown(data['session_id'])}: {_shown(data.get('boot_mode'))} → {_shown(data.get('current_mode'))}"
+    reasons = data.get("reasons")
+    return said + (f": {_shown(reasons)}" if reasons else "")
+
+
+_MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "kernel.mode_decided": _mode_decided,
+    "kernel.observed": _observed,
+    "oa.snapshot_taken": _snapshot_taken,
+    "oa.escalated": _escalated,
+}
+
+KNOWN: Final = frozenset(_TEMPLATES) | frozenset(_MADE)
+"""The types that have a line of their own."""

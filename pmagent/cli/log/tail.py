@@ -1,0 +1,225 @@
+"""``pmagent log tail``: the latest events, and live from there on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import click
+import msgspec
+
+from events.event import StoredEvent
+from events.reader import CAUGHT_UP, POLL_SECONDS, Follower
+from events.storage import StorageReader
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.lines import event_line
+from pmagent.cli.log.query import Query, compiled, globs
+from pmagent.cli.log.source import Tapped, line_runs, log_folder, opened, position_at_time
+from pmagent.cli.output import Output
+from pmagent.cli.shell import complete_actors, complete_types
+from pmagent.cli.when import BadTime, duration, moment
+from pmagent.exitcodes import Exit
+
+_WINDOW: Final = 4096
+"""The last events that match are looked for backwards, first in so many, then in twice as many, and so on."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    """From which position, and up to which position or time (exclusive; "" none)."""
+
+    start: int
+    stop: int | None
+    until: str
+
+
+@click.command(
+    cls=Command,
+    example=[
+        "pmagent log tail",
+        "pmagent log tail -n 5 --type 'oa.*' --type kernel.mode_decided",
+        "pmagent log tail --since 10m kind=decision data.mode=NORMAL",
+        "pmagent log tail --after 1 --format json",
+    ],
+)
+@click.argument("match", nargs=-1, metavar="[FIELD=VALUE]...")
+@click.option("-n", "--lines", metavar="N", help="The last N that match, or 'all' [default: 20; all after a start].")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what happens, until Ctrl-C.")
+@click.option("--type", "types", multiple=True, metavar="GLOB", shell_complete=complete_types, help="Only these types.")
+@click.option("--exclude", multiple=True, metavar="GLOB", shell_complete=complete_types, help="Not these types.")
+@click.option("--actor", "actors", multiple=True, metavar="NAME", shell_complete=complete_actors, help="Only by these.")
+@click.option("--correlation", "correlations", multiple=True, metavar="ID", help="Only of these runs or sessions.")
+@click.option("--since", metavar="TIME", help="From then on: 10m, 14:30, yesterday, ISO 8601, pos:1200.")
+@click.option("--until", metavar="TIME", help="Up to then, or up to and with pos:N.")
+@click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="From the next position on; resumes.")
+@click.option("--grep", metavar="RE", help="Only events in whose text or data the expression is found.")
+@click.option("--exit-on", metavar="GLOB", help="End with 0 when an event of such a type is shown; 1 if none was.")
+@click.option("--timeout", metavar="DURATION", help="Follow no longer; with --exit-on, end with 6.")
+@click.option("--show-cursor", is_flag=True, help="Say at the end, on stderr, where to resume.")
+@format_option(lines=True)
+@pass_app
+def tail(
+    app: App, match: Sequence[str], lines: str | None, follow: bool, types: Sequence[str], exclude: Sequence[str],
+    actors: Sequence[str], correlations: Sequence[str], since: str | None, until: str | None, after: int | None,
+    grep: str | None, exit_on: str | None, timeout: str | None, show_cursor: bool, format: str,
+) -> int:
+    """The latest events, one a line; with -f, live from there on.
+
+    Needs no daemon. Different filters must all hold; of one filter given several times, one must.
+    """
+    query = Query(
+        types=types, excluded=exclude, actors=actors, correlations=correlations, fields=match, grep=grep or ""
+    )
+    matches = compiled(query)
+    count = _count(lines, app, since is not None or after is not None)
+    seconds = duration(timeout) if timeout is not None else None
+    with opened(log_folder(app.workspace)) as storage:
+        span = _range(storage, since, until, after)
+        start = _start_of_last(storage, span, matches, count)
+        show = _Show(app.output, matches, span, globs([exit_on]) if exit_on else None, format == "json")
+        show.cursor = start - 1
+        try:
+            code = _run(show, storage, start, follow=follow, seconds=seconds, exiting=exit_on is not None)
+        except KeyboardInterrupt:
+            app.output.note(f"— stopped at {show.cursor}; go on with: pmagent log tail --after {show.cursor} —")
+            return Exit.INTERRUPTED
+        if show_cursor:
+            app.output.note(f"— cursor {show.cursor} —")
+        return code
+
+
+def _count(lines: str | None, app: App, started: bool) -> int | None:
+    """How many at most; None: all."""
+    if lines is None:
+        return None if started else app.resolved.settings.cli.tail_lines
+    if lines == "all":
+        return None
+    if not lines.isdigit():
+        raise click.BadParameter("a number or 'all'", param_hint="--lines")
+    return int(lines)
+
+
+def _range(storage: StorageReader, since: str | None, until: str | None, after: int | None) -> Range:
+    now = datetime.now(UTC)
+    start = (after or 0) + 1
+    if since is not None:
+        position = _position(since)
+        start = max(start, position or position_at_time(storage, moment(since, now)))
+    if until is None:
+        return Range(start, None, "")
+    position = _position(until)
+    return Range(start, position, "" if position else moment(until, now))
+
+
+def _position(text: str) -> int | None:
+    """The N of ``pos:N``; None when it is another kind of time."""
+    if not text.startswith("pos:"):
+        return None
+    if not text[4:].isdigit() or int(text[4:]) < 1:
+        raise BadTime(f"{text!r} names no position", "e.g. pos:1200")
+    return int(text[4:])
+
+
+def _start_of_last(
+    storage: StorageReader, span: Range, matches: Callable[[StoredEvent], bool], count: int | None
+) -> int:
+    """The position from which the last ``count`` events of the range that match begin. Memory stays flat."""
+    if count is None:
+        return span.start
+    end = storage.tail().position if span.stop is None else min(span.stop, storage.tail().position)
+    if span.until:
+        end = min(end, position_at_time(storage, span.until) - 1)
+    if count == 0:
+        return max(span.start, end + 1)
+    high, size, found = end, _WINDOW, 0
+    while high >= span.start:
+        low = max(span.start, high - size + 1)
+        positions = [event.position for run, _ in line_runs(storage, low, high) for event in run if matches(event)]
+        if found + len(positions) >= count:
+            return positions[len(positions) - (count - found)]
+        found += len(positions)
+        high, size = low - 1, size * 2
+    return span.start
+
+
+class _Show:
+    """Shows the events that are wanted; ``cursor`` is the last position it has seen."""
+
+    def __init__(
+        self, output: Output, matches: Callable[[StoredEvent], bool], span: Range, exit_on: Any, as_json: bool
+    ) -> None:
+        self.output = output
+        self._matches = matches
+        self._span = span
+        self._exit_on = exit_on
+        self._json = as_json
+        self.cursor = 0
+        self.ended = False
+        self.seen = False
+
+    def run(self, run: Sequence[StoredEvent], tap: Tapped) -> None:
+        """Show what is wanted of a run; sets ``ended`` when nothing after it can be."""
+        wanted = []
+        for index, event in enumerate(run):
+            if self._beyond(event):
+                self.ended = True
+                break
+            self.cursor = event.position
+            if self._matches(event):
+                wanted.append(index)
+                if self._exit_on is not None and self._exit_on.match(event.type):
+                    self.seen = self.ended = True
+                    break
+        if self._json and wanted:
+            lines = tap.lines(wanted[-1] + 1)
+            self.output.raw(b"".join(lines[index] + b"\n" for index in wanted))
+        else:
+            columns = self.output.columns
+            for index in wanted:
+                self.output.line(*event_line(run[index], columns))
+        self.output.flush()
+
+    def _beyond(self, event: StoredEvent) -> bool:
+        if self._span.stop is not None and event.position > self._span.stop:
+            return True
+        return bool(self._span.until) and event.time >= self._span.until
+
+
+def _run(
+    show: _Show, storage: StorageReader, start: int, *, follow: bool, seconds: float | None, exiting: bool
+) -> int:
+    if not follow:
+        for run, tap in line_runs(storage, start):
+            show.run(run, tap)
+            if show.ended:
+                break
+        return Exit.NO if exiting and not show.seen else Exit.DONE
+    deadline = time.monotonic() + seconds if seconds is not None else None
+    for run, tap in _live(show, storage, start, deadline):
+        show.run(run, tap)
+        if show.ended:
+            return Exit.NO if exiting and not show.seen else Exit.DONE
+    return Exit.TIMED_OUT if exiting else Exit.DONE
+
+
+def _live(
+    show: _Show, storage: StorageReader, start: int, deadline: float | None
+) -> Iterator[tuple[Sequence[StoredEvent], Tapped]]:
+    """Runs as they become durable; says once when it has caught up; ends at the deadline, or when nobody reads us."""
+    output = show.output
+    tap = Tapped(storage)
+
+    def wait() -> bool:
+        if deadline is not None and time.monotonic() >= deadline:
+            return False
+        if output.reader_gone():
+            return False
+        time.sleep(POLL_SECONDS)
+        return True
+
+    for found in Follower(tap, start).follow(wait):
+        if found is CAUGHT_UP:
+            output.note(f"— caught up at {show.cursor} —")
+        elif not isinstance(found, type(CAUGHT_UP)):
+            yield found, tap

@@ -1,0 +1,107 @@
+"""Causes and consequences. Two passes: up from cause to cause by position, then once forward; memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from events.errors import NotFound
+from events.event import StoredEvent
+from events.reader import event_at
+from events.storage import StorageReader
+from pmagent.cli.log.source import line_runs
+
+CAUSES_MAX: Final = 1000
+"""So many causes are followed upward."""
+
+
+class Node(msgspec.Struct, frozen=True):
+    """An event in the tree: ``depth`` 0 for the root, ``cause`` its cause's position (0: none)."""
+
+    event: StoredEvent
+    depth: int
+    cause: int
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """The path of ``causes`` from the root to the event itself (last), and its consequences in log order.
+
+    ``more`` counts consequences beyond the limit; ``cut`` says that the root was not reached.
+    """
+
+    causes: list[StoredEvent]
+    consequences: list[Node]
+    more: int
+    cut: bool
+
+
+def causes(storage: StorageReader, event: StoredEvent) -> tuple[list[StoredEvent], bool]:
+    """From the root down to ``event`` (included), and whether the root was not reached within ``CAUSES_MAX``.
+
+    Raises CorruptLog, NotFound.
+    """
+    path = [event]
+    while (cause := path[-1].causation) and len(path) <= CAUSES_MAX:
+        if cause >= path[-1].position:
+            raise NotFound(f"event {path[-1].position} says that {cause}, which comes after it, caused it")
+        path.append(event_at(storage, cause))
+    return path[::-1], bool(path[-1].causation)
+
+
+def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: int) -> tuple[list[Node], int]:
+    """What ``event`` caused, directly or not, down to ``depth`` levels; at most ``limit``, and how many more there are.
+
+    What the events beyond the limit caused in turn is not counted.
+    """
+    levels = {event.position: 0}
+    found: list[Node] = []
+    more = 0
+    for run, tap in line_runs(storage, event.position + 1):
+        if not _mentions(tap.run_bytes(len(run)), levels):
+            continue
+        for later in run:
+            level = levels.get(later.causation)
+            if level is None or level >= depth:
+                continue
+            if len(found) >= limit:
+                more += 1
+                continue
+            levels[later.position] = level + 1
+            found.append(Node(later, level + 1, later.causation))
+    return found, more
+
+
+def _mentions(lines: bytes, levels: dict[int, int]) -> bool:
+    """Whether a run can hold a consequence at all: few causes are looked for in its bytes, which is much faster."""
+    if len(levels) > 8:
+        return True
+    return any(b'"causation":%d,' % position in lines for position in levels)
+
+
+def tree(storage: StorageReader, position: int, limit: int, depth: int) -> Tree:
+    """The tree around ``position``. Raises NotFound, CorruptLog."""
+    event = event_at(storage, position)
+    path, cut = causes(storage, event)
+    found, more = consequences(storage, event, limit, depth)
+    return Tree(path, found, more, cut)
+
+
+def drawn(nodes: list[Node], root: int) -> Iterator[tuple[str, StoredEvent]]:
+    """The nodes below ``root`` in the order of a tree, each with the lines that are drawn before it."""
+    below: dict[int, list[StoredEvent]] = {}
+    for node in nodes:
+        below.setdefault(node.cause, []).append(node.event)
+    stack: list[tuple[str, str, StoredEvent]] = _branches("", below.get(root, []))
+    while stack:
+        prefix, deeper, event = stack.pop()
+        yield prefix, event
+        stack += _branches(deeper, below.get(event.position, []))
+
+
+def _branches(indent: str, events: list[StoredEvent]) -> list[tuple[str, str, StoredEvent]]:
+    """Children as stack entries, the first one on top."""
+    made = [(f"{indent}├─ ", f"{indent}│  ", event) for event in events[:-1]]
+    made += [(f"{indent}└─ ", f"{indent}   ", event) for event in events[-1:]]
+    return made[::-1]

@@ -1,0 +1,138 @@
+"""``pmagent oa snapshot|guard`` and ``pmagent boot oa`` (spec oa_api_contract; rulings A)."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Output, Styled
+from pmagent.exitcodes import Exit
+
+_STYLES = {"NORMAL": "green", "DEGRADED": "yellow", "BLOCKED": "red"}
+
+
+def mode_piece(mode: object) -> Styled:
+    """A mode in its colour."""
+    return Styled(str(mode or "unknown"), _STYLES.get(str(mode), "dim"))
+
+
+@click.command(cls=Command, example=["pmagent oa snapshot", "pmagent oa snapshot --format json"])
+@format_option()
+@pass_app
+def snapshot(app: App, format: str) -> int:
+    """Read the kernel surfaces and bring STATE.json up to them.
+
+    Exit 1, and STATE.json left as it was, when a required surface is missing or invalid.
+    """
+    from pmagent.operations import call
+
+    answer = call(app.workspace, "oa.snapshot", {})
+    _warn(app.output, answer.warnings)
+    if format == "json":
+        app.output.document(answer.document)
+    else:
+        _snapshot_screen(app.output, answer.document)
+    return answer.exit_code
+
+
+def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
+    if not document["success"]:
+        output.line(Styled("✗ refused", "red"), f": {document['path']} is left as it was")
+        output.line(f"  {document.get('error', '')}")
+        output.note(Styled("hint:", "cyan"), " pmagent kernel refresh writes missing surfaces; then again")
+        return
+    state = document["state"]
+    if not state:
+        output.line(Styled("✓ taken", "green"), f": {document['path']} is as it was")
+        return
+    output.line(Styled("✓ taken", "green"), f": {document['path']}")
+    reality = Styled("✓ green", "green") if state["reality_green"] else Styled("✗ not green", "red")
+    output.line(f"  branch    {state['branch']}")
+    output.line(f"  phase     {state['current_phase']}, last completed: {state['last_completed_phase'] or 'none'}")
+    output.line("  reality   ", reality)
+    for check in state["checks_summary"]:
+        mark = {True: Styled("✓", "green"), False: Styled("✗", "red")}.get(check["passed"], "-")
+        output.line("            ", mark, f" {check['name']}")
+    place = state["log"]
+    output.line(Styled(f"  log       position {place['position']} of {place['log_id']}", "dim"))
+
+
+@click.command(cls=Command, example=["pmagent oa guard --mode HINT", "pmagent oa guard --name surface_schema"])
+@click.option("--mode", type=click.Choice(["STRICT", "HINT"]), default="STRICT", show_default=True,
+              help="STRICT: exit 1 when it fails. HINT: exit 0; the report says the truth in both.")
+@click.option("--name", default="oa_state", show_default=True, metavar="GUARD", help="Which guard.")
+@format_option("json")
+@pass_app
+def guard(app: App, mode: str, name: str, format: str) -> int:
+    """Run a guard over the surfaces, documents and log as they are now. It writes nothing."""
+    from pmagent.oa.guards.table import GUARDS, normalized
+    from pmagent.oa.tools import run_guard
+
+    if normalized(name) not in GUARDS:
+        near = get_close_matches(normalized(name), GUARDS, 1)
+        known = f"did you mean {near[0]}?" if near else f"guards: {', '.join(GUARDS)}"
+        raise click.UsageError(f"there is no guard {name!r}; {known}", click.get_current_context())
+    report = run_guard(name, app.workspace, "HINT" if mode == "HINT" else "STRICT")
+    if format == "json":
+        app.output.document(report)
+    else:
+        _guard_screen(app.output, normalized(name), report)
+    return Exit.NO if mode == "STRICT" and not report["ok"] else Exit.DONE
+
+
+def _guard_screen(output: Output, name: str, report: dict[str, Any]) -> None:
+    verdict = Styled("✓ passed", "green") if report["ok"] else Styled("✗ failed", "red")
+    output.line(verdict, f": {name}, {report['mode']}")
+    for mismatch in report["mismatches"]:
+        surfaces = " and ".join(mismatch["surfaces"])
+        output.line(f"  {mismatch['check']}: {mismatch['expected']!r} is not {mismatch['actual']!r} ({surfaces})")
+    for path in report["missing_surfaces"]:
+        output.line(f"  {path}: missing or not valid")
+    for diagnostic in report.get("diagnostics", ()):
+        if diagnostic["remediation"]:
+            output.line(Styled(f"  {diagnostic['message']}; mend: {diagnostic['remediation']}", "dim"))
+
+
+@click.command(cls=Command, example="pmagent boot oa --format json")
+@format_option()
+@pass_app
+def boot(app: App, format: str) -> int:
+    """Boot an OA session and print its envelope.
+
+    DEGRADED boots with a warning; BLOCKED is refused: exit 1, with the reasons.
+    """
+    from pmagent.operations import call
+
+    answer = call(app.workspace, "boot.oa", {})
+    _warn(app.output, answer.warnings)
+    if format == "json":
+        app.output.document(answer.document)
+    else:
+        _boot_screen(app.output, answer.document)
+    return answer.exit_code
+
+
+def _boot_screen(output: Output, document: dict[str, Any]) -> None:
+    envelope = document.get("oa_boot_envelope")
+    if envelope is None:
+        output.line(Styled("✗ refused", "red"), ": the kernel is ", mode_piece(document.get("mode")))
+        for reason in document.get("reasons", ()):
+            output.line(f"  {reason}")
+        output.note(Styled("hint:", "cyan"), " pmagent status names what would mend each reason")
+        return
+    kernel, session, may = envelope["kernel"], envelope["session_metadata"], envelope["interpretation"]
+    output.line(Styled("✓ booted", "green"), f": {session['session_id']}")
+    output.line("  mode       ", mode_piece(kernel["mode"]), f", phase {kernel['phase']}, branch {kernel['branch']}")
+    output.line(f"  workspace  {session['workspace']}")
+    output.line(f"  allowed    {', '.join(may['allowed_actions']) or 'nothing'}")
+    output.line(f"  forbidden  {', '.join(may['forbidden_actions']) or 'nothing of the known'}")
+    for command in may["recommended_commands"]:
+        output.line(f"  recommended: {command}")
+
+
+def _warn(output: Output, warnings: list[str]) -> None:
+    for warning in warnings:
+        output.note(Styled("warning:", "yellow"), f" {warning}")

@@ -1,0 +1,212 @@
+"""The one writer: everything that a command says leaves here (DESIGN §7).
+
+``line`` and ``block`` are for people and pass ``clean``; ``document`` and ``raw`` are for programs and are
+byte-faithful; ``note`` is for what goes on meanwhile, on stderr. Styles never carry meaning alone.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
+
+from pmagent.cli.clean import clean_block, clean_line
+
+_CODES: Final = {
+    "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2", "bold": "1",
+}
+PIPED_COLUMNS: Final = 160
+"""How wide a line for people is where there is no terminal that tells."""
+
+
+class PipeClosed(Exception):
+    """The reader of our output has gone away."""
+
+
+class Styled(NamedTuple):
+    """Text with a style, a key of the colour table. Without colour it is the text alone."""
+
+    text: str
+    style: str
+
+
+Piece = str | Styled
+
+
+class Sink(Protocol):
+    """What of a binary stream is used."""
+
+    def write(self, data: bytes, /) -> Any:
+        """Take bytes."""
+        ...
+
+    def flush(self) -> Any:
+        """Hand them on."""
+        ...
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        ...
+
+    def fileno(self) -> int:
+        """Its descriptor."""
+        ...
+
+
+class _Nowhere:
+    """A stream that takes everything and keeps nothing."""
+
+    def write(self, data: bytes, /) -> int:
+        """Take it."""
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing to hand on."""
+
+    def isatty(self) -> bool:
+        """No."""
+        return False
+
+    def fileno(self) -> int:
+        """There is none. Raises ValueError."""
+        raise ValueError("no descriptor")
+
+
+class Output:
+    """Writes to ``stdout`` and ``stderr`` (binary). ``environ`` decides about colour and width."""
+
+    def __init__(
+        self, stdout: Sink, stderr: Sink, environ: Mapping[str, str], encodings: tuple[str, str] = ("utf-8", "utf-8")
+    ) -> None:
+        self._stdout = stdout
+        self._stderr = stderr
+        self._encodings = encodings
+        self._environ = environ
+        self.color = _wants_color(environ, stdout)
+        self._stderr_color = _wants_color(environ, stderr)
+        self.wrote = False
+
+    @classmethod
+    def standard(cls) -> Output:
+        """The writer over this process's own streams."""
+        out, err = sys.stdout, sys.stderr
+        return cls(out.buffer, err.buffer, os.environ, (out.encoding or "utf-8", err.encoding or "utf-8"))
+
+    @property
+    def columns(self) -> int:
+        """How wide a line for people may be."""
+        if self._environ.get("COLUMNS", "").isdigit():
+            return max(40, int(self._environ["COLUMNS"]))
+        return max(40, shutil.get_terminal_size().columns) if _is_terminal(self._stdout) else PIPED_COLUMNS
+
+    def set_color(self, when: str) -> None:
+        """``always``, ``never``, or ``auto``: as the environment and the stream say."""
+        if when != "auto":
+            self.color = self._stderr_color = when == "always"
+
+    def line(self, *pieces: Piece) -> None:
+        """One line for people, on stdout; a line break within it is shown, not made."""
+        self._write(_line(pieces, self.color, self._encodings[0]))
+
+    def block(self, text: str) -> None:
+        """Several lines for people, on stdout."""
+        self._write((clean_block(text.rstrip("\n")) + "\n").encode(self._encodings[0], "replace"))
+
+    def note(self, *pieces: Piece) -> None:
+        """One line on stderr: progress, warnings, errors. Never raises: there is nowhere left to say so."""
+        try:
+            self._stderr.write(_line(pieces, self._stderr_color, self._encodings[1]))
+            self._stderr.flush()
+        except OSError:
+            self._stderr = _Nowhere()
+
+    def document(self, document: Any) -> None:
+        """One JSON document, on stdout."""
+        self.raw(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+
+    def raw(self, data: bytes) -> None:
+        """Bytes as they are, on stdout: JSON for programs."""
+        self._write(data)
+
+    def flush(self) -> None:
+        """Hand over what was written. Raises PipeClosed."""
+        try:
+            self._stdout.flush()
+        except BrokenPipeError:
+            raise PipeClosed from None
+
+    def reader_gone(self) -> bool:
+        """Whether nobody reads stdout any more; so that a command that waits for events need not wait for the next."""
+        try:
+            poll = select.poll()
+            poll.register(self._stdout.fileno(), 0)
+            return any(mask & select.POLLERR for _, mask in poll.poll(0))
+        except (OSError, ValueError):
+            return False
+
+    def abandon(self) -> None:
+        """Stop writing to a stdout that nobody reads; what is left in buffers goes nowhere, silently."""
+        try:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self._stdout.fileno())
+            os.close(nowhere)
+        except (OSError, ValueError):
+            self._stdout = _Nowhere()
+
+    def _write(self, data: bytes) -> None:
+        self.wrote = True
+        try:
+            self._stdout.write(data)
+        except BrokenPipeError:
+            raise PipeClosed from None
+
+
+def write_file(path: Path, chunks: Iterable[bytes]) -> int:
+    """Write ``chunks`` to ``path`` and return the number of bytes; the file appears, or is replaced, at the end.
+
+    An error while chunks are read leaves what came before it in the file, and is raised again. Raises OSError.
+    """
+    temporary = path.with_name(f".{path.name[:200]}.{os.getpid()}.tmp")
+    size = 0
+    with temporary.open("xb") as file:
+        try:
+            for chunk in chunks:
+                size += file.write(chunk)
+        finally:
+            file.flush()
+            os.fsync(file.fileno())
+            temporary.replace(path)
+    return size
+
+
+def _line(pieces: Iterable[Piece], color: bool, encoding: str) -> bytes:
+    parts = []
+    for piece in pieces:
+        if isinstance(piece, Styled):
+            code = _CODES.get(piece.style) if color else None
+            text = clean_line(piece.text)
+            parts.append(f"\x1b[{code}m{text}\x1b[0m" if code and text else text)
+        else:
+            parts.append(clean_line(piece))
+    return ("".join(parts).rstrip(" ") + "\n").encode(encoding, "replace")
+
+
+def _is_terminal(stream: Sink) -> bool:
+    try:
+        return stream.isatty()
+    except ValueError:
+        return False
+
+
+def _wants_color(environ: Mapping[str, str], stream: Sink) -> bool:
+    if environ.get("NO_COLOR"):
+        return False
+    if environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
+        return True
+    return _is_terminal(stream) and environ.get("TERM") != "dumb"

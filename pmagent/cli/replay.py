@@ -1,0 +1,148 @@
+"""``pmagent replay``, ``rebuild`` and ``diff``: what would be otherwise today."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.source import log_folder
+from pmagent.cli.output import Output, Styled
+from pmagent.cli.when import spoken
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from replay.divergence import Divergence, ReplayResult
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command(
+    cls=Command, example=["pmagent replay", "pmagent replay --until 4 --actor kernel", "pmagent replay --what-if ."]
+)
+@click.argument("log", type=_FOLDER, required=False)
+@click.option("--until", type=click.IntRange(min=1), metavar="POSITION", help="Up to here [default: all].")
+@click.option("--actor", metavar="NAME", help="Compare only this actor's decisions.")
+@click.option("--what-if", is_flag=True, help="Go on after differences; say what would be decided otherwise.")
+@format_option()
+@pass_app
+def replay(app: App, log: Path | None, until: int | None, actor: str | None, what_if: bool, format: str) -> int:
+    """Give the recorded facts of LOG (a workspace or a log's folder; default: this workspace) to today's actors.
+
+    Exit 0: every decision is made again as recorded. Exit 3: the first difference is shown.
+    """
+    from actors.engine import ENGINE
+    from actors.registry import all_actors
+    from replay.replayer import replay_log
+
+    actors = all_actors()
+    names = [*(known.name for known in actors), ENGINE]
+    if actor is not None and actor not in names:
+        raise click.BadParameter(f"no actor {actor!r}; there are {', '.join(names)}", param_hint="--actor")
+    folder = log_folder(log or app.workspace)
+    begun = time.perf_counter()
+    result = replay_log(folder, actors, until=until, actor=actor, what_if=what_if)
+    seconds = time.perf_counter() - begun
+    if format == "json":
+        app.output.document(_result_document(folder, result))
+    else:
+        _result_screen(app.output, result, seconds, what_if=what_if)
+    return Exit.DONE if result.equal else Exit.DIVERGED
+
+
+def _result_document(folder: Path, result: ReplayResult) -> dict[str, Any]:
+    return {
+        "path": str(folder),
+        "equal": result.equal,
+        "events": result.events,
+        "decisions": result.decisions,
+        "position": result.position,
+        "unfinished": result.unfinished,
+        "stopped": result.stopped,
+        "divergences": [_divergence_document(found) for found in result.divergences],
+        "counts": result.counts,
+    }
+
+
+def _divergence_document(found: Divergence) -> dict[str, Any]:
+    from replay.divergence import pretty
+
+    return {
+        "position": found.position, "kind": found.kind, "actor": found.shown.actor, "about": found.about,
+        "type": found.shown.type, "diff": found.lines()[1:],
+        "expected": "\n".join(pretty(found.expected)) or None, "recorded": "\n".join(pretty(found.recorded)) or None,
+    }
+
+
+def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what_if: bool) -> None:
+    rate = f"{result.events / seconds:,.0f} events/s" if seconds else ""
+    amount = f"{result.events:,} events, {result.decisions:,} decisions compared, in {spoken(seconds)} ({rate})"
+    if result.equal:
+        output.line(Styled("✓ equal", "green"), f": {amount}")
+    else:
+        output.line(Styled("✗ diverged", "red"), f": {amount}")
+    if result.unfinished:
+        output.line(f"  the log ends inside a reaction: {result.unfinished} decision(s) are still to be recorded")
+    for found in result.divergences[: 10 if what_if else 1]:
+        _difference(output, found.lines())
+    if what_if and result.counts:
+        output.line("")
+        output.line(Styled("decided otherwise", "bold"))
+        for count in result.counts:
+            output.line(f"  {count.count:>8,}  {count.kind:<8} {count.actor:<12} {count.type}")
+    if result.stopped:
+        output.line(Styled("stopped: ", "yellow"), result.stopped)
+
+
+def _difference(output: Output, lines: Sequence[str]) -> None:
+    """A heading, and a diff below it; the first character says what colour repeats."""
+    output.line("")
+    output.line(Styled(lines[0], "bold"))
+    for line in lines[1:]:
+        output.line("  ", Styled(line, {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")))
+
+
+@click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
+@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1.")
+@format_option()
+@pass_app
+def rebuild(app: App, check: bool, format: str) -> int:
+    """Compute every document from the log again, and write those that differ."""
+    if check:
+        return _rebuild_check(app, format)
+    from pmagent.operations import call
+
+    answer = call(app.workspace, "rebuild", {})
+    if format == "json":
+        app.output.document(answer.document)
+        return answer.exit_code
+    written = set(answer.document["written"])
+    for path in answer.document["documents"]:
+        app.output.line(*([Styled("✓ written", "green")] if path in written else ["- as it was"]), f"  {path}")
+    if not answer.document["documents"]:
+        app.output.line("the log gives rise to no document yet")
+    return answer.exit_code
+
+
+def _rebuild_check(app: App, format: str) -> int:
+    from projections.rebuild import check_documents
+
+    differences = check_documents(app.workspace)
+    if format == "json":
+        app.output.document({"ok": not differences, "differences": differences})
+        return Exit.NO if differences else Exit.DONE
+    if not differences:
+        app.output.line(Styled("✓ equal", "green"), ": every document on disk is what the log says")
+    for found in differences:
+        app.output.line(Styled(f"✗ {found.state}", "red"), f": {found.path}")
+        if found.state == "differs":
+            app.output.line(f"    first at byte {found.offset}")
+            app.output.line(f"    the log says  {found.expected}")
+            app.output.line(f"    on disk       {found.found}")
+    if differences:
+        app.output.note(Styled("hint:", "cyan"), " pmagent rebuild writes them anew")
+    return Exit.NO if differences else Exit.DONE

@@ -1,0 +1,80 @@
+"""What other programs get from us: shell completion, and the format file for lnav."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+import click
+
+from pmagent.cli.frame import App, Command, pass_app
+
+SHELLS = ("bash", "zsh", "fish")
+LNAV_FILE = "pmagent_log.json"
+
+
+@click.command(cls=Command, example=["pmagent completion bash", "pmagent completion zsh"])
+@click.argument("shell", type=click.Choice(SHELLS))
+@pass_app
+def completion(app: App, shell: str) -> None:
+    """Print the completion script of SHELL.
+
+    bash: pmagent completion bash > ~/.local/share/bash-completion/completions/pmagent
+    """
+    from click.shell_completion import get_completion_class
+
+    from pmagent.cli.app import program
+
+    cls = get_completion_class(shell)
+    assert cls is not None, shell
+    made = cls(program, {}, "pmagent", "_PMAGENT_COMPLETE")
+    app.output.raw((made.source_template % made.source_vars()).encode() + b"\n")
+
+
+@click.command(cls=Command, example="pmagent lnav")
+@click.option("--install", is_flag=True, help="Put it where lnav finds it, instead of printing it.")
+@pass_app
+def lnav(app: App, install: bool) -> None:
+    """The format file with which the log viewer lnav reads .pmagent/log: colours, columns, filters, SQL."""
+    content = (files("pmagent") / "data" / LNAV_FILE).read_bytes()
+    if not install:
+        app.output.raw(content)
+        return
+    from events.atomic import write_atomic
+
+    folder = _lnav_folder() / "formats" / "installed"
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomic(folder / LNAV_FILE, content)
+    app.output.line(f"installed: {folder / LNAV_FILE}")
+
+
+def _lnav_folder() -> Path:
+    """Where lnav keeps its settings: ~/.lnav if it exists or nothing else does, else under XDG_CONFIG_HOME."""
+    old = Path.home() / ".lnav"
+    configured = os.environ.get("XDG_CONFIG_HOME")
+    new = (Path(configured) if configured else Path.home() / ".config") / "lnav"
+    return old if old.is_dir() or not (configured or new.is_dir()) else new
+
+
+def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Event types that begin so."""
+    from pmagent.cli.log.summaries import KNOWN
+
+    return sorted(name for name in KNOWN if name.startswith(incomplete))
+
+
+def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Actors of the latest events that begin so; none when there is no log."""
+    from events.errors import PmagentError
+    from pmagent.cli.log.source import line_runs, log_folder, opened
+
+    app = ctx.find_object(App)
+    workspace = (app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE") or "."
+    try:
+        with opened(log_folder(Path(workspace))) as storage:
+            start = max(1, storage.tail().position - 2000)
+            found = {event.actor for run, _ in line_runs(storage, start) for event in run}
+    except (PmagentError, OSError):
+        return []
+    return sorted(name for name in found if name.startswith(incomplete) and name.isprintable())

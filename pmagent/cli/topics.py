@@ -1,0 +1,94 @@
+"""The help topics. What a table in the code knows is taken from it, so that help cannot be out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from pmagent.exitcodes import MEANINGS, kind
+
+
+class Topic(NamedTuple):
+    """A topic: its line in the list, and what makes its text."""
+
+    title: str
+    text: Callable[[], str]
+
+
+def _exit_codes() -> str:
+    rows = [f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items()]
+    kinds = sorted({kind(code) for code in MEANINGS if code not in (0, 141)})
+    return "\n".join(
+        ["Exit codes", "", *rows, "", "With --format json an error is one document on stdout:",
+         '  {"error": {"kind": …, "message": …, "hint": …}}', f"kind is one of: {', '.join(kinds)}."]
+    )
+
+
+def _environment() -> str:
+    from pmagent.config import FILE, WORKSPACE, settings_table
+
+    rows = [f"  {WORKSPACE:<38} the workspace, without --workspace"]
+    rows += [f"  {setting.variable:<38} {setting.text} [{setting.default or 'none'}]" for setting in settings_table()]
+    rows += [
+        "  NO_COLOR                               set: no colour",
+        "  CLICOLOR_FORCE                         set: colour, also into a pipe",
+        "  COLUMNS                                how wide a line may be",
+    ]
+    return "\n".join(
+        ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",
+         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor shows where each value came from."]
+    )
+
+
+def _formatting() -> str:
+    return """\
+Formatting
+
+  --format text   for people: aligned, in colour on a terminal, cut to its width.
+  --format json   for programs: one JSON document on stdout, and nothing else; log tail: one stored event a line.
+
+Logs, progress, warnings and errors go to stderr. Text from agents and files is hostile: for people, control
+characters are shown as their pictures (␛, ␍) and what would reorder or hide text as �. JSON is byte-faithful.
+
+Marks: ✓ came about, ✗ failed or refused, ▸ a decision, • a fact. Colour adds nothing that the words do not say.
+log tail has one event a line: position, time (UTC), actor, type, correlation, summary."""
+
+
+def _times() -> str:
+    return """\
+Times
+
+  10m  1h30m  2d          so long ago
+  14:30  14:30:05         the last time it was that
+  now  today  yesterday   midnight, for the latter two
+  2026-11-21T14:30        ISO 8601, also with a zone: 2026-11-21T15:30+01:00
+  pos:1200                the event at position 1200
+
+Everything is UTC, as in the log; a zone can be given. Times in the log never decrease.
+Durations (--timeout): 250ms, 30s, 10m, 1h30m; a bare number is seconds."""
+
+
+def _vocabulary() -> str:
+    return """\
+Vocabulary
+
+  event        a line of the log          fact         an event that came from outside
+  decision     an event computed by an actor, from the events before it
+  effect       an outward act that a decision asks for; its outcome comes back as a fact
+  performer    what carries an effect out permit       leave for one outward effect, granted by the OA
+  projection   a document computed from the log; it can be deleted and rebuilt
+  replay       deciding again, from the recorded facts; a divergence is the first difference
+  position     an event's number: 1, 2, 3 …            batch   events that became durable together
+  tail         the log's end              head         the file HEAD that notes what is durable
+  segment      a file of the log          blob         content too large for a line
+  workspace    the directory worked on    surface      a kernel file in it
+  mode         NORMAL, DEGRADED or BLOCKED: what the kernel allows"""
+
+
+TOPICS: Final[dict[str, Topic]] = {
+    "exit-codes": Topic("what the exit codes mean", _exit_codes),
+    "environment": Topic("variables and settings", _environment),
+    "formatting": Topic("text, JSON, colour, hostile text", _formatting),
+    "times": Topic("how times and durations are written", _times),
+    "vocabulary": Topic("the words, one for each thing", _vocabulary),
+}
