@@ -1,0 +1,98 @@
+"""What README and docs tell people to type works as it stands there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+
+
+def commands(text: str, program: str) -> list[list[str]]:
+    """The commands of ``program`` in the console blocks, in order, without their comments."""
+    lines = (line.split("  #")[0].strip() for block in blocks(text, "console") for line in block.splitlines())
+    return [shlex.split(line) for line in lines if line.startswith(program + " ")]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A new git repository."""
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path / "mine")], check=True)
+    return tmp_path / "mine"
+
+
+def run(arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
+    return subprocess.run(arguments, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) -> None:
+    found = commands(README, "pmagent")
+    assert len(found) > 8
+    for _, *arguments in found:
+        done = run([sys.executable, "-I", "-m", "pmagent", *arguments], repository)
+        assert done.returncode == 0, (arguments, done.stdout, done.stderr)
+        assert done.stdout, arguments
+
+
+def test_the_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for _, target in commands(README, "make"):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE)
+
+
+def test_the_python_example_runs(workspace: Path) -> None:
+    (example,) = blocks(README, "python")
+    done = run([sys.executable, "-I", "-c", example], workspace)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "[]\n"
+
+
+def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
+    (check,) = blocks((ROOT / "docs" / "log-format.md").read_text("utf-8"), "python")
+    pmagent = [sys.executable, "-I", "-m", "pmagent"]
+    assert run([*pmagent, "oa", "snapshot"], workspace).returncode == 0
+
+    done = run([sys.executable, "-I", "-c", check], workspace)
+    assert done.returncode == 0, done.stderr
+
+    (segment,) = (workspace / ".pmagent" / "log").glob("*.jsonl")
+    raw = bytearray(segment.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    segment.write_bytes(raw)
+    assert "bad line at position" in run([sys.executable, "-I", "-c", check], workspace).stderr
+
+
+@pytest.mark.parametrize("code", ["0", "1", "2", "3", "4", "5", "6", "7", "70"])
+def test_the_exit_codes_are_those_of_the_program(code: str, tmp_path: Path) -> None:
+    told = run([sys.executable, "-I", "-m", "pmagent", "help", "exit-codes"], tmp_path).stdout
+    assert re.search(rf"^\s+{code}  ", told, re.MULTILINE)
+    assert re.search(rf"(^|· ?|\s){code} \w", README.split("## Exit codes")[1].split("##")[0])
+
+
+@pytest.mark.slow
+def test_the_demo_runs(tmp_path: Path) -> None:
+    """``make demo`` after its setup, in a copy of what it needs."""
+    demo = (ROOT / "examples" / "demo.py").read_text("utf-8")
+    copy = tmp_path / "examples"
+    copy.mkdir()
+    (copy / "demo.py").write_text(demo, "utf-8")
+    subprocess.run(["cp", "-r", str(ROOT / "examples" / "workspace"), str(copy)], check=True)
+
+    done = run([sys.executable, "-I", str(copy / "demo.py")], tmp_path)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    for told in ("NORMAL → DEGRADED", "mode_drift", "intact: ", "equal: ", "where everything lies"):
+        assert told in done.stdout
