@@ -7,7 +7,7 @@ from contracts.payload import Payload, event_type
 
 @event_type("effect.refused")
 class EffectRefused(Payload, frozen=True, kw_only=True):
-    """The gate did not let the request at position ``request`` start (a decision; ``reasons`` say why, ``mend`` how)."""
+    """The gate did not let the request at position ``request`` start; ``reasons`` say why, ``mend`` how to mend it."""
 
     request: int
     reasons: list[str]
