@@ -13,7 +13,10 @@ import msgspec
 
 from actors.engine import Engine
 from contracts.payload import decode, type_of
+from events.errors import PmagentError
 from events.event import Event, Tail
+from events.reader import event_at
+from events.storage import StorageReader
 
 FORMAT = 1
 
@@ -115,3 +118,17 @@ def decode_snapshot(raw: bytes) -> Snapshot | None:
     except msgspec.DecodeError:
         return None
     return snapshot if snapshot.format == FORMAT else None
+
+
+def usable(raw: bytes, log_id: str, code: str, storage: StorageReader) -> Snapshot | None:
+    """The snapshot, if it is of exactly this log and this code; None when it is stale, foreign or damaged."""
+    snapshot = decode_snapshot(raw)
+    if snapshot is None or snapshot.log_id != log_id or snapshot.code != code:
+        return None
+    position = snapshot.tail.position
+    if not 0 < position <= storage.tail().position:
+        return None
+    try:
+        return snapshot if event_at(storage, position).sum == snapshot.tail.sum else None
+    except PmagentError:
+        return None

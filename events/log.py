@@ -57,14 +57,18 @@ def open_storage(disk: Disk, folder: str, segment_bytes: int = SEGMENT_BYTES) ->
 
 
 def opening_events(
-    storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str
+    storage: Storage, log_id: str, recovered: msgspec.Struct | None, sequencer: Sequencer, at: str, nonce: str = ""
 ) -> list[Event]:
-    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut."""
+    """What the log itself has to say at opening: ``log.created`` for a new one, ``log.recovered`` after a cut.
+
+    ``nonce`` keeps the ids of two recoveries apart; by default it is random.
+    """
     drafts: list[tuple[str, msgspec.Struct, str]] = []
     if storage.tail().position == 0:
         drafts.append(("log.created", LogCreated(log_id=log_id), f"log.created:{log_id}"))
     if recovered is not None:
-        drafts.append(("log.recovered", recovered, f"log.recovered:{storage.tail().sum[:16]}:{secrets.token_hex(8)}"))
+        nonce = nonce or secrets.token_hex(8)
+        drafts.append(("log.recovered", recovered, f"log.recovered:{storage.tail().sum[:16]}:{nonce}"))
     return [
         sequencer.admit(Draft(type, data, msgspec.json.encode(data), id, LOG_ACTOR), at) for type, data, id in drafts
     ]

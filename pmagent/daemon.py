@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -36,23 +35,9 @@ def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
     ``ready`` is called when commands are answered. Raises LogLocked, CorruptLog, HistoryError, OSError before it is
     up, OutcomeUnknown when the log fails later.
     """
-    _log_to_stderr()
     with flat_errors():
         anyio.run(_serve, workspace.resolve(), ready)
     return 0
-
-
-def _log_to_stderr() -> None:
-    """The daemon's own messages: times in UTC as in the log, colour only for a terminal. stdout is for data."""
-    colors = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.dev.ConsoleRenderer(colors=colors, pad_event_to=12),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
 
 
 async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -24,36 +23,15 @@ def up(app: App) -> int:
 
     It watches the kernel surfaces, keeps STATE.json up to them, and answers other commands on its socket.
     """
+    from pmagent.cli.messages import log_through
     from pmagent.daemon import serve
 
-    _log_to(app.output)
+    log_through(app.output)
 
     def ready(_host: Host) -> None:
         app.output.note("ready; in another shell: pmagent log tail -f, pmagent status")
 
     return serve(app.workspace, ready)
-
-
-def _log_to(output: Output) -> None:
-    """The daemon's own messages go to stderr, through the writer."""
-    import structlog
-
-    from events.log import now
-
-    def rendered(_logger: Any, level: str, event: MutableMapping[str, Any]) -> str:
-        what = event.pop("event", "")
-        return " ".join([now(), level, str(what), *(f"{name}={value}" for name, value in event.items())])
-
-    class Notes:
-        def msg(self, text: str) -> None:
-            output.note(text)
-
-        debug = info = warning = error = critical = exception = msg
-
-    structlog.configure(
-        processors=[rendered], wrapper_class=structlog.make_filtering_bound_logger(20),
-        logger_factory=lambda *_: Notes(), cache_logger_on_first_use=False,
-    )
 
 
 @click.command(cls=Command, example=["pmagent status", "pmagent status --format json"])

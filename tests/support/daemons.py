@@ -14,7 +14,10 @@ from pathlib import Path
 _SERVE = """
 import resource, sys
 from pathlib import Path
+from pmagent.cli.messages import log_through
+from pmagent.cli.output import Output
 from pmagent.daemon import serve
+log_through(Output.standard())
 limit = int(sys.argv[2])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

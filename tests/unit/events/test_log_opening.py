@@ -88,7 +88,7 @@ def test_a_tail_torn_at_every_byte_is_cut_kept_and_told() -> None:
         assert recovered is not None
         assert (recovered.segment, recovered.offset) == (segment_name(1), last.end)
         assert recovered.cut_bytes == size - last.end
-        assert torn.read(f"{FOLDER}/{recovered.kept_as}") == whole[last.end : size]
+        assert torn.power_loss().read(f"{FOLDER}/{recovered.kept_as}") == whole[last.end : size]
 
 
 def test_every_tail_that_head_covers_is_missed_at_every_byte() -> None:

@@ -1,0 +1,83 @@
+"""Verifying the chain, and reading it verified and decoded; beside hashing alone and msgspec alone."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+from benchmarks.harness import Bench, Row, Spread, alternate, seconds
+from benchmarks.workload import write_notes
+from events.disk import RealDisk
+from events.line import TAIL_BYTES, decode_chunk
+from events.reader import runs
+from events.segments import SegmentReader
+from events.verify import verify_log
+
+
+def run(bench: Bench) -> list[Row]:
+    """Three lengths of log."""
+    rows: list[Row] = []
+    for size in bench.sizes:
+        folder = bench.folder / f"notes-{size}"
+        write_notes(folder, size)
+        rows += _measure(bench, folder, size)
+    return rows
+
+
+def _measure(bench: Bench, folder: Path, size: int) -> list[Row]:
+    chunks = _chunks(folder, min(size, 100_000))
+    count = sum(chunk.count(b"\n") for chunk in chunks)
+    bodies = [line[:-TAIL_BYTES] for chunk in chunks for line in chunk.split(b"\n")[:-1]]
+    measures = alternate(
+        bench.runs,
+        lambda: size / seconds(lambda: _verified(folder)),
+        lambda: count / seconds(lambda: _hashed(bodies)),
+        lambda: size / seconds(lambda: _read(folder, size)),
+        lambda: count / seconds(lambda: [decode_chunk(chunk) for chunk in chunks]),
+    )
+    verify, hashing, read, decoding = (Spread.of(figures) for figures in measures)
+    last = size == bench.sizes[-1]
+    line = sum(map(len, chunks)) / count
+    return [
+        Row(
+            what=f"verify, chain only, {size:,} events", figure=verify, unit="events/s",
+            beside="SHA-256 of the same bytes, in memory", limit=hashing, ratio=verify.median / hashing.median,
+            target=">= 600,000/s" if last else "", reached=verify.median >= 600_000 if last else None,
+            note=f"{line:.0f} bytes a line",
+        ),
+        Row(
+            what=f"read, verified and decoded, {size:,} events", figure=read, unit="events/s",
+            beside="msgspec alone, in memory", limit=decoding, ratio=read.median / decoding.median,
+            target=">= 400,000/s" if last else "", reached=read.median >= 400_000 if last else None,
+        ),
+    ]
+
+
+def _chunks(folder: Path, events: int) -> list[bytes]:
+    reader = SegmentReader(RealDisk(), str(folder))
+    chunks: list[bytes] = []
+    position = 1
+    while position <= events and (chunk := reader.read(position)):
+        chunks.append(chunk)
+        position += chunk.count(b"\n")
+    reader.close()
+    return chunks
+
+
+def _verified(folder: Path) -> None:
+    found = verify_log(str(folder))
+    assert found.ok, found
+
+
+def _hashed(bodies: list[bytes]) -> bytes:
+    previous = bytes(32)
+    for body in bodies:
+        previous = sha256(previous + body).digest()
+    return previous
+
+
+def _read(folder: Path, size: int) -> None:
+    reader = SegmentReader(RealDisk(), str(folder))
+    found = sum(len(run) for run in runs(reader))
+    reader.close()
+    assert found == size, f"{found} events instead of {size}"

@@ -1,0 +1,41 @@
+"""The daemon's own messages: structured, one line each, on stderr, through the one writer."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+import structlog
+
+from events.log import now
+from pmagent.cli.output import Output, Styled
+
+_STYLES: Final = {"warning": "yellow", "error": "red", "critical": "red"}
+_INFO: Final = 20
+
+
+class _Notes:
+    """What structlog calls a logger: takes pieces, says them."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+
+    def msg(self, level: str, text: str) -> None:
+        """Say it."""
+        self._output.note(Styled(now(), "dim"), " ", Styled(f"{level:<7}", _STYLES.get(level, "cyan")), f" {text}")
+
+    debug = info = warning = error = critical = exception = msg
+
+
+def _rendered(_logger: Any, level: str, event: MutableMapping[str, Any]) -> tuple[tuple[str, str], dict[str, Any]]:
+    """The arguments of ``_Notes.msg``, as structlog wants them."""
+    what = str(event.pop("event", ""))
+    return (level, " ".join([what, *(f"{name}={value}" for name, value in event.items())])), {}
+
+
+def log_through(output: Output) -> None:
+    """From now on, messages leave through ``output``."""
+    structlog.configure(
+        processors=[_rendered], wrapper_class=structlog.make_filtering_bound_logger(_INFO),
+        logger_factory=lambda *_: _Notes(output), cache_logger_on_first_use=False,
+    )

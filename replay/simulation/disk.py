@@ -1,0 +1,312 @@
+"""A disk that keeps its word and nothing more: what was not synced may be lost, torn or reordered at a power loss.
+
+Bytes: each unsynced write is lost or kept sector by sector, and the file's end may stand at any byte between. Names:
+each unsynced change of a folder is lost or kept; a rename as one step. A sync that fails forgets what it should have
+written: the bytes stay readable, but no later sync makes them durable (as Linux does). Reads are never stale.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from posixpath import dirname
+from random import Random
+from typing import Final
+
+from replay.simulation.faults import Faults
+
+SECTOR: Final = 512
+
+
+class Crashed(BaseException):
+    """The process ended here, in the middle of whatever it did. No Exception: nothing may handle it."""
+
+
+class _Inode:
+    """A file: ``data`` is what a read gives, ``durable`` what is on the disk; ``pending`` leads from one to the other
+    (offset and bytes, or a length to cut to)."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.durable = bytearray()
+        self.pending: list[tuple[int, bytes | None]] = []
+        self.sealed = False
+
+
+def _apply(target: bytearray, offset: int, data: bytes | None) -> None:
+    if data is None:
+        del target[offset:]
+        return
+    if offset > len(target):
+        target.extend(bytes(offset - len(target)))  # a hole reads as zeros
+    target[offset : offset + len(data)] = data
+
+
+Change = tuple[str, str, "_Inode | None"]
+"""A change of a folder: the name that goes ("" for none), the name that comes ("" for none), and what it names."""
+
+
+class SimDisk:
+    """The Disk protocol. ``crash_after``: so many operations from now the process ends (None: not)."""
+
+    def __init__(self, random: Random, faults: Faults) -> None:
+        self._random = random
+        self._faults = faults
+        self._names: dict[str, _Inode] = {}
+        self._durable_names: dict[str, _Inode] = {}
+        self._changes: dict[str, list[Change]] = {}
+        self.generation = 0
+        self.crash_after: int | None = None
+        self.full = False
+        self.watched = True
+        """Off while the simulation itself looks at the disk: no fault strikes then."""
+        self.operations = 0
+
+    # --- the Disk protocol ----------------------------------------------------------------------------------------
+
+    def names(self, folder: str) -> list[str]:
+        """See Disk."""
+        self.step()
+        start = f"{folder}/"
+        return sorted(path[len(start) :] for path in self._names if path.startswith(start) and dirname(path) == folder)
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> SimFile:
+        """See Disk."""
+        self.step()
+        inode = self._names.get(path)
+        if create:
+            if inode is not None:
+                raise FileExistsError(errno.EEXIST, "File exists", path)
+            self._room()
+            inode = self._names[path] = _Inode()
+            self._change(path, ("", path, inode))
+        elif inode is None:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
+        elif write and inode.sealed:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return SimFile(self, inode)
+
+    def rename(self, source: str, target: str) -> None:
+        """See Disk."""
+        self.step()
+        inode = self._names.pop(source)
+        self._names[target] = inode
+        self._change(target, (source, target, inode))
+
+    def unlink(self, path: str) -> None:
+        """See Disk."""
+        self.step()
+        if self._names.pop(path, None) is not None:
+            self._change(path, (path, "", None))
+
+    def seal(self, path: str) -> None:
+        """See Disk."""
+        self.step()
+        self._names[path].sealed = True
+
+    def make_folder(self, folder: str) -> None:
+        """See Disk. Folders need no room of their own here; they are durable when this returns."""
+        self.step()
+
+    def sync_folder(self, folder: str) -> None:
+        """See Disk."""
+        self.step()
+        if self.strike("disk: sync error"):
+            raise OSError(errno.EIO, "Input/output error", folder)
+        for change in self._changes.pop(folder, ()):
+            _rename(self._durable_names, change)
+
+    # --- faults ---------------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """An operation begins; the process may end here."""
+        if not self.watched:
+            return
+        self.operations += 1
+        if self.crash_after is not None:
+            self.crash_after -= 1
+            if self.crash_after < 0:
+                raise Crashed
+
+    def strike(self, fault: str) -> bool:
+        """Whether a fault of the disk strikes this operation."""
+        return self.watched and self._faults.strike(fault)
+
+    def ends_here(self) -> bool:
+        """Whether the process ends before the next operation: then the present one may be done in part."""
+        return self.watched and self.crash_after == 0
+
+    def part(self, size: int) -> int:
+        """How much of ``size`` bytes gets done before an error."""
+        return self._random.randrange(size + 1)
+
+    def _room(self) -> None:
+        if self.watched and self.full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def _change(self, path: str, change: Change) -> None:
+        self._changes.setdefault(dirname(path), []).append(change)
+
+    # --- ends -----------------------------------------------------------------------------------------------------
+
+    def crash(self, power: bool) -> None:
+        """The process is gone: its open files are void. With ``power`` off, so is what was not synced."""
+        self.generation += 1
+        self.crash_after = None
+        if not power:
+            return
+        keep = self._chooser()
+        for changes in self._changes.values():
+            for change in changes:
+                if keep():
+                    _rename(self._durable_names, change)
+                else:
+                    self._faults.note("disk: name lost")
+        self._changes.clear()
+        inodes = {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}
+        for inode in inodes.values():
+            if inode.pending:
+                self._lose(inode, keep)
+            inode.data = bytearray(inode.durable)
+            if inode.sealed and self._random.random() < 0.1:
+                inode.sealed = False
+                self._faults.note("disk: sealing lost")
+        self._names = dict(self._durable_names)
+
+    def _chooser(self) -> Callable[[], bool]:
+        """How this power loss chooses: everything is lost, nothing is, or each sector has its own luck."""
+        chance = self._random.choice((0.0, 0.5, 0.9, 1.0))
+        return lambda: self._random.random() < chance
+
+    def _lose(self, inode: _Inode, keep: Callable[[], bool]) -> None:
+        before = len(inode.durable)
+        lost = False
+        for offset, data in inode.pending:
+            if data is None:
+                if not keep():
+                    lost = True
+                    break  # what was written behind a cut that did not happen did not happen either
+                _apply(inode.durable, offset, None)
+                continue
+            for start, piece in _sectors(offset, data):
+                if keep():
+                    _apply(inode.durable, start, piece)
+                else:
+                    lost = True
+        if lost:
+            self._faults.note("disk: bytes lost")
+        inode.pending.clear()
+        if len(inode.durable) > before and self._random.random() < 0.5:
+            del inode.durable[self._random.randrange(before, len(inode.durable) + 1) :]
+            self._faults.note("disk: bytes torn")
+
+    def forget(self, inode: _Inode) -> None:
+        """A failed sync: some sectors arrived, the others never will."""
+        for offset, data in inode.pending:
+            if data is None:
+                _apply(inode.durable, offset, None)
+                continue
+            for start, piece in _sectors(offset, data):
+                if self._random.random() < 0.5:
+                    _apply(inode.durable, start, piece)
+        inode.pending.clear()
+
+    # --- for the simulation itself --------------------------------------------------------------------------------
+
+    def files(self) -> dict[str, bytes]:
+        """Every file as a read gives it."""
+        return {path: bytes(inode.data) for path, inode in sorted(self._names.items())}
+
+    def put(self, path: str, content: bytes) -> None:
+        """Give a file this content, durable, replacing what has the name."""
+        inode = _Inode()
+        inode.data, inode.durable = bytearray(content), bytearray(content)
+        self._names[path] = self._durable_names[path] = inode
+
+    def get(self, path: str) -> bytes | None:
+        """A file's content; None when there is none."""
+        inode = self._names.get(path)
+        return bytes(inode.data) if inode is not None else None
+
+
+def _rename(names: dict[str, _Inode], change: Change) -> None:
+    source, target, inode = change
+    if source:
+        names.pop(source, None)
+    if target and inode is not None:
+        names[target] = inode
+
+
+def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:
+    """``data`` in the pieces that a disk writes whole."""
+    cuts = [0, *range(SECTOR - offset % SECTOR, len(data), SECTOR), len(data)]
+    return [(offset + start, data[start:end]) for start, end in zip(cuts, cuts[1:], strict=False) if end > start]
+
+
+class SimFile:
+    """The DiskFile protocol; void after a crash."""
+
+    def __init__(self, disk: SimDisk, inode: _Inode) -> None:
+        self._disk = disk
+        self._inode = inode
+        self._generation = disk.generation
+
+    def append(self, data: bytes) -> None:
+        """See DiskFile."""
+        self._write(len(self._inode.data), data)
+
+    def write_at(self, offset: int, data: bytes) -> None:
+        """See DiskFile."""
+        self._write(offset, data)
+
+    def _write(self, offset: int, data: bytes) -> None:
+        disk, inode = self._disk, self._inode
+        self._step()
+        grows = offset + len(data) > len(inode.data)
+        full = disk.watched and disk.full and grows
+        failed = disk.strike("disk: write error")
+        if full or failed or disk.ends_here():
+            data = data[: disk.part(len(data))]
+        if data:
+            _apply(inode.data, offset, data)
+            inode.pending.append((offset, bytes(data)))
+        if full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if failed:
+            raise OSError(errno.EIO, "Input/output error")
+
+    def read_at(self, offset: int, size: int) -> bytes:
+        """See DiskFile."""
+        self._step()
+        if self._disk.strike("disk: read error"):
+            raise OSError(errno.EIO, "Input/output error")
+        return bytes(self._inode.data[offset : offset + size])
+
+    def size(self) -> int:
+        """See DiskFile."""
+        self._step()
+        return len(self._inode.data)
+
+    def truncate(self, size: int) -> None:
+        """See DiskFile."""
+        self._step()
+        del self._inode.data[size:]
+        self._inode.pending.append((size, None))
+
+    def sync(self) -> None:
+        """See DiskFile."""
+        self._step()
+        if self._disk.strike("disk: sync error"):
+            self._disk.forget(self._inode)
+            raise OSError(errno.EIO, "Input/output error")
+        for offset, data in self._inode.pending:
+            _apply(self._inode.durable, offset, data)
+        self._inode.pending.clear()
+
+    def close(self) -> None:
+        """See DiskFile."""
+
+    def _step(self) -> None:
+        if self._generation != self._disk.generation:
+            raise Crashed
+        self._disk.step()

@@ -1,0 +1,84 @@
+"""Which faults a run has and how often each strikes; each that strikes is counted (swarm testing)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import Final
+
+CHANCES: Final[dict[str, float]] = {
+    # The process ends at an operation of the disk; with the power, what was not synced is taken back.
+    "crash: process": 0.004,
+    "crash: power": 0.004,
+    "crash: in recovery": 0.02,
+    "disk: full": 0.003,
+    "disk: write error": 0.002,
+    "disk: read error": 0.001,
+    "disk: sync error": 0.003,
+    "effect: fails": 0.2,
+    "effect: hangs": 0.1,
+    "effect: answers late": 0.1,
+    "effect: answers twice": 0.2,
+    "effect: ignores being stopped": 0.3,
+    "clock: goes back": 0.02,
+    "clock: jumps ahead": 0.02,
+    "surface: missing": 0.2,
+    "surface: half written": 0.2,
+    "surface: not UTF-8": 0.1,
+    "surface: another shape": 0.1,
+    "surface: unreadable": 0.1,
+    "surface: changes while read": 0.3,
+    "surface: large": 0.005,
+    "request: sent twice": 0.1,
+    "actor: raises": 0.1,
+    "permit: forged": 0.1,
+    "permit: used again": 0.2,
+    "snapshot: stale": 0.3,
+    "snapshot: foreign": 0.1,
+    "snapshot: damaged": 0.2,
+    "stop: orderly": 0.02,
+}
+"""Fault -> the chance that it strikes at an occasion, at its most frequent."""
+
+CONSEQUENCES: Final = (
+    "disk: bytes lost", "disk: bytes torn", "disk: name lost", "disk: sealing lost", "log: tail cut",
+    "effect: cut off", "effect: past its limit", "effect: cancelled", "effect: performed again", "effect: refused",
+    "snapshot: used", "request: sent again",
+)
+"""What follows from faults; counted too, so that it is known to have been met."""
+
+
+class Faults:
+    """The faults of one run. ``struck`` counts them. After ``calm`` none strikes any more."""
+
+    def __init__(self, random: Random, only: frozenset[str] | None = None) -> None:
+        self._random = random
+        self.struck: Counter[str] = Counter()
+        self.active = True
+        # Each run leaves some faults out: what hides behind a frequent fault is met in runs without it.
+        self.chances = {
+            name: chance * random.choice((0.2, 0.5, 1.0)) if random.random() < 0.6 else 0.0
+            for name, chance in CHANCES.items()
+        }
+        if random.random() < 0.05:
+            self.chances = dict.fromkeys(CHANCES, 0.0)  # a run without any must work as well
+        if only is not None:
+            self.chances = {name: chance if name in only else 0.0 for name, chance in CHANCES.items()}
+
+    def strike(self, name: str) -> bool:
+        """Whether fault ``name`` strikes now."""
+        chance = self.chances[name]
+        if not self.active or chance == 0.0 or self._random.random() >= chance:
+            return False
+        self.struck[name] += 1
+        return True
+
+    def note(self, name: str) -> None:
+        """Count a consequence."""
+        if name not in CONSEQUENCES:
+            raise KeyError(name)
+        self.struck[name] += 1
+
+    def calm(self) -> None:
+        """From now on everything works."""
+        self.active = False

@@ -1,0 +1,83 @@
+"""A writer to be killed: for each seed on stdin a child opens the log, appends, and is killed at a random moment.
+
+Started as a program by ``test_log_kill.py``: ``python -m tests.crash.kill_writer FOLDER``. For each round one line goes
+Started by ``test_log_kill.py`` as ``python -m tests.crash.kill_writer FOLDER``. For each round one line goes
+to stdout: what the child had acknowledged (position and sum of the last) and how it ended. The children are made by
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from events.commit import Committer
+from events.disk import RealDisk
+from events.event import Draft
+from events.lock import WriterLock
+from events.log import now, open_storage, opening_events
+from events.sequencer import Sequencer
+
+SEGMENT_BYTES = 20_000
+
+
+def write(folder: str, out: int, seed: int) -> None:
+    """Open and append until killed; each acknowledged batch is told at once."""
+    chance = random.Random(seed)
+    disk = RealDisk()
+    disk.make_folder(folder)
+    lock = WriterLock(Path(folder).parent / "LOCK", f"pid {os.getpid()}")
+    storage = open_storage(disk, folder, SEGMENT_BYTES)
+    sequencer = Sequencer(storage.tail())
+    committer = Committer(storage)
+    first = opening_events(storage, storage.log_id, storage.recovered, sequencer, now())
+    if first:
+        committer.submit(first)
+    for number in range(1_000_000):
+        size = chance.choice((20, 200, 3000))
+        raw = b'"%s"' % (b"x" * size)
+        ids = [f"{seed}.{number}.{n}" for n in range(chance.randint(1, 4))]
+        committer.submit([sequencer.admit(Draft("test.noted", None, raw, id, "source"), now()) for id in ids])
+        durable = committer.commit()
+        assert durable is not None
+        os.write(out, f"{durable.tail.position} {durable.tail.sum}\n".encode())
+        if chance.random() < 0.05:
+            storage.settle()
+    lock.release()
+
+
+def play_round(folder: str, seed: int) -> str:
+    """Fork a writer, kill it after a random time, and say what it had acknowledged."""
+    chance = random.Random(seed)
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        try:
+            write(folder, write_end, seed)
+        finally:  # it never returns
+            traceback.print_exc()
+            os._exit(70)
+    os.close(write_end)
+    told = b""
+    if chance.random() < 0.8:  # kill soon after the first acknowledgement, else anywhere in opening
+        told = os.read(read_end, 1)
+        time.sleep(chance.random() * 0.03)
+    else:
+        time.sleep(chance.random() * 0.01)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    while more := os.read(read_end, 1 << 16):
+        told += more
+    os.close(read_end)
+    whole = told.decode().split("\n")[:-1]
+    return f"{whole[-1] if whole else '0 -'} {os.waitstatus_to_exitcode(status)}"
+
+
+if __name__ == "__main__":
+    for request in sys.stdin:
+        os.write(1, f"{play_round(sys.argv[1], int(request))}\n".encode())

@@ -1,0 +1,187 @@
+"""The storage contract, as tests: what every implementation of ``events.storage.Storage`` must do.
+
+To run it against another implementation, make a test module with a subclass that says how a storage is made:
+
+    class TestMine(StorageContract):
+        @pytest.fixture
+        def make(self) -> MakeStorage:      # each call opens what the last one left; the first finds nothing
+            return lambda: MyStorage(...)
+
+``persistent = False`` leaves out what is about opening again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from events.errors import TailMoved
+from events.event import DATA_BYTES_MAX, Draft, Event, Tail
+from events.line import ChainChecker, seal
+from events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at, events, runs
+from events.storage import Storage
+from tests.support.logs import LOG_ID, BatchWriter, draft, moment
+
+MakeStorage = Callable[[], Storage]
+
+
+class StorageContract:
+    """Inherit, name the class ``Test…``, and give a fixture ``make``."""
+
+    persistent = True
+
+    def filled(self, make: MakeStorage, batches: tuple[int, ...] = (1, 2, 3), size: int = 20) -> BatchWriter:
+        """A storage with log.created and so many events in each batch."""
+        writer = BatchWriter(make())
+        writer.create(LOG_ID)
+        for count in batches:
+            start = writer.storage.tail().position
+            writer.write([draft(start + n + 1, size) for n in range(count)])
+        return writer
+
+    def test_a_new_storage_is_empty(self, make: MakeStorage) -> None:
+        storage = make()
+        assert storage.tail() == Tail()
+        assert storage.read(1) == b""
+        storage.settle()
+        storage.close()
+
+    def test_the_tail_is_that_of_the_last_batch(self, make: MakeStorage) -> None:
+        writer = self.filled(make)
+        assert writer.storage.tail() == writer.acknowledged[-1]
+        assert (writer.storage.tail().position, writer.storage.tail().batch) == (7, 4)
+        writer.storage.close()
+
+    def test_lines_are_read_as_they_were_appended(self, make: MakeStorage) -> None:
+        storage = make()
+        tail = Tail()
+        lines: list[bytes] = []
+        for batch, positions in enumerate([(1,), (2, 3), (4, 5, 6)], 1):
+            made = [_event(position) for position in positions]
+            sealed, sums = seal(made, batch, tail)
+            after = Tail(made[-1].position, batch, made[-1].time, sums[-1])
+            storage.append_batch(tail, sealed, after)
+            lines += sealed
+            tail = after
+            assert storage.tail() == tail
+        for position in range(1, 7):
+            rest = b"".join(lines[position - 1 :])
+            got = storage.read(position)
+            assert got
+            assert rest.startswith(got), "a run may end early, at a line's end"
+            assert got.endswith(b"\n")
+            assert storage.read(position, 1) == lines[position - 1], "one line at least, however long"
+            assert storage.read(position, len(lines[position - 1])) == lines[position - 1]
+        storage.close()
+
+    def test_runs_join_to_the_whole_log_whatever_their_size(self, make: MakeStorage) -> None:
+        storage = self.filled(make, (1, 4, 2, 7, 1)).storage
+        whole = b""
+        while got := storage.read(whole.count(b"\n") + 1):
+            whole += got
+        assert ChainChecker(Tail()).check(whole) is None
+        for bytes_max in (1, 200, 500, 1001, 1 << 20):
+            joined = b""
+            while got := storage.read(joined.count(b"\n") + 1, bytes_max):
+                assert len(got) <= bytes_max or got.count(b"\n") == 1
+                joined += got
+            assert joined == whole
+        storage.close()
+
+    @pytest.mark.parametrize("beyond", [1, 2, 100])
+    def test_there_is_nothing_behind_the_tail(self, make: MakeStorage, beyond: int) -> None:
+        storage = self.filled(make).storage
+        assert storage.read(storage.tail().position + beyond) == b""
+        storage.close()
+
+    @pytest.mark.parametrize("position", [0, -1])
+    def test_positions_start_at_one(self, make: MakeStorage, position: int) -> None:
+        storage = self.filled(make).storage
+        with pytest.raises(ValueError, match="start at 1"):
+            storage.read(position)
+        storage.close()
+
+    def test_an_append_behind_another_tail_is_refused_and_writes_nothing(self, make: MakeStorage) -> None:
+        writer = self.filled(make)
+        storage, tail = writer.storage, writer.storage.tail()
+        lines, sums = seal([_event(8)], 5, tail)
+        others = (Tail(7, 4, tail.time, "0" * 64), Tail(8, 5, tail.time, tail.sum))
+        for wrong in (*writer.acknowledged[:-1], *others):
+            with pytest.raises(TailMoved):
+                storage.append_batch(wrong, lines, Tail(8, 5, moment(8), sums[0]))
+        assert storage.tail() == tail
+        assert storage.read(8) == b""
+        storage.append_batch(tail, lines, Tail(8, 5, moment(8), sums[0]))
+        assert storage.read(8) == lines[0]
+        storage.close()
+
+    def test_a_line_of_the_largest_size_is_kept(self, make: MakeStorage) -> None:
+        writer = self.filled(make)
+        raw = b'"%s"' % (b"x" * (DATA_BYTES_MAX - 2))
+        writer.write([Draft("test.large", None, raw, "large", "source"), draft(9)])
+        assert bytes(event_at(writer.storage, 8).data) == raw
+        assert event_at(writer.storage, 9).id == "note-9"
+        assert writer.storage.read(8, 1).count(b"\n") == 1
+        writer.storage.close()
+
+    def test_readers_get_checked_events_from_any_position(self, make: MakeStorage) -> None:
+        storage = self.filled(make, (1, 4, 2, 7, 1)).storage
+        everything = list(events(storage))
+        assert [event.position for event in everything] == list(range(1, 17))
+        for start in range(1, 18):
+            assert list(events(storage, start)) == everything[start - 1 :]
+            for until in (start - 1, start, start + 3, 16, 99):
+                assert list(events(storage, start, until)) == everything[start - 1 : until]
+        assert all(run for run in runs(storage, 3, 2))
+        storage.close()
+
+    def test_a_reader_that_asks_behind_the_tail_waits_for_that_position(self, make: MakeStorage) -> None:
+        writer = self.filled(make, (1,))
+        reader = Reader(writer.storage, 5)
+        assert reader.next_run() == []
+        writer.write([draft(3)])
+        assert reader.next_run() == []
+        writer.write([draft(4)])
+        assert reader.next_run() == []
+        writer.write([draft(5), draft(6)])
+        assert [event.position for event in reader.next_run()] == [5, 6]
+        assert reader.tail == writer.storage.tail()
+        writer.storage.close()
+
+    def test_a_follower_catches_up_says_so_once_and_stays_live(self, make: MakeStorage) -> None:
+        writer = self.filled(make, (1, 2))
+        follower = Follower(writer.storage, 2, chunk_bytes=300)
+        found: list[object] = []
+        for number in range(30):
+            while (said := follower.poll()) is not None:
+                found += [said] if isinstance(said, Progress) else [event.position for event in said]
+            assert follower.position == writer.storage.tail().position + 1
+            writer.write([draft(100 + number)])
+        assert found == [2, 3, 4, CAUGHT_UP, *range(5, 34)]
+        writer.storage.close()
+
+    def test_closing_twice_is_harmless(self, make: MakeStorage) -> None:
+        storage = self.filled(make).storage
+        storage.close()
+        storage.close()
+
+    def test_everything_is_there_when_it_is_opened_again(self, make: MakeStorage) -> None:
+        if not self.persistent:
+            pytest.skip("keeps nothing")
+        before = self.filled(make, (1, 4, 2))
+        whole = list(events(before.storage))
+        before.storage.close()
+        for more in (1, 2):
+            after = BatchWriter(make())
+            assert after.storage.tail() == Tail(whole[-1].position, whole[-1].batch, whole[-1].time, whole[-1].sum)
+            assert list(events(after.storage)) == whole
+            after.write([draft(100 + n) for n in range(more)])
+            whole = list(events(after.storage))
+            after.storage.close()
+        assert len(whole) == 11
+
+
+def _event(position: int) -> Event:
+    made = draft(position)
+    return Event(position, moment(position), made.id, "fact", "source", made.type, "", 0, None, made.raw)
