@@ -48,7 +48,7 @@ def run(bench: Bench) -> list[Row]:
         Row(
             what=f"decided events through the engine, {WRITERS} sources", figure=rate, unit="events/s",
             target=">= 50,000/s", reached=rate.median >= 50_000,
-            note=f"of them effects started {effects:,.0f}/s; from fact to it and its decisions durable p99 {wait:.1f} ms",
+            note=f"of them effects started {effects:,.0f}/s; from fact to durable decisions p99 {wait:.1f} ms",
         )
     ]
 

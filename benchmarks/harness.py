@@ -103,7 +103,7 @@ def child(module: str, *arguments: object) -> Any:
     """Run ``benchmarks.<module>`` in a process of its own and return the JSON that it prints."""
     done = subprocess.run(
         [sys.executable, "-m", f"benchmarks.{module}", *map(str, arguments)],
-        cwd=ROOT, stdout=subprocess.PIPE, check=True,
+        cwd=ROOT, stdout=subprocess.PIPE, check=True, timeout=600,
     )
     return json.loads(done.stdout)
 

@@ -69,7 +69,11 @@ class Writer:
         self._thread.join()
 
     def _handle(self, durable: Durable) -> None:
-        self._on_durable(durable)
+        try:
+            self._on_durable(durable)
+        except Exception as error:  # nobody would be woken any more: end, rather than hang
+            self._fail(OutcomeUnknown(f"handing out what is durable failed with {type(error).__name__}"))
+            raise
         self._loop.call_soon(self._next)  # behind everybody whom the outcome lets go on
 
     def _next(self) -> None:
@@ -98,7 +102,8 @@ class Writer:
         unsettled = False
         while True:
             woken = self._wake.wait(SETTLE_SECONDS if unsettled else None)
-            self._wake.clear()
+            if woken:  # else it may be set just now, and must stay so
+                self._wake.clear()
             durable = self._committer.commit() if woken else None
             if durable is not None:
                 unsettled = True

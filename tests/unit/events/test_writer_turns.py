@@ -1,0 +1,54 @@
+"""The writer thread and the event loop take turns; no wake-up is lost between them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from events.errors import OutcomeUnknown
+from events.event import Tail
+from events.log import Log
+from events.memory import MemoryStorage
+from events.sequencer import Sequencer
+from tests.support.logs import draft
+
+
+class _SetJustAfterTimeout(threading.Event):
+    """An event whose every timed wait ends in vain just before it is set, as a timed wait may."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        set_in_time = super().wait()
+        return set_in_time if timeout is None else False
+
+
+def test_wake_up_that_comes_as_a_wait_for_quiet_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def append_twice() -> list[int]:
+        monkeypatch.setattr("events.writer.threading.Event", _SetJustAfterTimeout)
+        log = Log(MemoryStorage(), Sequencer(Tail()))
+        monkeypatch.undo()
+        first = await log.append(draft(1))  # the thread now waits for quiet, with a timeout
+        second = await asyncio.wait_for(log.append(draft(2)), 10)
+        await log.aclose()
+        return [first.position, second.position]
+
+    assert asyncio.run(append_twice()) == [1, 2]
+
+
+def test_failure_to_hand_out_what_is_durable_fails_the_log_instead_of_hanging(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_self: Log, _durable: object) -> None:
+        raise RuntimeError
+
+    async def append() -> None:
+        seen: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: seen.append(context["exception"]))
+        monkeypatch.setattr(Log, "_durable", broken)
+        log = Log(MemoryStorage(), Sequencer(Tail()))
+        with pytest.raises(OutcomeUnknown, match="RuntimeError"):
+            await asyncio.wait_for(log.append(draft(1)), 10)
+        assert [type(error) for error in seen] == [RuntimeError]
+        with pytest.raises(OutcomeUnknown):
+            await log.aclose()
+
+    asyncio.run(append())
