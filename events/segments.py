@@ -19,6 +19,8 @@ SUFFIX: Final = ".jsonl"
 _NAME: Final = re.compile(r"([0-9]{20})\.jsonl")
 _START: Final = re.compile(rb'\{"position":([1-9][0-9]{0,18}),"batch":([1-9][0-9]{0,18}),')
 _BISECT_BYTES: Final = 64 * 1024
+_LINE_BYTES: Final = 4096
+"""Most lines are shorter: so much is read first where one line is wanted."""
 
 
 def segment_name(first: int) -> str:
@@ -205,14 +207,15 @@ class SegmentReader:
 
     def _whole_lines(self, first: int, offset: int, bytes_max: int, position: int) -> bytes:
         file = self.file(first)
-        chunk = file.read_at(offset, bytes_max)
-        end = chunk.rfind(b"\n") + 1
-        if end == 0:
-            chunk = file.read_at(offset, LINE_BYTES_MAX)
-            end = chunk.find(b"\n") + 1
-        if end == 0:
-            raise CorruptLog(segment_name(first), offset, position, "the line has no end")
-        return chunk[:end]
+        size = max(bytes_max, _LINE_BYTES)
+        while True:
+            chunk = file.read_at(offset, size)
+            end = chunk.rfind(b"\n", 0, bytes_max) + 1 or chunk.find(b"\n") + 1
+            if end:
+                return chunk[:end]
+            if len(chunk) < size or size >= LINE_BYTES_MAX:
+                raise CorruptLog(segment_name(first), offset, position, "the line has no end")
+            size = min(8 * size, LINE_BYTES_MAX)
 
 
 def _first_line_after(file: DiskFile, offset: int, end: int) -> tuple[int, int] | None:

@@ -1,8 +1,8 @@
 """A writer to be killed: for each seed on stdin a child opens the log, appends, and is killed at a random moment.
 
-Started as a program by ``test_log_kill.py``: ``python -m tests.crash.kill_writer FOLDER``. For each round one line goes
-Started by ``test_log_kill.py`` as ``python -m tests.crash.kill_writer FOLDER``. For each round one line goes
-to stdout: what the child had acknowledged (position and sum of the last) and how it ended. The children are made by
+Started by ``test_log_kill.py`` as ``python -m tests.crash.kill_writer FOLDER``. For each round one line goes to stdout:
+what the child had acknowledged (position and sum of the last) and how it ended. The children are made by fork so that
+200 rounds take seconds; each opens the log, and its lock, for itself.
 """
 
 from __future__ import annotations

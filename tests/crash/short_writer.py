@@ -1,8 +1,8 @@
 """A short run of a writer, for fault injection: opens the log, appends ten batches with rolls, closes.
 
-Started by ``test_log_faults.py`` as ``python -S -E -s short_writer.py FOLDER PATH…`` (what ``PATH…`` adds to the import path
-stands for ``site``). Each acknowledged batch is one line on stdout: position and sum. Ends with 0 or, after an error
-of the disk, with 70.
+Started by ``test_log_faults.py`` as ``python -S -E -s short_writer.py FOLDER PATH…``; the paths are put before the
+import path, which is bare without ``site``. Each acknowledged batch is one line on stdout: position and sum. Ends
+with 0 or, after an error of the disk, with 70.
 """
 
 from __future__ import annotations
@@ -10,20 +10,17 @@ from __future__ import annotations
 import os
 import sys
 
-sys.path[:0] = sys.argv[2:]
-
-from events.commit import Committer  # noqa: E402 - the import path is made above
-from events.disk import RealDisk  # noqa: E402
-from events.errors import OutcomeUnknown  # noqa: E402
-from events.event import Draft  # noqa: E402
-from events.segment_store import SegmentStorage  # noqa: E402
-from events.sequencer import Sequencer  # noqa: E402
-
 LOG_ID = "ab" * 16
 
 
 def run(folder: str) -> None:
-    """The run."""
+    """The run. Raises OSError, OutcomeUnknown."""
+    from events.commit import Committer
+    from events.disk import RealDisk
+    from events.event import Draft
+    from events.segment_store import SegmentStorage
+    from events.sequencer import Sequencer
+
     storage = SegmentStorage(RealDisk(), folder, LOG_ID, segment_bytes=1000)
     sequencer, committer = Sequencer(storage.tail()), Committer(storage)
     drafts = [Draft("test.noted", None, b'"%s"' % (b"x" * 120), f"{os.getpid()}.{n}", "source") for n in range(10)]
@@ -38,9 +35,17 @@ def run(folder: str) -> None:
     storage.close()
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Run, and say by the exit code whether the disk failed."""
+    sys.path[:0] = sys.argv[2:]
+    from events.errors import OutcomeUnknown
+
     try:
         run(sys.argv[1])
     except (OSError, OutcomeUnknown):
-        os._exit(70)
-    os._exit(0)
+        return 70
+    return 0
+
+
+if __name__ == "__main__":
+    os._exit(main())

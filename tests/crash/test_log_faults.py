@@ -23,7 +23,10 @@ from events.verify import verify_log
 from tests.crash.short_writer import LOG_ID
 from tests.support.logs import BatchWriter, draft, open_segments
 
-CALLS = ("openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "ftruncate", "close", "chmod", "unlink", "mkdir")
+CALLS = (
+    "openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "ftruncate", "close", "chmod", "unlink", "mkdir",
+)
+TAKES_SPACE = ("openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "mkdir")
 NEW, TORN = "a new log", "a log with a torn tail"
 PROGRAM = Path(__file__).with_name("short_writer.py")
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,7 +62,7 @@ def prepare(kind: str, workspace: Path) -> Path:
         for number in range(4):
             writer.write([draft(number, 120)])
         storage.close()
-        with open(sorted(folder.glob("*.jsonl"))[-1], "ab") as newest:
+        with open(max(folder.glob("*.jsonl")), "ab") as newest:
             newest.write(b'{"position":6,"batch":6,"time":"2026')
     return folder
 
@@ -112,7 +115,7 @@ def test_a_fault_at_each_system_call_loses_nothing(kind: str, action: str, tmp_p
     assert needed <= {name for name, _ in calls}
     assert kind == NEW or "ftruncate" in {name for name, _ in calls}
     if action == "error=ENOSPC":
-        calls = [call for call in calls if call[0] in {"openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "mkdir"}]
+        calls = [call for call in calls if call[0] in TAKES_SPACE]
     struck = 0
     for name, number in calls:
         workspace = tmp_path / f"{name}-{number}"
