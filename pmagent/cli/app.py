@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -82,12 +82,14 @@ program.params.append(
 )
 
 
-def run(argv: Sequence[str] | None = None, output: Output | None = None) -> int:
+def run(
+    argv: Sequence[str] | None = None, output: Output | None = None, environ: Mapping[str, str] = os.environ
+) -> int:
     """Run one command line; returns its exit code. Every error ends here."""
-    if "_PMAGENT_COMPLETE" in os.environ:
+    if "_PMAGENT_COMPLETE" in environ:
         return _complete()
     arguments = list(sys.argv[1:] if argv is None else argv)
-    app = App(output or Output.standard(), os.environ)
+    app = App(output or Output.standard(), environ)
     app.json = _wants_json(arguments)
     try:
         code = _invoke(arguments, app)

@@ -1,0 +1,222 @@
+"""Commands on real workspaces: what people see, what programs get, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.daemons import running
+from tests.support.logged import pmagent, segments
+from tests.support.recorded import altered_log
+
+STATE = "share/orchestrator_assistant/STATE.json"
+REALITY = "share/REALITY_GREEN_SUMMARY.json"
+
+
+def redden(workspace: Path) -> None:
+    """Reality is not green any more."""
+    content = json.loads((workspace / REALITY).read_text())
+    content["reality_green"] = False
+    (workspace / REALITY).write_text(json.dumps(content))
+
+
+@pytest.fixture
+def recorded(workspace: Path) -> Path:
+    """The example workspace with a snapshot and a session in its log."""
+    assert pmagent(workspace, "oa", "snapshot").code == 0
+    assert pmagent(workspace, "boot", "oa").code == 0
+    return workspace
+
+
+def rewrite(workspace: Path, position: int, change: Any) -> None:
+    """Alter one event of the log and compute the chain anew."""
+    from events.disk import RealDisk
+    from events.head import HeadSlot, encode_slot
+    from events.segments import SegmentReader
+
+    storage = SegmentReader(RealDisk(), str(workspace / ".pmagent/log"))
+    log_id = storage.log_id()
+    altered = altered_log(storage, {position: change})
+    storage.close()
+    (path,) = segments(workspace)
+    path.write_bytes(altered.read(1, 1 << 30))
+    tail = altered.tail()
+    slot = encode_slot(HeadSlot(log_id, tail.position, tail.batch, tail.time, tail.sum))
+    (workspace / ".pmagent/log/HEAD").write_bytes(slot * 2)
+
+
+def test_the_snapshot_printed_is_the_file_written(workspace: Path) -> None:
+    done = pmagent(workspace, "oa", "snapshot", "--format", "json")
+    assert (done.code, done.err) == (0, "")
+    document = done.json()
+    assert set(document) == {"success", "path", "state"}
+    assert document["state"] == json.loads((workspace / STATE).read_text())
+    assert "✓ taken" in pmagent(workspace, "oa", "snapshot").out
+
+
+def test_a_refused_snapshot_is_a_no_with_its_reasons_and_changes_nothing(recorded: Path) -> None:
+    before = (recorded / STATE).read_bytes()
+    (recorded / REALITY).write_text("{")
+    done = pmagent(recorded, "oa", "snapshot", "--format", "json")
+    assert done.code == 1
+    assert done.json()["success"] is False
+    assert REALITY in done.json()["error"]
+    assert "✗ refused" in pmagent(recorded, "oa", "snapshot").out
+    assert (recorded / STATE).read_bytes() == before
+
+
+def test_boot_prints_the_envelope_warns_when_degraded_and_is_refused_when_blocked(workspace: Path) -> None:
+    document = pmagent(workspace, "boot", "oa", "--format", "json").json()
+    assert document["oa_boot_envelope"]["kernel"]["mode"] == "NORMAL"
+    redden(workspace)
+    done = pmagent(workspace, "boot", "oa", "--format", "json")
+    assert done.json()["oa_boot_envelope"]["kernel"]["mode"] == "DEGRADED"
+    assert done.err.startswith("warning: the kernel is DEGRADED")
+    (workspace / REALITY).unlink()
+    done = pmagent(workspace, "boot", "oa", "--format", "json")
+    assert done.code == 1
+    assert done.json()["reasons"]
+    assert "✗ refused: the kernel is BLOCKED" in pmagent(workspace, "boot", "oa").out
+
+
+def test_a_guard_prints_one_document_and_only_strict_fails(recorded: Path) -> None:
+    assert pmagent(recorded, "oa", "guard").json()["ok"] is True
+    redden(recorded)
+    for mode, code in (("STRICT", 1), ("HINT", 0)):
+        done = pmagent(recorded, "oa", "guard", "--mode", mode)
+        assert (done.code, done.json()["ok"], done.json()["mode"], done.err) == (code, False, mode, "")
+    assert "✗ failed: oa_state" in pmagent(recorded, "oa", "guard", "--format", "text").out
+    assert pmagent(recorded, "oa", "guard", "--name", "Log.Integrity").code == 0
+
+
+def test_an_unknown_guard_is_a_usage_error_that_names_the_nearest(workspace: Path) -> None:
+    done = pmagent(workspace, "oa", "guard", "--name", "oa_stat")
+    assert done.code == 2
+    assert "did you mean oa_state?" in done.err
+
+
+def test_status_without_a_daemon_is_what_the_log_says(recorded: Path) -> None:
+    document = pmagent(recorded, "status", "--format", "json").json()
+    assert document["running"] is False
+    assert document["mode"] == "NORMAL"
+    assert len(document["sessions"]) == 1
+    done = pmagent(recorded, "status")
+    assert "not running; this is what the log says" in done.out
+    assert pmagent(recorded, "status", "--require-daemon").code == 5
+
+
+def test_status_of_an_empty_workspace_says_how_to_begin(tmp_path: Path) -> None:
+    done = pmagent(tmp_path, "status")
+    assert done.code == 0
+    assert "none yet" in done.out
+
+
+def test_commands_talk_to_the_daemon_when_one_runs(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        document = pmagent(workspace, "status", "--require-daemon", "--format", "json").json()
+        assert document["running"] is True
+        assert str(daemon.process.pid) in document["holder"]
+        assert pmagent(workspace, "oa", "snapshot").code == 0
+        assert "✓ booted" in pmagent(workspace, "boot", "oa").out
+        assert pmagent(workspace, "rebuild").code == 0
+        assert pmagent(workspace, "rebuild", "--check").code == 0
+        assert pmagent(workspace, "log", "verify").code == 0
+        assert pmagent(workspace, "replay").code == 0
+        doctor = pmagent(workspace, "doctor", "--format", "json").json()
+        assert {check["state"] for check in doctor["checks"] if check["name"] in {"daemon", "permissions"}} == {"ok"}
+        assert pmagent(workspace, "up").code == 1
+        starts = pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines()
+        assert len(starts) == 1
+
+
+def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from events.lock import WriterLock
+
+    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
+    (workspace / ".pmagent").mkdir(mode=0o700)
+    (workspace / ".pmagent/run").mkdir(mode=0o700)
+    lock = WriterLock(workspace / ".pmagent/LOCK", "pid 1, somebody")
+    try:
+        done = pmagent(workspace, "oa", "snapshot", "--format", "json")
+    finally:
+        lock.release()
+    assert done.code == 5
+    assert done.json()["error"]["kind"] == "unreachable"
+    assert "somebody" in done.json()["error"]["message"]
+
+
+def test_init_and_refresh_say_what_they_wrote(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    assert REALITY in pmagent(tmp_path, "init", "--format", "json").json()["created"]
+    assert "nothing to do" in pmagent(tmp_path, "init").out
+    refreshed = pmagent(tmp_path, "kernel", "refresh", "--format", "json", environ={"PMAGENT_KERNEL_PHASE": "2"})
+    assert REALITY in refreshed.json()["written"]
+    assert pmagent(tmp_path, "oa", "snapshot").code == 0
+    assert pmagent(tmp_path, "oa", "guard").code == 0
+
+
+def test_init_outside_a_repository_says_what_to_do(tmp_path: Path) -> None:
+    done = pmagent(tmp_path, "init")
+    assert done.code == 2
+    assert "git init" in done.err
+
+
+def test_replay_is_equal_also_in_part(recorded: Path) -> None:
+    for arguments in ([], ["--until", "6"], ["--actor", "kernel"], ["--what-if"], [str(recorded)]):
+        done = pmagent(recorded, "replay", *arguments)
+        assert done.code == 0, done.out
+        assert done.out.startswith("✓ equal")
+    assert pmagent(recorded, "replay", "--format", "json").json()["equal"] is True
+
+
+def test_replay_of_an_altered_log_exits_3_with_a_readable_diff(recorded: Path) -> None:
+    lines = pmagent(recorded, "log", "tail", "-n", "all", "--type", "kernel.mode_decided", "--format", "json").lines()
+    position = json.loads(lines[0])["position"]
+
+    def alter(event: Any) -> Any:
+        import msgspec
+
+        return msgspec.structs.replace(event, raw=event.raw.replace(b'"NORMAL"', b'"BLOCKED"', 1))
+
+    rewrite(recorded, position, alter)
+    assert pmagent(recorded, "log", "verify").code == 0
+    done = pmagent(recorded, "replay")
+    assert done.code == 3
+    assert f"position {position}, actor kernel" in done.out
+    assert any(line.strip().startswith("-") and "NORMAL" in line for line in done.lines())
+    assert any(line.strip().startswith("+") and "BLOCKED" in line for line in done.lines())
+    document = pmagent(recorded, "replay", "--what-if", "--format", "json").json()
+    assert document["divergences"][0]["position"] == position
+    assert document["counts"][0]["type"] == "kernel.mode_decided"
+
+
+def test_replay_of_an_unknown_actor_is_a_usage_error(recorded: Path) -> None:
+    done = pmagent(recorded, "replay", "--actor", "nobody")
+    assert done.code == 2
+    assert "kernel" in done.err
+
+
+def test_rebuild_finds_names_and_mends_a_difference(recorded: Path) -> None:
+    right = (recorded / STATE).read_bytes()
+    assert pmagent(recorded, "rebuild", "--check").code == 0
+    (recorded / STATE).write_bytes(right.replace(b"main", b"evil", 1))
+    done = pmagent(recorded, "rebuild", "--check")
+    assert done.code == 1
+    assert f"✗ differs: {STATE}" in done.out
+    assert pmagent(recorded, "rebuild", "--check", "--format", "json").json()["differences"][0]["path"] == STATE
+    assert "✓ written" in pmagent(recorded, "rebuild").out
+    assert (recorded / STATE).read_bytes() == right
+    (recorded / STATE).unlink()
+    assert "✗ missing" in pmagent(recorded, "rebuild", "--check").out
+    assert pmagent(recorded, "rebuild", "--format", "json").json()["written"] == [STATE]
+
+
+def test_completion_lnav_and_version(tmp_path: Path) -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert "_PMAGENT_COMPLETE" in pmagent(tmp_path, "completion", shell).out
+    assert "pmagent_log" in pmagent(tmp_path, "lnav").json()
+    assert pmagent(tmp_path, "--version").out.startswith("pmagent ")

@@ -1,0 +1,83 @@
+"""Settings: what wins over what, where each came from, and errors that name the nearest right key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pmagent.config import ConfigError, resolve, settings_table, unknown_variables
+from tests.support.logged import pmagent
+
+
+def configured(workspace: Path, text: str) -> Path:
+    (workspace / ".pmagent").mkdir(exist_ok=True)
+    (workspace / ".pmagent" / "config.toml").write_text(text)
+    return workspace
+
+
+def test_variables_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
+    configured(tmp_path, '[kernel]\nphase = "2"\n[cli]\ntail_lines = 7\n')
+    found = resolve(str(tmp_path), {"PMAGENT_KERNEL_PHASE": "28B"})
+    assert found.settings.kernel.phase == "28B"
+    assert found.settings.cli.tail_lines == 7
+    assert found.settings.cli.color == "auto"
+    assert {key: origin for key, (_, origin) in found.origins.items()} == {
+        "workspace": "--workspace", "kernel.phase": "PMAGENT_KERNEL_PHASE", "kernel.last_completed_phase": "default",
+        "cli.color": "default", "cli.tail_lines": ".pmagent/config.toml",
+    }
+
+
+def test_the_flag_wins_over_the_variable_for_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    given = {"PMAGENT_WORKSPACE": str(tmp_path / "b")}
+    assert resolve(str(tmp_path / "a"), given).workspace == tmp_path / "a"
+    assert resolve(None, given).workspace == tmp_path / "b"
+    monkeypatch.chdir(tmp_path)
+    assert resolve(None, {}).workspace == tmp_path
+
+
+def test_a_workspace_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not a directory"):
+        resolve(str(tmp_path / "none"), {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("[kernel]\nphse = 1\n", "no setting kernel.phse", "kernel.phase"),
+        ("[kernal]\nphase = 1\n", "no setting kernal.phase", "kernel.phase"),
+        ("phase = 1\n", "no setting phase", "kernel.phase"),
+        ("[cli]\ntail_lines = -1\n", "cli.tail_lines", ""),
+        ("[cli]\ntail_lines = 'x'\n", "cli.tail_lines", ""),
+        ('[cli]\ncolor = "pink"\n', "cli.color", ""),
+        ("[cli\n", "cannot be read as TOML", ""),
+    ],
+)
+def test_what_is_not_understood_is_named_with_its_file(tmp_path: Path, text: str, message: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        resolve(str(configured(tmp_path, text)), {})
+    assert message in caught.value.message
+    assert "config.toml" in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_a_wrong_variable_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="PMAGENT_CLI_TAIL_LINES"):
+        resolve(str(tmp_path), {"PMAGENT_CLI_TAIL_LINES": "many"})
+
+
+def test_misspelt_variables_are_found() -> None:
+    environ = {"PMAGENT_WORKSPCE": "/", "PMAGENT_CLI_COLOR": "auto", "HOME": "/"}
+    assert unknown_variables(environ) == ["PMAGENT_WORKSPCE"]
+
+
+def test_every_setting_is_explained() -> None:
+    assert all(setting.text for setting in settings_table())
+
+
+def test_a_command_uses_the_settings(tmp_path: Path) -> None:
+    done = pmagent(configured(tmp_path, "[cli]\nbogus = 1\n"), "log", "tail")
+    assert done.code == 2
+    assert "cli.bogus" in done.err

@@ -1,0 +1,122 @@
+"""``pmagent doctor``: each thing that is wrong is named, with what to do; only failures fail."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from events.lock import WriterLock
+from pmagent._origin import Misplaced
+from pmagent.cli import checks
+from pmagent.cli.checks import Check, all_checks
+from tests.support.logged import flip, note, pmagent, segments, write_log
+
+
+@pytest.fixture
+def healthy(workspace: Path) -> Path:
+    """The example workspace, after a snapshot."""
+    assert pmagent(workspace, "oa", "snapshot").code == 0
+    return workspace
+
+
+def looked(workspace: Path, name: str, environ: dict[str, str] | None = None) -> Check:
+    """One check's finding."""
+    return next(check for check in all_checks(str(workspace), environ or {}) if check.name == name)
+
+
+def test_a_healthy_workspace_passes_and_nothing_is_written(healthy: Path) -> None:
+    before = sorted((path, path.stat().st_mtime_ns) for path in healthy.rglob("*"))
+    done = pmagent(healthy, "doctor", "--format", "json")
+    assert done.code == 0, done.out
+    assert done.json()["ok"] is True
+    assert {setting["key"] for setting in done.json()["settings"]} >= {"workspace", "kernel.phase"}
+    assert sorted((path, path.stat().st_mtime_ns) for path in healthy.rglob("*")) == before
+
+
+def test_every_finding_that_is_not_ok_has_a_remedy(tmp_path: Path) -> None:
+    found = all_checks(str(tmp_path), {"PMAGENT_NONSENSE": "1"})
+    assert {check.name for check in found if check.state != "ok"} >= {"workspace", "surfaces", "variables", "log"}
+    assert not [check for check in found if check.state != "ok" and not check.remedy]
+
+
+def test_the_screen_says_for_each_whether_it_is_well(tmp_path: Path) -> None:
+    done = pmagent(tmp_path, "doctor")
+    assert done.code == 1
+    assert "✗ fail  surfaces" in done.out
+    assert "! warn  workspace" in done.out
+    assert "→ pmagent init" in done.out
+
+
+def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(healthy: Path) -> None:
+    (healthy / ".pmagent" / "config.toml").write_text("[kernel]\nphse = 1\n")
+    found = looked(healthy, "settings")
+    assert (found.state, found.remedy) == ("fail", "did you mean kernel.phase?")
+    assert looked(healthy, "log").state == "ok"
+
+
+def test_a_corrupt_log_fails_with_its_place(healthy: Path) -> None:
+    flip(segments(healthy)[0], 400)
+    found = looked(healthy, "log")
+    assert found.state == "fail"
+    assert "byte " in found.text
+    assert "pmagent log export --until" in found.remedy
+
+
+def test_of_a_large_log_only_the_end_is_looked_at(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "QUICK_BYTES", 10)
+    found = looked(healthy, "log")
+    assert (found.state, found.remedy) == ("ok", "pmagent log verify checks all of it")
+
+
+@pytest.mark.parametrize(("name", "mode"), [("", 0o777), ("log", 0o770), ("log/HEAD", 0o666), ("run", 0o750)])
+def test_what_others_may_write_or_look_into_fails(healthy: Path, name: str, mode: int) -> None:
+    (healthy / ".pmagent" / name).chmod(mode)
+    found = looked(healthy, "permissions")
+    assert found.state == "fail"
+    assert f"{mode:04o}" in found.text
+
+
+def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> None:
+    (healthy / ".pmagent" / "log").rename(tmp_path / "elsewhere")
+    (healthy / ".pmagent" / "log").symlink_to(tmp_path / "elsewhere")
+    assert "symbolic link" in looked(healthy, "permissions").text
+
+
+def test_a_holder_without_a_socket_fails(healthy: Path) -> None:
+    lock = WriterLock(healthy / ".pmagent" / "LOCK", "pid 1, somebody")
+    try:
+        found = looked(healthy, "daemon")
+    finally:
+        lock.release()
+    assert found.state == "fail"
+    assert "somebody" in found.text
+
+
+def test_little_room_and_a_wrong_clock_are_found(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "SPACE_FAIL", 1 << 62)
+    assert looked(healthy, "disk").state == "fail"
+    monkeypatch.setattr(checks, "CLOCK_EARLIEST", datetime(2999, 1, 1, tzinfo=UTC))
+    assert looked(healthy, "clock").state == "fail"
+
+
+def test_events_of_the_future_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("events.log.now", lambda: "2999-01-01T00:00:00.000000Z")
+    write_log(tmp_path, [note(1)])
+    found = looked(tmp_path, "log time")
+    assert found.state == "warn"
+    assert "in the future" in found.text
+
+
+def test_a_program_that_is_missing_is_a_warning(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert looked(healthy, "bwrap").state == "warn"
+    assert pmagent(healthy, "doctor").code == 0
+
+
+def test_foreign_code_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmagent._origin.misplaced", lambda: [Misplaced("events", "/tmp/evil")])
+    found = looked(healthy, "origin")
+    assert found.state == "fail"
+    assert "/tmp/evil" in found.text

@@ -1,0 +1,77 @@
+"""Times and durations as people write and read them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from events.event import parse_time
+from pmagent.cli.when import BadTime, duration, moment, seconds_between, short, sized, spoken
+
+NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("10", 10), ("10s", 10), ("1h30m", 5400), ("250ms", 0.25), ("1.5h", 5400), ("2d", 172800)]
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "x", "10x", "-5m", "10m later", "m", "1e400"])
+def test_what_is_no_duration_is_refused(text: str) -> None:
+    with pytest.raises(BadTime):
+        duration(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10m", "2026-11-21T19:40:00.123456Z"),
+        ("14:30", "2026-11-21T14:30:00.000000Z"),
+        ("21:00:07", "2026-11-20T21:00:07.000000Z"),
+        ("today", "2026-11-21T00:00:00.000000Z"),
+        ("yesterday", "2026-11-20T00:00:00.000000Z"),
+        ("now", "2026-11-21T19:50:00.123456Z"),
+        ("2026-11-21", "2026-11-21T00:00:00.000000Z"),
+        ("2026-11-21T14:30", "2026-11-21T14:30:00.000000Z"),
+        ("2026-11-21T14:30:00+02:00", "2026-11-21T12:30:00.000000Z"),
+        ("2026-11-21T19:50:00.123456Z", "2026-11-21T19:50:00.123456Z"),
+    ],
+)
+def test_moments(text: str, expected: str) -> None:
+    assert moment(text, NOW) == expected
+
+
+@pytest.mark.parametrize("text", ["", "soon", "25:00", "14:61", "2026-13-01", "99999999999999d", "pos:3"])
+def test_what_is_no_moment_is_refused(text: str) -> None:
+    with pytest.raises(BadTime):
+        moment(text, NOW)
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_a_time_or_refused(text: str) -> None:
+    try:
+        parse_time(moment(text, NOW))
+    except BadTime:
+        return
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0s"), (0.0004, "0.4ms"), (1.5, "1.50s"), (59.999, "1m 00s"), (63, "1m 03s"), (7500, "2h 05m"),
+     (273600, "3d 04h"), (-2, "-2.00s")],
+)
+def test_spoken(seconds: float, text: str) -> None:
+    assert spoken(seconds) == text
+
+
+def test_columns_and_sizes() -> None:
+    assert short("2026-11-21T19:50:00.123456Z") == "11-21 19:50:00.123"
+    assert seconds_between("2026-11-21T19:50:00.123456Z", "2026-11-21T19:50:01.123456Z") == 1
+    assert seconds_between("nonsense", "2026-11-21T19:50:01.123456Z") == 0
+    sizes = [sized(n) for n in (0, 1023, 1536, 1 << 26, 1 << 50)]
+    assert sizes == ["0 B", "1023 B", "1.5 KiB", "64.0 MiB", "1024.0 TiB"]
