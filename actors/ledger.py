@@ -1,23 +1,29 @@
 """The ledger of effects: which requests have no terminal event yet (DESIGN §3, effects).
 
 An effect is opened by its request and closed by exactly one terminal event: the gate's refusal, or the fact whose
-cause is the request. A cancellation is asked for by the requesting actor or follows from the permit's revocation.
+cause is the request. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or
+from a mode that forbids what runs: an effect may outlast its permit, which nobody then revokes any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
-from contracts.effect import EffectCancelRequested, EffectRefused
+from actors.oa.policy import allows
+from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
+from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitRevoked
 from contracts.payload import OutwardRequest, effect_of
 from events.event import Event
 
 GATE: Final = "gate"
 """The one whose refusals close effects."""
+
+WATCHER: Final = "kernel"
+"""The actor that decides the mode. While it is halted nobody can tell what is forbidden, so nothing outward goes on."""
 
 OPEN_EFFECTS_MAX: Final = 100_000
 """So many effects may be open at once."""
@@ -68,12 +74,21 @@ class EffectLedger:
             if request is not None and request.actor == event.actor:
                 return False, [self._cancel(data.request, "cancel_requested")]
         elif isinstance(data, OaPermitRevoked):
-            return False, [
-                self._cancel(position, "permit_revoked")
-                for position, request in self.open.items()
-                if isinstance(request.data, OutwardRequest) and request.data.permit == data.permit
-            ]
+            return False, self._revoke(lambda request: request.permit == data.permit)
+        elif isinstance(data, KernelModeDecided):
+            everything = data.mode == "BLOCKED" and data.previous != "BLOCKED"
+            return False, self._revoke(lambda request: everything or not allows(data.mode, request.scope().action))
+        elif isinstance(data, ActorHalted) and data.name == WATCHER:
+            return False, self._revoke(lambda _: True)
         return False, NO_CANCELS
+
+    def _revoke(self, concerned: Callable[[OutwardRequest], bool]) -> Sequence[Cancel]:
+        """Cancel the open outward effects that are ``concerned``."""
+        return [
+            self._cancel(position, "permit_revoked")
+            for position, event in self.open.items()
+            if isinstance(event.data, OutwardRequest) and concerned(event.data)
+        ]
 
     def _close(self, request: int) -> None:
         self.open.pop(request, None)

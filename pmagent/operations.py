@@ -19,6 +19,7 @@ from actors.engine import Engine
 from actors.kernel.actor import KernelState
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
+from contracts.kernel import Reason
 from contracts.oa import (
     PERMIT_SECONDS,
     OaBootRefused,
@@ -177,12 +178,13 @@ def offline_status(workspace: Path) -> dict[str, Any]:
 def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[str, Any]:
     kernel: KernelState = engine.states["kernel"]
     oa: OaActorState = engine.states["oa"]
+    unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
     return {
         "running": running,
-        "mode": kernel.mode or None,
+        "mode": "BLOCKED" if unwatched else kernel.mode or None,
         "phase": kernel.phase or None,
         "branch": kernel.branch or None,
-        "reasons": [_plain(reason) for reason in kernel.reasons],
+        "reasons": [_plain(reason) for reason in [*unwatched, *kernel.reasons]],
         "sessions": [_plain(session) for session in oa.sessions],
         "permits": len(oa.permits),
         "open_effects": [
@@ -192,6 +194,12 @@ def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[s
         "halted": sorted(engine.halted),
         "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
     }
+
+
+_UNWATCHED: Final = Reason(
+    code="watcher_halted", mode="BLOCKED", text="the kernel watcher is halted, so nobody knows the mode",
+    mend="start again with a version that does not fail; pmagent log tail --type actor.halted shows where",
+)
 
 
 def _request(arguments: dict[str, Any], kind: str) -> str:

@@ -14,6 +14,12 @@ from contracts.kernel import Mode, Reason, SurfaceReading
 BADNESS: dict[str, int] = {"NORMAL": 0, "DEGRADED": 1, "BLOCKED": 2}
 """Order of the modes: a higher one allows less."""
 
+CHECKS_TOLD_MAX = 50
+"""So many failed checks are reasons of their own; the others are counted. A summary may hold a hundred thousand, and
+a decision has to fit into a line of the log."""
+
+NAME_TOLD_CHARS = 200
+
 REFRESH = "pmagent kernel refresh"
 INIT = "pmagent init"
 
@@ -121,16 +127,14 @@ def _reality(seen: Kernel) -> list[Reason]:
     found: list[Reason] = []
     if not seen.reality.green:
         found.append(_degraded("reality_not_green", f"{path}: reality_green is false", REFRESH, path))
+    failed = [_shortened(check.name) for check in seen.reality.checks if check.passed is False]
     found += [
-        _degraded(
-            "check_failed",
-            f"check failed: {check.name}",
-            f"mend what {check.name} checks, then: {REFRESH}",
-            path,
-        )
-        for check in seen.reality.checks
-        if check.passed is False
+        _degraded("check_failed", f"check failed: {name}", f"mend what {name} checks, then: {REFRESH}", path)
+        for name in failed[:CHECKS_TOLD_MAX]
     ]
+    if len(failed) > CHECKS_TOLD_MAX:
+        text = f"{len(failed) - CHECKS_TOLD_MAX} further checks failed"
+        found.append(_degraded("check_failed", text, f"mend what the checks in {path} name, then: {REFRESH}", path))
     if seen.reality.provisional:
         found.append(_degraded("provisional", f"{path} is provisional: its checks are not finished", REFRESH, path))
     return found
@@ -148,6 +152,10 @@ def _incoherent(seen: Kernel) -> list[Reason]:
 
 def _degraded(code: str, text: str, mend: str, *surfaces: str) -> Reason:
     return Reason(code=code, mode="DEGRADED", text=text, mend=mend, surfaces=list(surfaces))
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= NAME_TOLD_CHARS else name[: NAME_TOLD_CHARS - 1] + "…"
 
 
 def _said(value: object) -> str:

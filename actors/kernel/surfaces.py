@@ -55,6 +55,9 @@ KEY_CHECKS = {AGENTS_SYNC: "agents_sync_ok", DMS_ALIGNMENT: "dms_alignment_ok"}
 """Check of the reality summary -> key of the bootstrap's ``health`` that repeats it (spec, Tri-Surface
 Coherence)."""
 
+WORD_CHARS_MAX = 1000
+"""A branch, phase or check name is not longer; it ends up in decisions, whose lines are limited."""
+
 _SSOT_NAME = re.compile(r"SSOT_SURFACE_V([0-9]{1,9})\.json")
 
 
@@ -152,6 +155,7 @@ def bootstrap(content: Any) -> Bootstrap:
     branch = top.get("branch")
     if not isinstance(branch, str) or not branch.strip():
         raise SurfaceInvalid("branch is not a name")
+    _bounded(branch, "branch")
     meta = _optional_mapping(top, "meta")
     health = _optional_mapping(top, "health")
     for key in ("reality_green", *KEY_CHECKS.values()):
@@ -306,10 +310,16 @@ def _phase(top: dict[str, Any], key: str, where: str = "") -> str | None:
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
+        return _bounded(str(value), f"{where}{key}")
     if isinstance(value, str) and value.strip():
-        return value
+        return _bounded(value, f"{where}{key}")
     raise SurfaceInvalid(f"{where}{key} is neither a word nor a whole number")
+
+
+def _bounded(word: str, what: str) -> str:
+    if len(word) > WORD_CHARS_MAX:
+        raise SurfaceInvalid(f"{what} is longer than {WORD_CHARS_MAX} characters")
+    return word
 
 
 def _text(top: dict[str, Any], key: str) -> str | None:
@@ -322,6 +332,7 @@ def _check(entry: Any, number: int) -> Check:
     name, passed = check.get("name"), check.get("passed")
     if not isinstance(name, str) or not name:
         raise SurfaceInvalid(f"checks[{number}].name is not a name")
+    _bounded(name, f"checks[{number}].name")
     if passed is not None and not isinstance(passed, bool):
         raise SurfaceInvalid(f"checks[{number}].passed is neither true nor false")
     return Check(name, passed, "message" in check or "details" in check, check.get("details"))

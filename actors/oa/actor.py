@@ -17,10 +17,13 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.kernel.mode import judge
+from actors.ledger import WATCHER
 from actors.oa import permits, sessions
 from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
 from contracts.daemon import DaemonStarted
 from contracts.effect import (
+    ActorHalted,
+    ActorResumed,
     EffectCancelled,
     EffectFailed,
     EffectInterrupted,
@@ -69,6 +72,8 @@ class Oa:
             EffectRefused,
             EffectCancelled,
             RequestRefused,
+            ActorHalted,
+            ActorResumed,
         )
     )
 
@@ -93,6 +98,10 @@ class Oa:
             case OaBootRequested(session_id=session_id, workspace=workspace):
                 waiting = Waiting(event.position, boot=True, session_id=session_id, workspace=workspace)
                 return replace(state, waiting=[*state.waiting, waiting])
+            case ActorHalted(name=name) if name == WATCHER:
+                return replace(state, unwatched=True)
+            case ActorResumed(name=name) if name == WATCHER:
+                return replace(state, unwatched=False)
             case OaPermitRequested() as asked if state.standing is None and state.reads:
                 waiting_permit = WaitingPermit(event.position, asked)
                 return replace(state, waiting_permits=[*state.waiting_permits, waiting_permit])
@@ -108,6 +117,8 @@ class Oa:
             case KernelModeDecided() as decided:
                 told = sessions.escalations(state, decided) if decided.mode != decided.previous else ()
                 return [*told, *permits.revocations(state, event, decided)]
+            case ActorHalted(name=name) if name == WATCHER:
+                return list(permits.unwatched(state, event))
             case OaSnapshotRequested() | OaBootRequested() if len(state.waiting) > WAITING_MAX:
                 return [_unread(state.waiting[-1], _TOO_MANY)]
             case OaPermitRequested() as asked if not _waits(state, event.position):

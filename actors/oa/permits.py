@@ -15,6 +15,7 @@ from events.event import Event, time_after
 
 USES_MAX = 100_000
 SECONDS_MAX = 86_400.0
+SCOPE_CHARS_MAX = 4096
 """Bounds of what one permit can be for."""
 
 
@@ -22,7 +23,8 @@ def answer(state: OaActorState, now: str, request: int, asked: OaPermitRequested
     """Granted or refused at log time ``now``, by the newest observation. Default deny."""
     reasons, mend = _objections(state, now, asked)
     if reasons or state.standing is None:
-        return OaPermitRefused(request=request, action=asked.action, subject=asked.subject, reasons=reasons, mend=mend)
+        action, subject = asked.action[:SCOPE_CHARS_MAX], asked.subject[:SCOPE_CHARS_MAX]
+        return OaPermitRefused(request=request, action=action, subject=subject, reasons=reasons, mend=mend)
     return OaPermitGranted(
         request=request,
         action=asked.action,
@@ -43,12 +45,18 @@ def _objections(state: OaActorState, now: str, asked: OaPermitRequested) -> tupl
     if not asked.subject or not asked.holder:
         reasons.append("subject or holder is empty")
         mend.append("say what is acted on, and who acts")
+    if max(len(asked.action), len(asked.subject), len(asked.holder)) > SCOPE_CHARS_MAX:
+        reasons.append("action, subject or holder is too long")
+        mend.append(f"use at most {SCOPE_CHARS_MAX} characters for each")
     if not 1 <= asked.uses <= USES_MAX:
         reasons.append("uses out of bounds")
         mend.append(f"ask for 1 to {USES_MAX} uses")
     if not (math.isfinite(asked.seconds) and 0 < asked.seconds <= SECONDS_MAX):
         reasons.append("seconds out of bounds")
         mend.append(f"ask for more than 0 and at most {SECONDS_MAX:.0f} seconds")
+    if state.unwatched:
+        reasons.append("the kernel watcher is halted")
+        mend.append("start again with a version that does not fail; pmagent log tail --type actor.halted shows where")
     if state.standing is None:
         reasons.append("the kernel has not been observed since the start")
         mend.append("ask again when the surfaces have been read")
@@ -69,6 +77,12 @@ def revocations(state: OaActorState, event: Event, decided: KernelModeDecided) -
     for position, permit in live(state.permits, event.time).items():
         if everything or not allows(decided.mode, permit.action):
             yield OaPermitRevoked(permit=position, reason=f"mode {decided.mode}")
+
+
+def unwatched(state: OaActorState, event: Event) -> Iterator[Payload]:
+    """Nobody decides the mode any more: every live permit is taken back."""
+    for position in live(state.permits, event.time):
+        yield OaPermitRevoked(permit=position, reason="the kernel watcher is halted")
 
 
 def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:

@@ -66,7 +66,8 @@ class Permit(msgspec.Struct, frozen=True):
 
 class OaActorState(msgspec.Struct, frozen=True):
     """All of it. ``standing`` is None until an observation has come since the last start of an engine;
-    ``reads`` are the positions of readings that are under way."""
+    ``reads`` are the positions of readings that are under way; ``unwatched``: the kernel watcher is halted, so nobody
+    would notice a worse mode."""
 
     standing: Standing | None = None
     reads: list[int] = []
@@ -74,3 +75,4 @@ class OaActorState(msgspec.Struct, frozen=True):
     waiting_permits: list[WaitingPermit] = []
     sessions: list[Session] = []
     permits: dict[int, Permit] = {}
+    unwatched: bool = False

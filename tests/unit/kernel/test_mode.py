@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.kernel.mode import judge
-from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, REQUIRED, SSOT
+from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, REQUIRED, SSOT, WORD_CHARS_MAX
 from contracts.kernel import KernelObserved
+from events.event import DATA_BYTES_MAX
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
@@ -154,3 +156,32 @@ def test_equal_kernels_have_equal_digests(green: Contents, observe: Observe) -> 
     assert judge(observe(green, existing=["share/kb_registry.json"]).surfaces).digest == first
     green[CONTEXT]["context"]["active_goal"] = "another"
     assert judge(observe(green).surfaces).digest != first
+
+
+def test_a_summary_with_very_many_failed_checks_gives_reasons_that_fit_into_a_line(
+    green: Contents, observe: Observe
+) -> None:
+    green[REALITY] = {
+        "reality_green": False,
+        "checks": [{"name": f"{n}-" + "\u0001" * 900, "passed": False, "message": ""} for n in range(3000)],
+    }
+    now = judge(observe(green).surfaces)
+    assert now.mode == "DEGRADED"
+    assert "2950 further checks failed" in [reason.text for reason in now.reasons]
+    assert len(msgspec.json.encode(now.reasons)) < DATA_BYTES_MAX / 2
+
+
+@pytest.mark.parametrize("word", ["branch", "phase", "check"])
+def test_a_word_too_long_for_a_decision_makes_its_surface_invalid(
+    word: str, green: Contents, observe: Observe
+) -> None:
+    long = "x" * (WORD_CHARS_MAX + 1)
+    name = {"branch": BOOTSTRAP, "phase": SSOT, "check": REALITY}[word]
+    green[name] |= {
+        "branch": {"branch": long},
+        "phase": {"current_phase": long},
+        "check": {"checks": [{"name": long, "passed": True, "message": ""}]},
+    }[word]
+    now = judge(observe(green).surfaces)
+    assert (now.mode, [reason.code for reason in now.reasons]) == ("BLOCKED", ["surface_invalid"])
+    assert "is longer than 1000 characters" in now.reasons[0].text

@@ -16,6 +16,8 @@ from actors.oa.permits import SECONDS_MAX, USES_MAX
 from actors.oa.state import PERMITS_MAX, SESSIONS_MAX, WAITING_MAX, OaActorState
 from contracts.daemon import DaemonStarted
 from contracts.effect import (
+    ActorHalted,
+    ActorResumed,
     EffectCancelled,
     EffectFailed,
     EffectInterrupted,
@@ -441,3 +443,29 @@ def test_the_states_can_be_cached_and_read_back(running: Loop, green: Contents, 
     running.tell(permit(), OaSnapshotRequested())
     for state in running.states.values():
         assert msgspec.json.decode(msgspec.json.encode(state), type=type(state)) == state
+
+
+# -- without a watcher ------------------------------------------------------------------------------------------------
+
+
+def test_when_the_kernel_watcher_is_halted_permits_are_taken_back_and_refused(running: Loop) -> None:
+    running.tell(permit())
+    granted = running.last(OaPermitGranted)
+    halted = ActorHalted(name="kernel", input=3, error="ValueError", place="here")
+    assert running.tell(halted) == [OaPermitRevoked(permit=granted, reason="the kernel watcher is halted")]
+    (refused,) = running.tell(permit())
+    assert refused.reasons == ["the kernel watcher is halted"]
+    running.tell(ActorResumed(name="kernel"))
+    assert isinstance(running.tell(permit())[0], OaPermitGranted)
+
+
+def test_another_actor_that_is_halted_takes_no_permit_away(running: Loop) -> None:
+    running.tell(permit())
+    assert running.tell(ActorHalted(name="toy", input=3, error="ValueError", place="here")) == []
+
+
+@pytest.mark.parametrize("field", ["action", "subject", "holder"])
+def test_a_permit_request_too_long_for_a_line_is_refused_with_a_short_answer(running: Loop, field: str) -> None:
+    (refused,) = running.tell(permit(**{field: "x" * 900_000}))
+    assert "action, subject or holder is too long" in refused.reasons
+    assert len(encode(refused)) < 20_000

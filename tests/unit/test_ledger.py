@@ -1,0 +1,54 @@
+"""The ledger of effects: what a mode, or the loss of the kernel watcher, does to effects that are under way."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from actors.ledger import Cancel, EffectLedger
+from contracts.effect import ActorHalted
+from contracts.kernel import KernelModeDecided
+from contracts.payload import encode, type_of
+from events.event import Event
+from tests.support.toys import START, SendRequested, WorkRequested
+
+
+def event(position: int, data: msgspec.Struct, actor: str = "kernel") -> Event:
+    return Event(position, START, f"{position}", "decision", actor, type_of(data), "", 0, data, encode(data))
+
+
+def decided(mode: str, previous: str) -> KernelModeDecided:
+    raw = {"mode": mode, "previous": previous, "reasons": [], "phase": "1", "branch": "main", "digest": ""}
+    return msgspec.convert(raw, KernelModeDecided)
+
+
+@pytest.fixture
+def ledger() -> EffectLedger:
+    """An outward effect (feature_work) and an inward one are open; the outward one's permit is nobody's any more."""
+    ledger = EffectLedger()
+    assert ledger.book(event(5, SendRequested(n=1, permit=2), "toy"))[0]
+    assert ledger.book(event(6, WorkRequested(n=1), "toy"))[0]
+    return ledger
+
+
+@pytest.mark.parametrize(("mode", "previous"), [("BLOCKED", "NORMAL"), ("DEGRADED", "NORMAL"), ("DEGRADED", "BLOCKED")])
+def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(
+    ledger: EffectLedger, mode: str, previous: str
+) -> None:
+    assert ledger.book(event(9, decided(mode, previous)))[1] == [Cancel(5, "permit_revoked")]
+    assert ledger.cancelled == {5: "permit_revoked"}
+
+
+def test_a_mode_that_allows_what_runs_ends_nothing(ledger: EffectLedger) -> None:
+    assert ledger.book(event(9, decided("NORMAL", "DEGRADED")))[1] == []
+    assert ledger.cancelled == {}
+
+
+def test_when_the_watcher_is_halted_nothing_outward_goes_on(ledger: EffectLedger) -> None:
+    halted = ActorHalted(name="kernel", input=8, error="ValueError", place="here")
+    assert ledger.book(event(9, halted, "engine"))[1] == [Cancel(5, "permit_revoked")]
+
+
+def test_when_another_actor_is_halted_effects_go_on(ledger: EffectLedger) -> None:
+    halted = ActorHalted(name="toy", input=8, error="ValueError", place="here")
+    assert ledger.book(event(9, halted, "engine"))[1] == ()
