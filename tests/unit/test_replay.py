@@ -237,7 +237,9 @@ def test_a_decision_on_nothing_stops_the_replay_with_a_reason(bench: Bench, log:
 
 
 def test_an_actor_that_cannot_take_what_it_took_differs(log: MemoryStorage) -> None:
-    actors = [Grantor(), Toy("ada", evolve_fails=[20], decide_fails=[13]), Toy("bob", evolve_fails=[21])]
+    actors: list[AnyActor] = [
+        Grantor(), Toy("ada", evolve_fails=[20], decide_fails=[13]), Toy("bob", evolve_fails=[21]),
+    ]
     result = replay_log(log, actors)
     found = only(result.divergences)
     assert found.about == "bob"
