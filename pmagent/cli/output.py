@@ -10,7 +10,7 @@ import os
 import select
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -117,6 +117,13 @@ class Output:
     def block(self, text: str) -> None:
         """Several lines for people, on stdout."""
         self._write((clean_block(text.rstrip("\n")) + "\n").encode(self._encodings[0], "replace"))
+
+    def difference(self, lines: Sequence[str]) -> None:
+        """A heading, and a unified diff below it; the first character says what colour repeats."""
+        self.line("")
+        self.line(Styled(lines[0], "bold"))
+        for line in lines[1:]:
+            self.line("  ", Styled(line, {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")))
 
     def note(self, *pieces: Piece) -> None:
         """One line on stderr: progress, warnings, errors. Never raises: there is nowhere left to say so."""

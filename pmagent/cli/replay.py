@@ -1,9 +1,8 @@
-"""``pmagent replay``, ``rebuild`` and ``diff``: what would be otherwise today."""
+"""``pmagent replay`` and ``rebuild``: whether today's code says what the log and the documents say."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +87,7 @@ def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what
     if result.unfinished:
         output.line(f"  the log ends inside a reaction: {result.unfinished} decision(s) are still to be recorded")
     for found in result.divergences[: 10 if what_if else 1]:
-        _difference(output, found.lines())
+        output.difference(found.lines())
     if what_if and result.counts:
         output.line("")
         output.line(Styled("decided otherwise", "bold"))
@@ -96,14 +95,6 @@ def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what
             output.line(f"  {count.count:>8,}  {count.kind:<8} {count.actor:<12} {count.type}")
     if result.stopped:
         output.line(Styled("stopped: ", "yellow"), result.stopped)
-
-
-def _difference(output: Output, lines: Sequence[str]) -> None:
-    """A heading, and a diff below it; the first character says what colour repeats."""
-    output.line("")
-    output.line(Styled(lines[0], "bold"))
-    for line in lines[1:]:
-        output.line("  ", Styled(line, {"-": "red", "+": "green", "@": "cyan"}.get(line[:1], "")))
 
 
 @click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])

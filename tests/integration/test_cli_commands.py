@@ -220,3 +220,59 @@ def test_completion_lnav_and_version(tmp_path: Path) -> None:
         assert "_PMAGENT_COMPLETE" in pmagent(tmp_path, "completion", shell).out
     assert "pmagent_log" in pmagent(tmp_path, "lnav").json()
     assert pmagent(tmp_path, "--version").out.startswith("pmagent ")
+
+
+def test_diff_finds_the_first_difference_and_counts_all(recorded: Path, tmp_path: Path) -> None:
+    import shutil
+
+    other = tmp_path / "other"
+    shutil.copytree(recorded, other)
+    assert pmagent(tmp_path, "diff", str(recorded), str(other), "--exact").code == 0
+    assert pmagent(other, "boot", "oa").code == 0
+    done = pmagent(tmp_path, "diff", str(recorded), str(other))
+    assert done.code == 1
+    assert "daemon.started by daemon is only in b" in done.out
+    document = pmagent(tmp_path, "diff", str(recorded), str(other), "--limit", "2", "--format", "json").json()
+    assert document["equal"] is False
+    assert len(document["differences"]) == 2
+    assert {count["kind"] for count in document["counts"]} == {"only in b"}
+    assert pmagent(tmp_path, "diff", str(recorded), str(tmp_path)).code == 1
+
+
+def fake_seeds(failing: bool, calls: list[int]) -> Any:
+    """A ``run_seeds`` whose second round gives other histories when ``failing``."""
+    from replay.simulation.runner import SimResult, summary
+
+    def run_seeds(first: int, count: int, *, report: Any, **_: Any) -> Any:
+        calls.append(count)
+        other = "x" if failing and len(calls) > 1 else "a"
+        results = [SimResult(seed, other * 8, 5, 9, 60.0, 2, {"disk: full": 1}) for seed in range(first, first + count)]
+        for result in results:
+            report(result)
+        return summary(first, results, [])
+
+    return run_seeds
+
+
+def test_sim_sums_up_and_a_history_that_is_not_repeated_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("replay.simulation.runner.run_seeds", fake_seeds(failing=False, calls=[]))
+    done = pmagent(tmp_path, "sim", "--seed", "3", "--count", "2", "--twice")
+    assert done.code == 0
+    assert "✓ held: 2 of 2 seeds from 3 on" in done.out
+    assert "2  disk: full" in done.out
+    monkeypatch.setattr("replay.simulation.runner.run_seeds", fake_seeds(failing=True, calls=[]))
+    done = pmagent(tmp_path, "sim", "--seed", "3", "--count", "2", "--twice", "--format", "json")
+    assert done.code == 1
+    assert len(done.json()["failures"]) == 2
+    assert done.json()["histories"] == {"3": "a" * 8, "4": "a" * 8}
+
+
+def test_sim_names_the_seed_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ValueError("an invariant")
+
+    monkeypatch.setattr("replay.simulation.runner.play", broken)
+    done = pmagent(tmp_path, "sim", "--seed", "12")
+    assert done.code == 1
+    assert "seed 12: ValueError: an invariant" in done.out
+    assert "pmagent sim --seed 12" in done.out

@@ -1,0 +1,73 @@
+"""``pmagent diff``: where two logs part, and what each has that the other has not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.source import log_folder
+from pmagent.cli.output import Output, Styled
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from replay.diff import LogDiff
+
+_LOG = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command(cls=Command, example=["pmagent diff . .pmagent/log", "pmagent diff . . --exact --format json"])
+@click.argument("a", type=_LOG)
+@click.argument("b", type=_LOG)
+@click.option("--exact", is_flag=True, help="Times, ids, correlations and causes count, too.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=1, show_default=True, help="Differences shown at most.")
+@format_option()
+@pass_app
+def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> int:
+    """Align the logs A and B (workspaces or logs' folders), show the first difference, and count all.
+
+    Events are equal when kind, actor, type and data are. Exit 0: nothing differs. Exit 1: something does.
+    """
+    from replay.diff import diff_logs
+
+    result = diff_logs(log_folder(a), log_folder(b), exact=exact)
+    if format == "json":
+        app.output.document(_document(result, limit))
+    else:
+        _screen(app.output, result, limit)
+    return Exit.DONE if result.equal else Exit.NO
+
+
+def _document(result: LogDiff, limit: int) -> dict[str, Any]:
+    return {
+        "equal": result.equal,
+        "a_events": result.a_events,
+        "b_events": result.b_events,
+        "agreeing": result.agreeing,
+        "prefix": result.prefix,
+        "differences": [
+            {
+                "kind": found.kind, "actor": found.shown.actor, "type": found.shown.type,
+                "a": found.a.position if found.a else None, "b": found.b.position if found.b else None,
+                "diff": found.lines()[1:],
+            }
+            for found in result.differences[:limit]
+        ],
+        "counts": result.counts,
+    }
+
+
+def _screen(output: Output, result: LogDiff, limit: int) -> None:
+    amount = f"{result.a_events:,} events and {result.b_events:,}; {result.agreeing:,} stand in both"
+    if result.equal:
+        output.line(Styled("✓ equal", "green"), f": {amount}")
+        return
+    output.line(Styled("✗ different", "red"), f": {amount}, the first {result.prefix:,} agree")
+    for found in result.differences[:limit]:
+        output.difference(found.lines())
+    output.line("")
+    output.line(Styled("differences", "bold"))
+    for count in result.counts:
+        output.line(f"  {count.count:>8,}  {count.kind:<10} {count.actor:<12} {count.type}")
