@@ -17,7 +17,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.log.query import Query, compiled, globs
 from pmagent.cli.log.source import Tapped, line_runs, log_folder, opened, position_at_time
-from pmagent.cli.output import Output
+from pmagent.cli.output import Output, PipeClosed
 from pmagent.cli.shell import complete_actors, complete_types
 from pmagent.cli.when import BadTime, duration, moment
 from pmagent.exitcodes import Exit
@@ -54,7 +54,7 @@ class Range(msgspec.Struct, frozen=True):
 @click.option("--until", metavar="TIME", help="Up to then, or up to and with pos:N.")
 @click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="From the next position on; resumes.")
 @click.option("--grep", metavar="RE", help="Only events in whose text or data the expression is found.")
-@click.option("--exit-on", metavar="GLOB", help="End with 0 when an event of such a type is shown; 1 if none was.")
+@click.option("--exit-on", metavar="GLOB", help="End with 0 when such a type is shown, with 1 if none is; -f -n 0 waits.")
 @click.option("--timeout", metavar="DURATION", help="Follow no longer; with --exit-on, end with 6.")
 @click.option("--show-cursor", is_flag=True, help="Say at the end, on stderr, where to resume.")
 @format_option(lines=True)
@@ -206,7 +206,10 @@ def _run(
 def _live(
     show: _Show, storage: StorageReader, start: int, deadline: float | None
 ) -> Iterator[tuple[Sequence[StoredEvent], Tapped]]:
-    """Runs as they become durable; says once when it has caught up; ends at the deadline, or when nobody reads us."""
+    """Runs as they become durable; says once when it has caught up; ends at the deadline.
+
+    Raises PipeClosed when nobody reads us any more: there may be no next event to notice it by.
+    """
     output = show.output
     tap = Tapped(storage)
 
@@ -214,7 +217,7 @@ def _live(
         if deadline is not None and time.monotonic() >= deadline:
             return False
         if output.reader_gone():
-            return False
+            raise PipeClosed
         time.sleep(POLL_SECONDS)
         return True
 
