@@ -54,7 +54,7 @@ class Range(msgspec.Struct, frozen=True):
 @click.option("--until", metavar="TIME", help="Up to then, or up to and with pos:N.")
 @click.option("--after", type=click.IntRange(min=0), metavar="POSITION", help="From the next position on; resumes.")
 @click.option("--grep", metavar="RE", help="Only events in whose text or data the expression is found.")
-@click.option("--exit-on", metavar="GLOB", help="End with 0 when such a type is shown, with 1 if none is; -f -n 0 waits.")
+@click.option("--exit-on", metavar="GLOB", help="End with 0 when such a type is shown, 1 if none is; -f -n 0 waits.")
 @click.option("--timeout", metavar="DURATION", help="Follow no longer; with --exit-on, end with 6.")
 @click.option("--show-cursor", is_flag=True, help="Say at the end, on stderr, where to resume.")
 @format_option(lines=True)
