@@ -51,7 +51,7 @@ def load(path: Path, log_id: str, storage: StorageReader, engine: Engine, docume
     """
     try:
         snapshot = decode_snapshot(path.read_bytes())
-    except FileNotFoundError:
+    except OSError:  # mostly: there is none yet
         return 0
     if snapshot is None or snapshot.log_id != log_id or snapshot.code != code_digest():
         return 0
@@ -83,6 +83,7 @@ class SnapshotTaker:
         self._since = 0
         self._held: tuple[int, EngineState] | None = None
         self.ready: bytes | None = None
+        self.failure: OSError | None = None
 
     def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Count durable events, after the documents have folded them."""
@@ -106,8 +107,12 @@ class SnapshotTaker:
         return self._encode(export_engine(self._engine), tail)
 
     def write(self, content: bytes) -> None:
-        """Put it into the cache. Raises OSError."""
-        write_atomic(self._path, content, 0o600)
+        """Put it into the cache. One that cannot be kept makes the next start slower and nothing else, so what stood in
+        the way is only remembered, as ``failure``."""
+        try:
+            write_atomic(self._path, content, 0o600)
+        except OSError as error:
+            self.failure = error
 
     def _encode(self, engine: EngineState, tail: Tail) -> bytes:
         return encode_snapshot(

@@ -28,8 +28,13 @@ class DaemonUnreachable(PmagentError):
     exit_code = 5
 
 
+class HolderGone(DaemonUnreachable):
+    """Who held the log has ended before it answered: a command without a socket, or a daemon that was stopping."""
+
+
 async def call_daemon(layout: Layout, name: str, arguments: dict[str, Any]) -> Answer:
-    """Perform an operation through the daemon. Raises DaemonUnreachable, RemoteError (what the daemon met)."""
+    """Perform an operation through the daemon. Raises DaemonUnreachable (HolderGone: asking again, with the same
+    request id, is harmless and may succeed), RemoteError (what the daemon met)."""
     try:
         stream = await _connect(layout)
         async with stream:
@@ -41,7 +46,9 @@ async def call_daemon(layout: Layout, name: str, arguments: dict[str, Any]) -> A
                 reply = msgspec.json.decode(await receive_line(stream, REPLY_BYTES_MAX), type=Reply)
     except TimeoutError:
         raise _unreachable(layout, "does not answer in time") from None
-    except (OSError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
+    except (anyio.EndOfStream, anyio.BrokenResourceError) as error:
+        raise _unreachable(layout, "went away before its answer", gone=True) from error
+    except OSError as error:
         raise _unreachable(layout, f"cannot be reached ({type(error).__name__})") from error
     except msgspec.DecodeError as error:
         raise BadMessage("the daemon's answer is not understood", "is it of another version? restart it") from error
@@ -59,16 +66,16 @@ async def _connect(layout: Layout) -> anyio.abc.SocketStream:
                     return await anyio.connect_unix(address)
             except (FileNotFoundError, ConnectionRefusedError):
                 if not is_locked(layout.lock):
-                    raise
+                    raise _unreachable(layout, "has ended", gone=True) from None
                 await anyio.sleep(0.02)
 
 
-def _unreachable(layout: Layout, what: str) -> DaemonUnreachable:
+def _unreachable(layout: Layout, what: str, *, gone: bool = False) -> DaemonUnreachable:
     try:
         holder = layout.lock.read_text("utf-8", "replace").strip()
     except OSError:
         holder = ""
-    return DaemonUnreachable(
+    return (HolderGone if gone else DaemonUnreachable)(
         f"the process that holds the log ({holder or 'unknown'}) {what}",
         "wait for that command to end, or stop it; pmagent doctor looks closer",
     )

@@ -26,6 +26,9 @@ from pmagent.wire import REQUEST_BYTES_MAX, BadMessage, Failure, Reply, Request,
 WATCHER = "kernel"
 """The actor of the watcher's facts."""
 
+FIRST_SECONDS = 35.0
+"""When the reading that a start asks for has not come by then, it will not: its performer has ended."""
+
 _log = structlog.get_logger("pmagent")
 
 
@@ -50,6 +53,8 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
                 tasks.start_soon(_watch, host)
                 tasks.start_soon(_fail_with_log, host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
+                if host.unwritten is not None:
+                    _log.warning("a document cannot be written", reason=host.unwritten.message)
                 if ready is not None:
                     ready(host)
                 async for number in signals:
@@ -77,8 +82,10 @@ async def _fail_with_log(host: Host) -> None:
 
 async def _watch(host: Host) -> None:
     """Append the surfaces whenever they changed. The reading that each start asks for comes first."""
-    known = await host.first_observed()
-    async for observed in watch(host.layout.workspace, known=digest(known.surfaces)):
+    known = ""
+    with anyio.move_on_after(FIRST_SECONDS):  # it may have failed, and changes must be seen all the same
+        known = digest((await host.first_observed()).surfaces)
+    async for observed in watch(host.layout.workspace, known=known):
         last = host.observed
         same = last is not None and last.existing == observed.existing
         if last is not None and same and digest(last.surfaces) == digest(observed.surfaces):

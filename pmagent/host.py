@@ -44,7 +44,7 @@ from pmagent.cache import SnapshotTaker, load
 from pmagent.io import RealIo
 from pmagent.layout import Layout
 from projections.documents import Documents
-from projections.rebuild import write_documents
+from projections.rebuild import DocumentUnwritable, write_documents
 from projections.registry import all_projections
 
 PERFORMERS = {**KERNEL, **CLOCK}
@@ -100,6 +100,8 @@ class Host:
         self.observed: KernelObserved | None = None
         """The newest durable reading of the surfaces since this start."""
         self._observed = anyio.Event()
+        self.unwritten: DocumentUnwritable | None = None
+        """Why not every document could be written at the start."""
 
     @property
     def tail(self) -> Tail:
@@ -169,6 +171,20 @@ class Host:
             self._dirty = anyio.Event()
             await self._write_changed()
 
+    async def write_first(self) -> None:
+        """Write what a crash, or somebody's hand, has left different from the log.
+
+        Where a document cannot be written the reason may be the kernel's (``share`` is no folder), and then it is the
+        OA's to tell; so this is only remembered, as ``unwritten``, and the next document that changes brings it to
+        light if it still holds.
+        """
+        self.documents.take_changed()
+        try:
+            await anyio.to_thread.run_sync(write_documents, self.layout.workspace, self.documents.render())
+        except DocumentUnwritable as error:
+            self.unwritten = error
+            self.documents.doubt()
+
     async def _write_changed(self) -> None:
         folded = self._folded
         documents = self.documents.take_changed()
@@ -235,8 +251,7 @@ async def _live(
         if output.events:
             runtime.submit(output)
     async with runtime.run([event for event in durable_effects if engine.effects.is_open(event.position)]) as tasks:
-        host.documents.take_changed()
-        await anyio.to_thread.run_sync(write_documents, layout.workspace, documents.render())
+        await host.write_first()
         tasks.start_soon(host.write_documents)
         tasks.start_soon(_keep_snapshots, taker)
         started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)

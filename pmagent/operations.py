@@ -6,6 +6,8 @@ process for as long as the operation takes. Each operation returns a document an
 
 from __future__ import annotations
 
+import math
+import time
 import uuid
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -21,7 +23,6 @@ from actors.oa.state import OaActorState
 from actors.registry import all_actors
 from contracts.kernel import Reason
 from contracts.oa import (
-    PERMIT_SECONDS,
     OaBootRefused,
     OaBootRequested,
     OaPermitGranted,
@@ -39,7 +40,7 @@ from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
 from pmagent.answer import Answer
-from pmagent.client import call_daemon
+from pmagent.client import HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import Layout
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
@@ -47,6 +48,10 @@ from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
 from projections.rebuild import documents_of, write_documents
 from projections.registry import all_projections
+
+TRY_SECONDS: Final = 0.02
+PATIENCE_SECONDS: Final = 30.0
+"""So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
 
 
 class BadOperation(PmagentError):
@@ -88,12 +93,12 @@ async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
 async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
     """Ask the OA for a permit: ``{granted, position, …}``; exit code 1 with reasons when it is refused."""
     try:
-        asked = OaPermitRequested(
-            action=str(arguments["action"]), subject=str(arguments["subject"]), holder=str(arguments["holder"]),
-            uses=int(arguments.get("uses", 1)), seconds=float(arguments.get("seconds", PERMIT_SECONDS)),
-        )
-    except (KeyError, ValueError) as error:
-        raise BadOperation(f"a permit needs action, subject and holder ({error})") from error
+        fields = {name: value for name, value in arguments.items() if name != "request"}
+        asked = msgspec.convert(fields, OaPermitRequested)
+    except msgspec.ValidationError as error:
+        raise BadOperation(f"this is no request for a permit: {error}", "it needs action, subject, holder") from error
+    if not math.isfinite(asked.seconds):
+        raise BadOperation("seconds must be a number", "ask for as many as the work needs")
     event = await host.ask(asked, _request(arguments, "oa.permit"), {"oa.permit_granted", "oa.permit_refused"})
     granted = isinstance(event.data, OaPermitGranted)
     document = {"granted": granted, "position": event.position, **_plain(event.data)}
@@ -138,19 +143,27 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
     workspace = workspace.resolve()
     layout = Layout(workspace)
     arguments = {"request": new_request(name), **(arguments or {})}
-    if is_locked(layout.lock):
-        with flat_errors():
-            return anyio.run(call_daemon, layout, name, arguments)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            if is_locked(layout.lock):
+                with flat_errors():
+                    return anyio.run(call_daemon, layout, name, arguments)
+            return _without_daemon(workspace, name, arguments)
+        except (LogLocked, HolderGone):  # others, commands or daemons, come and go meanwhile
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(TRY_SECONDS)
+
+
+def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
     if name == "status":
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
         documents = documents_of(workspace)
         return Answer(document={"documents": sorted(documents), "written": write_documents(workspace, documents)})
     with flat_errors():
-        try:
-            return anyio.run(partial(_in_process, workspace, name, arguments))
-        except LogLocked:  # a daemon started meanwhile
-            return anyio.run(call_daemon, layout, name, arguments)
+        return anyio.run(partial(_in_process, workspace, name, arguments))
 
 
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:

@@ -48,6 +48,10 @@ class Documents:
         self._changed.clear()
         return found
 
+    def doubt(self) -> None:
+        """Take every document for changed: what is on disk is not known."""
+        self._changed.update(self._states)
+
     def render(self) -> dict[str, bytes]:
         """All documents."""
         found: dict[str, bytes] = {}

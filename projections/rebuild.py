@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import msgspec
@@ -20,8 +21,8 @@ class DocumentUnwritable(PmagentError):
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A document that is not what the log says: ``state`` is missing or differs; ``offset`` is the first differing
-    byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped)."""
+    """A document that is not what the log says: ``state`` is missing, unreadable or differs; ``offset`` is the first
+    differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped)."""
 
     path: str
     state: str
@@ -70,8 +71,10 @@ def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
 def _compare(workspace: Path, path: str, content: bytes) -> Difference | None:
     try:
         found = (workspace / path).read_bytes()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Difference(path, "missing")
+    except OSError as error:
+        return Difference(path, "unreadable", found=errno.errorcode.get(error.errno or 0, ""))
     if found == content:
         return None
     pairs = enumerate(zip(content, found, strict=False))

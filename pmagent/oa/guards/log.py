@@ -59,11 +59,14 @@ def projections(given: Given) -> Findings:
 
 
 def _drifted(difference: Difference) -> OADiagnostic:
+    how = f"is not what the log says, from byte {difference.offset} on"
+    if difference.state == "unreadable":
+        how = f"cannot be read ({difference.found})"
     return OADiagnostic(
         type="issue",
         category="config_drift",
         severity="error",
-        message=f"{difference.path} is not what the log says, from byte {difference.offset} on",
+        message=f"{difference.path} {how}",
         details={"expected": difference.expected, "found": difference.found},
         remediation=REBUILD,
     )

@@ -1,0 +1,135 @@
+"""A workspace that others misuse: things where they should not be, requests without sense, many commands at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.verify import verify_log
+from pmagent.client import DaemonUnreachable
+from pmagent.layout import Layout
+from pmagent.oa.guards.table import run_guard
+from pmagent.operations import call
+from pmagent.wire import RemoteError
+from projections.oa_state import PATH as STATE
+from projections.rebuild import check_documents
+from tests.support.daemons import running
+
+SUMMARY = "share/REALITY_GREEN_SUMMARY.json"
+
+
+def test_commands_at_the_same_time_take_turns_without_a_daemon(workspace: Path) -> None:
+    """Who finds the log held by another command waits for it to end, instead of giving up."""
+    call(workspace, "oa.snapshot")
+    names = ["oa.snapshot", "boot.oa", "status"] * 3
+    with ThreadPoolExecutor(len(names)) as pool:
+        answers = list(pool.map(lambda name: call(workspace, name), names))
+    assert [answer.exit_code for answer in answers] == [0] * len(names)
+    assert verify_log(str(Layout(workspace).log)).ok
+    assert len(call(workspace, "status").document["sessions"]) == 3
+
+
+def test_a_command_that_meets_a_daemon_stopping_does_its_work_itself(workspace: Path) -> None:
+    with running(workspace) as daemon, ThreadPoolExecutor(1) as pool:
+        ending = pool.submit(daemon.end)
+        while not ending.done():
+            assert call(workspace, "oa.snapshot").exit_code == 0
+        assert ending.result()[0] == 0
+    assert check_documents(workspace) == []
+
+
+def test_without_a_share_folder_a_snapshot_is_refused_with_reasons_and_the_next_one_is_taken(workspace: Path) -> None:
+    call(workspace, "oa.snapshot")
+    shutil.move(workspace / "share", workspace / "aside")
+    (workspace / "share").write_text("I am no folder")
+
+    answer = call(workspace, "oa.snapshot")
+    assert (answer.exit_code, answer.document["success"]) == (1, False)
+    assert SUMMARY in answer.document["error"]
+    assert call(workspace, "boot.oa").document["mode"] == "BLOCKED"
+    assert [found.state for found in check_documents(workspace)] == ["missing"]
+    assert run_guard("projections", workspace).missing_surfaces == [STATE]
+
+    (workspace / "share").unlink()
+    shutil.move(workspace / "aside", workspace / "share")
+    assert call(workspace, "oa.snapshot").exit_code == 0
+    assert check_documents(workspace) == []
+
+
+def test_a_document_that_cannot_be_read_is_a_difference_and_no_damage_of_the_log(workspace: Path) -> None:
+    call(workspace, "oa.snapshot")
+    (workspace / STATE).unlink()
+    (workspace / STATE).mkdir()
+    assert [(found.state, found.found) for found in check_documents(workspace)] == [("unreadable", "EISDIR")]
+    report = run_guard("projections", workspace)
+    assert not report.ok
+    assert report.diagnostics[0].category == "config_drift"
+
+
+def test_a_cache_that_can_neither_be_read_nor_written_stands_in_nobodys_way(workspace: Path) -> None:
+    call(workspace, "oa.snapshot")
+    cache = Layout(workspace).snapshot
+    cache.unlink()
+    cache.mkdir()
+    assert call(workspace, "oa.snapshot").exit_code == 0
+    assert call(workspace, "status").document["mode"] == "NORMAL"
+
+
+def test_a_summary_of_many_failed_checks_degrades_and_halts_nobody(workspace: Path) -> None:
+    checks = [{"name": f"check {n}", "passed": False, "message": ""} for n in range(20_000)]
+    (workspace / SUMMARY).write_text(json.dumps({"reality_green": False, "checks": checks}))
+    assert call(workspace, "oa.snapshot").exit_code == 0
+    status = call(workspace, "status").document
+    assert (status["mode"], status["halted"]) == ("DEGRADED", [])
+
+
+SCOPE = {"action": "diagnostic", "subject": "s", "holder": "h"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        SCOPE | {"uses": []},
+        SCOPE | {"uses": 1.5},
+        SCOPE | {"seconds": None},
+        SCOPE | {"seconds": "nan"},
+        SCOPE | {"subject": 5},
+        SCOPE | {"colour": "red"},
+        SCOPE | {"request": 5},
+    ],
+)
+def test_a_request_that_makes_no_sense_is_its_senders_mistake_and_not_the_daemons_end(
+    daemon_workspace: Path, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(RemoteError) as caught:
+        call(daemon_workspace, "oa.permit", arguments)
+    assert caught.value.exit_code == 2
+    assert call(daemon_workspace, "status").document["running"] is True
+
+
+@pytest.fixture
+def daemon_workspace(workspace: Path) -> Any:
+    with running(workspace):
+        yield workspace
+
+
+def test_a_holder_of_the_log_that_never_answers_is_unreachable(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from events.lock import WriterLock
+
+    layout = Layout(workspace)
+    layout.prepare()
+    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
+    lock = WriterLock(layout.lock, "pid 1, somebody")
+    try:
+        with pytest.raises(DaemonUnreachable, match="somebody"):
+            call(workspace, "oa.snapshot")
+    finally:
+        lock.release()
