@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from anyio.abc import TaskGroup
 
@@ -196,6 +197,10 @@ class Runtime:
     def _start(self, event: Event) -> None:
         if self._stopping or self.failure is not None or not self.engine.effects.is_open(event.position):
             return
+        cancelled = self.engine.effects.cancelled.get(event.position)
+        if cancelled is not None:  # decided while the request was being written, or before a crash
+            self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
+            return
         cls = type(event.data)
         effect = effect_of(event.data)
         assert effect is not None, "only requests for effects are started"
@@ -219,6 +224,8 @@ class Runtime:
         try:
             with running.scope:
                 performer = self._performers.get(type(event.data))
+                if running.scope.cancel_called:  # before it began: its first step may be one that cannot be taken back
+                    await anyio.lowlevel.checkpoint_if_cancelled()
                 if performer is None:
                     outcome = EffectFailed(request=event.position, error="NoPerformer", place=event.type)
                 else:
@@ -306,10 +313,7 @@ class Runtime:
                 self._tasks = tasks
                 for event in recovered:
                     effect = effect_of(event.data)
-                    cancelled = self.engine.effects.cancelled.get(event.position)
-                    if cancelled is not None:  # before the crash; it must not be performed again
-                        self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
-                    elif effect is not None and effect.repeatable:
+                    if event.position in self.engine.effects.cancelled or (effect is not None and effect.repeatable):
                         self._start(event)
                     else:
                         self._conclude(event, EffectInterrupted(request=event.position, reason="crash"))
