@@ -1,19 +1,24 @@
 """The redactor: no secret enters the log or a blob (DESIGN §2; research, secrets).
 
-Everything from outside passes it, on values and before encoding. Two ways of knowing a secret: its shape (published
-key formats, and names like ``password`` with a value), and exact match with the secrets that this process was told
-(also as base64, hex and URL-encoded). The exact match is the near-certain one; the shapes catch the rest's bulk.
+Everything from outside passes it, on values and before encoding. Two ways of knowing a secret: its shape
+(``events.secret_shapes``), and exact match with the secrets that this process was told, also as base64, hex,
+URL-encoded and JSON-escaped. The exact match is the near-certain one; the shapes catch the rest's bulk.
+
+Masking what is masked changes nothing. Keys of a mapping that become equal are told apart by a number.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, quote_plus, unquote
 
 import msgspec
+
+from events.secret_shapes import SECRET_VARIABLE, SHAPES, TELLING_NAME, URL_PASSWORD, Shape
 
 MASK: Final = "***REDACTED***"
 """What stands where a secret stood."""
@@ -21,70 +26,46 @@ MASK: Final = "***REDACTED***"
 SECRET_CHARS_MIN: Final = 6
 """Shorter known secrets are not matched: they would mask ordinary words."""
 
-_SECRET_NAME: Final = re.compile(r"(_KEY|_TOKEN)$|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+DEPTH_MAX: Final = 150
+"""How deeply a value may nest."""
 
-_SHAPES: Final = re.compile(
-    r"""
-      -----BEGIN[ ][A-Z0-9 ]*PRIVATE[ ]KEY-----(?:.*?-----END[ ][A-Z0-9 ]*PRIVATE[ ]KEY-----|.*)   # PEM, OpenSSH
-    | \bAGE-SECRET-KEY-1[0-9A-Z]{58}\b
-    | \b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b                                       # AWS key id
-    | \bgh[pousr]_[A-Za-z0-9]{36,255}\b | \bgithub_pat_[A-Za-z0-9_]{22,255}\b       # GitHub
-    | \bglpat-[A-Za-z0-9_-]{20,}                                                    # GitLab
-    | \bsk-(?:ant-|proj-|live-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,}                  # Anthropic, OpenAI and alike
-    | \b[rs]k_(?:live|test)_[A-Za-z0-9]{16,}                                        # Stripe
-    | \bxox[abeoprs]-[A-Za-z0-9-]{10,} | \bxapp-[0-9]-[A-Za-z0-9-]{10,}             # Slack
-    | \bAIza[A-Za-z0-9_-]{35}                                                       # Google
-    | \b(?:hf|npm|gsk|pypi|dop_v1)[_-][A-Za-z0-9_-]{30,}                            # Hugging Face, npm, Groq, PyPI, DO
-    | \beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*                  # JWT
-    | (?<=Bearer[ ])[A-Za-z0-9._~+/=-]{12,} | (?<=Basic[ ])[A-Za-z0-9+/=]{12,}      # Authorization
-    | (?<=://)[^\s/:@"']{1,100}:[^\s/@"']{1,200}(?=@)                               # user:password in a URL
-    | (?<![A-Za-z])(?:password|passwd|secret|api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?key)
-      ["']?\s*[:=]\s*["']?(?P<value>[^\s"',;&]{6,})                                 # name with a value
-    """,
-    re.VERBOSE | re.DOTALL | re.IGNORECASE,
-)
+_LONG: Final = 4096
+"""In longer text, searching form by form is the faster way to find that there is none."""
 
-_HINTS: Final = (
-    "-----begin", "secret", "akia", "asia", "abia", "acca", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_",
-    "glpat-", "sk-", "k_live", "k_test", "xox", "xapp-", "aiza", "hf_", "hf-", "npm_", "npm-", "gsk_", "gsk-", "pypi_",
-    "pypi-", "dop_v1", "eyj", "bearer ", "basic ", "://", "passw", "api", "token", "private",
-)
-"""Each shape holds one of these, in lower case: texts without any (most are) are spared the search, fifty times as
-dear. Only for ASCII, where lower case is what ignoring case means."""
+_PASSES: Final = 4
+"""Masking may uncover a shape (a key that began right behind another one), hardly ever twice."""
 
 
 def secrets_in(environment: Mapping[str, str]) -> list[str]:
-    """The values of environment variables whose names say that they are secret (``*_KEY``, ``*_TOKEN``, …)."""
-    return [value for name, value in environment.items() if _SECRET_NAME.search(name) and value]
+    """The secrets in environment variables: values of those whose names say so (``*_KEY``, ``*_TOKEN``, …), and
+    passwords in URLs."""
+    named = [value for name, value in environment.items() if SECRET_VARIABLE.search(name)]
+    in_urls = [password for value in environment.values() for password in URL_PASSWORD.findall(value)]
+    found = [*named, *in_urls, *map(unquote, in_urls)]
+    return list(dict.fromkeys(secret.strip() for secret in found if secret.strip()))
+
+
+def _bytes(secret: str) -> bytes:
+    try:
+        return secret.encode("utf-8", "surrogateescape")  # what a variable that is no text really held
+    except UnicodeEncodeError:
+        return secret.encode("utf-8", "surrogatepass")
 
 
 def _forms(secret: str) -> set[str]:
-    raw = secret.encode("utf-8", "surrogatepass")
+    """``secret`` as it may stand in text. In base64, also within longer content: the characters it alone decides."""
+    raw = _bytes(secret)
     encoded = base64.b64encode(raw).decode()
-    return {
-        secret, encoded, encoded.rstrip("="), base64.urlsafe_b64encode(raw).decode().rstrip("="),
-        raw.hex(), raw.hex().upper(), quote(secret, safe="", errors="replace"),
-    }
-
-
-def _mask(match: re.Match[str]) -> str:
-    value = match["value"]
-    if value is None:
-        return MASK
-    if value.startswith(MASK):
-        return match[0]
-    start = match.start("value") - match.start()
-    return match[0][:start] + MASK
-
-
-def _may_hold_a_shape(text: str) -> bool:
-    if not text.isascii():
-        return True
-    lower = text.lower()
-    for hint in _HINTS:  # noqa: SIM110 - a loop takes half as long as any()
-        if hint in lower:
-            return True
-    return False
+    in_base64 = {encoded, encoded.rstrip("=")}
+    for ahead, undecided in ((0, 0), (1, 2), (2, 3)):
+        inside = base64.b64encode(bytes(ahead) + raw).decode()
+        in_base64.add(inside[undecided : (ahead + len(raw)) * 8 // 6])
+    forms = {secret, raw.hex(), raw.hex().upper()}
+    forms |= {json.dumps(secret, ensure_ascii=plain)[1:-1] for plain in (True, False)}
+    forms |= in_base64 | {form.replace("+", "-").replace("/", "_") for form in in_base64}
+    for escaped in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
+        forms |= {escaped, re.sub("%..", lambda match: match[0].lower(), escaped)}
+    return forms
 
 
 class Redactor:
@@ -92,63 +73,136 @@ class Redactor:
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         forms = {form for secret in known if len(secret) >= SECRET_CHARS_MIN for form in _forms(secret)}
-        longest_first = sorted((form for form in forms if len(form) >= SECRET_CHARS_MIN), key=lambda f: (-len(f), f))
+        usable = [form for form in forms if len(form) >= SECRET_CHARS_MIN and form not in MASK]
+        longest_first = sorted(usable, key=lambda form: (-len(form), form))
+        self._forms = longest_first
         self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
 
     def text(self, text: str) -> str:
-        """``text`` with each secret replaced by ``MASK``."""
+        """``text`` with each secret replaced by ``MASK``; the same object when there is none."""
         if len(text) < SECRET_CHARS_MIN:
             return text
-        if self._known is not None:
-            text = self._known.sub(MASK, text)
-        return _SHAPES.sub(_mask, text) if _may_hold_a_shape(text) else text
+        before = text
+        for _ in range(_PASSES):
+            masked = self._masked(before)
+            if masked == before:
+                break
+            before = masked
+        return text if before == text else before
 
     def content(self, content: bytes) -> bytes:
         """``content`` of a blob, with each secret replaced; bytes that are not text pass unchanged around them."""
         text = content.decode("utf-8", "surrogateescape")
         masked = self.text(text)
-        return content if masked is text or masked == text else masked.encode("utf-8", "surrogateescape")
+        return content if masked is text else masked.encode("utf-8", "surrogateescape")
 
     def value(self, value: Any) -> Any:
         """``value`` with each secret in each string at any depth replaced, keys included; the same object when there
-        is none. Structs stay of their type. A secret under a telling name (``{"password": …}``) is masked too."""
+        is none. Structs stay of their type. A secret under a telling name (``{"password": …}``) is masked too.
+
+        Raises TypeError for a value that nests deeper than ``DEPTH_MAX``.
+        """
+        return self._value(value, DEPTH_MAX)
+
+    def _masked(self, text: str) -> str:
+        if self._known is not None and (len(text) < _LONG or any(form in text for form in self._forms)):
+            text = self._known.sub(MASK, text)
+        lower = text.lower()
+        for shape in SHAPES:
+            for needle in shape.needles:
+                if needle in lower:
+                    text = _mask_shape(shape, text)
+                    break
+        return text
+
+    def _value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self.text(value)
+        if value is None or isinstance(value, (int, float)):
+            return value
+        if depth == 0:
+            raise TypeError(f"the value nests deeper than {DEPTH_MAX}")
         if isinstance(value, dict):
-            return self._mapping(value)
+            return self._mapping(value, depth - 1)
         if isinstance(value, (list, tuple)):
-            changed = [self.value(item) for item in value]
-            if all(new is old for new, old in zip(changed, value, strict=True)):
-                return value
-            return type(value)(changed)
+            return self._sequence(value, depth - 1)
         if isinstance(value, msgspec.Struct):
-            return self._struct(value)
+            return self._struct(value, depth - 1)
+        if isinstance(value, (set, frozenset)):
+            return type(value)(self._sequence(list(value), depth - 1))
+        if isinstance(value, msgspec.Raw):
+            return self._raw(value, depth - 1)
+        if isinstance(value, (bytes, bytearray)):
+            masked = self.content(bytes(value))
+            return value if masked == value else type(value)(masked)
         return value
 
-    def _mapping(self, value: dict[Any, Any]) -> dict[Any, Any]:
-        changed = {self.value(key): self._named(key, item) for key, item in value.items()}
-        same = len(changed) == len(value) and all(
-            new is old and changed[new] is value[old] for new, old in zip(changed, value, strict=True)
-        )
+    def _sequence(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
+        changed = []
+        same = True
+        for item in value:
+            new = self._value(item, depth)
+            changed.append(new)
+            same = same and new is item
+        if same:
+            return value
+        make = getattr(value, "_make", type(value))  # a named tuple takes its items one by one
+        return make(changed)
+
+    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
+        changed: dict[Any, Any] = {}
+        same = True
+        for key, item in value.items():
+            new_key = self._value(key, depth)
+            new = self._named(key, item, depth)
+            same = same and new_key is key and new is item
+            changed[new_key if new_key is key else _free(new_key, changed, value)] = new
         return value if same else changed
 
-    def _named(self, key: Any, item: Any) -> Any:
-        if isinstance(key, str) and isinstance(item, str) and len(item) >= SECRET_CHARS_MIN and _TELLING.fullmatch(key):
-            return MASK
-        return self.value(item)
+    def _named(self, key: Any, item: Any, depth: int) -> Any:
+        if isinstance(key, str) and TELLING_NAME.search(key):
+            if isinstance(item, str):
+                return MASK if item and item != MASK else item
+            if isinstance(item, (list, tuple)) and all(isinstance(inner, str) for inner in item):
+                return item if all(inner == MASK for inner in item) else [MASK] * len(item)
+        return self._value(item, depth)
 
-    def _struct(self, value: msgspec.Struct) -> msgspec.Struct:
+    def _struct(self, value: msgspec.Struct, depth: int) -> msgspec.Struct:
         changes = {}
         for name in value.__struct_fields__:
             old = getattr(value, name)
             if isinstance(old, (int, float, type(None))):
                 continue
-            new = self.value(old)
+            new = self._named(name, old, depth)
             if new is not old:
                 changes[name] = new
         return msgspec.structs.replace(value, **changes) if changes else value
 
+    def _raw(self, value: msgspec.Raw, depth: int) -> msgspec.Raw:
+        try:
+            inner = msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return msgspec.Raw(self.content(bytes(value)))
+        changed = self._value(inner, depth)
+        return value if changed is inner else msgspec.Raw(msgspec.json.encode(changed))
 
-_TELLING: Final = re.compile(
-    r"(?:.*[_-])?(?:password|passwd|secret|api[_-]?key|access[_-]?token|auth[_-]?token|private[_-]?key)", re.IGNORECASE
-)
+
+def _mask_shape(shape: Shape, text: str) -> str:
+    def mask(match: re.Match[str]) -> str:
+        group = match.lastindex or 0
+        found = match[group]
+        if found == MASK or not shape.check(found):
+            return match[0]
+        start, end = match.start(group) - match.start(), match.end(group) - match.start()
+        return match[0][:start] + MASK + match[0][end:]
+
+    return shape.pattern.sub(mask, text)
+
+
+def _free(key: Any, taken: Mapping[Any, Any], original: Mapping[Any, Any]) -> Any:
+    """``key``, or, when it is taken, with a number."""
+    number, free = 1, key
+    while free in taken or free in original:
+        number += 1
+        free = f"{key} {number}"
+    return free

@@ -1,0 +1,375 @@
+"""No secret passes the redactor: key shapes, names with values, known secrets in every form, at any depth.
+
+Keys are made here from pieces, so that no file of the project holds the shape of a key.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from urllib.parse import quote, quote_plus
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.redact import DEPTH_MAX, MASK, Redactor, secrets_in
+from events.secret_shapes import SHAPES
+
+ALNUM = "Ab3dEf6hIjKlMn0pQrStUvWxYz12345678" * 8
+HEX = "0123456789abcdef" * 8
+KNOWN = 'correct/horse+"battery"\nstäple'
+
+
+def jwt() -> str:
+    """Three parts, as a login server makes them."""
+    parts = [json.dumps({"alg": "HS256", "typ": "JWT"}), json.dumps({"sub": "1234567890"}), "signature-bytes"]
+    return ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
+
+
+def pem(kind: str) -> str:
+    """A block with the header of a private key."""
+    return f"-----BEGIN {kind}-----\n{ALNUM}\n{ALNUM}\n-----END {kind}-----"
+
+
+BLANK_PEM = "PRIVATE" + " KEY"
+KEYS = {
+    "aws": "AK" + "IA" + "Q7" * 8,
+    "aws-session": "AS" + "IA" + "Q7" * 8,
+    "github": "gh" + "p_" + ALNUM[:36],
+    "github-app": "gh" + "s_" + ALNUM[:40],
+    "github-fine": "github" + "_pat_" + ALNUM[:22] + "_" + ALNUM[:59],
+    "gitlab": "gl" + "pat-" + ALNUM[:20],
+    "openai": "s" + "k-" + ALNUM[:48],
+    "openai-project": "s" + "k-proj-" + ALNUM[:40] + "_" + ALNUM[:30],
+    "anthropic": "s" + "k-ant-api03-" + ALNUM[:80] + "-" + ALNUM[:6],
+    "stripe": "s" + "k_live_" + ALNUM[:24],
+    "stripe-webhook": "wh" + "sec_" + ALNUM[:32],
+    "slack": "xo" + "xb-" + "1234567890-" + ALNUM[:24],
+    "slack-app": "xa" + "pp-1-" + "A0123-" + ALNUM[:32],
+    "google": "AI" + "za" + ALNUM[:35],
+    "google-oauth": "ya" + "29." + ALNUM[:60],
+    "huggingface": "h" + "f_" + ALNUM[:34],
+    "npm": "np" + "m_" + ALNUM[:36],
+    "groq": "gs" + "k_" + ALNUM[:52],
+    "pypi": "py" + "pi-Ag" + ALNUM[:100],
+    "digitalocean": "do" + "p_v1_" + HEX[:64],
+    "sendgrid": "S" + "G." + ALNUM[:22] + "." + ALNUM[:43],
+    "telegram": "123456789" + ":A" + "A" + ALNUM[:33],
+    "age": "AGE-SECRET" + "-KEY-1" + "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"[:29] * 2,
+    "jwt": jwt(),
+    "pem": pem(BLANK_PEM),
+    "pem-openssh": pem("OPENSSH " + BLANK_PEM),
+    "pem-rsa": pem("RSA " + BLANK_PEM),
+    "pgp": pem("PGP " + BLANK_PEM + " BLOCK"),
+    "pem-cut-off": pem(BLANK_PEM)[:100],
+}
+AROUND = ["{}", "my key is {} ok?", "KEY_{} ", "<{}>", '{{"a":"{}"}}', "x={};", "line\n{}\nline", "({})", "/{}/"]
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_key_is_masked_wherever_it_stands(name: str) -> None:
+    key = KEYS[name]
+    for around in AROUND:
+        masked = Redactor().text(around.format(key))
+        assert MASK in masked, around
+        assert key[10:-3] not in masked, around
+        assert name == "pem-cut-off" or masked == around.format(MASK) or "_" in around, around
+
+
+NAMED = [
+    ("password=", "hunter2hunter2"),
+    ("Password: ", "hunter2hunter2"),
+    ('"password": "', "correct horse battery"),
+    ("'db_password' : '", "correct horse battery"),
+    ('{\\"password\\": \\"', "hunter2hunter2"),
+    ("clientSecret=", "0a1b2c3d4e"),
+    ("AWS_SECRET_ACCESS_" + "KEY=", "wJalrXUtnFEMI/K7MDENG"),
+    ("aws_secret_access_" + "key = ", "wJalrXUtnFEMI/K7MDENG"),
+    ("SECRET_KEY_BASE=", "0a1b2c3d4e"),
+    ("x-api-" + "key: ", "0a1b2c3d4e"),
+    ("refresh_token=", "0a1b2c3d4e"),
+    ("MY_TOKEN=", "0a1b2c3d4e"),
+    ("export DEPLOY_KEY='", "0a1b2c3d4e"),
+    ("mysql --password ", "hunter2hunter2"),
+    ("tool --api-token ", "0a1b2c3d4e"),
+    ("Authorization: Bearer ", "abc.def-ghi"),
+    ('"Authorization": "token ', "abcdefghij"),
+    ("curl -H 'authorization: Basic ", base64.b64encode(b"user:pass").decode()),
+    ("Bearer ", "abcDEF123456789"),
+    ("sent Basic ", base64.b64encode(b"someuser:somepassword").decode()),
+    ("postgres://user:", "hunter2"),
+    ("redis://:", "hunter2"),
+    ("https://x-access-token:", "a" * 1000),
+    ("amqp://user:p@", "hunter2"),
+    ("https://hooks.slack.com/services/", f"T0123/B0123/{ALNUM[:24]}"),
+]
+
+
+@pytest.mark.parametrize(("before", "secret"), NAMED, ids=[before for before, _ in NAMED])
+def test_a_value_under_a_telling_name_is_masked(before: str, secret: str) -> None:
+    quote_open = next((mark for mark in "\"'" if before.count(mark) % 2), "")
+    after = "@host/db" if "://" in before else f"{quote_open} and"
+    masked = Redactor().text(f"so {before}{secret}{after}")
+    assert secret not in masked
+    assert masked.startswith("so ")
+    assert masked.endswith(f"{MASK}{after}")
+
+
+HARMLESS = [
+    "the basic functionality of internationalization",
+    "bearer authentication-mechanism",
+    "the password is wrong; passwords: none",
+    "task-assessment-and-prioritisation-of-work, risk-management-framework-of-2026",
+    "sk-this-is-a-long-name-of-a-css-class",
+    "npm-install-a-package-with-a-long-name",
+    "https://example.org:8080/path?x=1 mail@example.org",
+    "ssh://git@example.org/repo.git",
+    "max_tokens=4096000 and primary_key: customer_id",
+    "0123456789abcdef" * 4,
+    "2026-11-21T19:50:00.123456Z /home/user/project/file.py:120",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    "secret ballot, secretary, keyboard, tokenizer",
+    MASK,
+]
+
+
+@pytest.mark.parametrize("text", HARMLESS)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert Redactor().text(text) is text
+
+
+FORMS: dict[str, Callable[[str], str]] = {
+    "itself": str,
+    "base64": lambda secret: base64.b64encode(secret.encode()).decode(),
+    "base64-url": lambda secret: base64.urlsafe_b64encode(secret.encode()).decode().rstrip("="),
+    "hex": lambda secret: secret.encode().hex(),
+    "HEX": lambda secret: secret.encode().hex().upper(),
+    "url": lambda secret: quote(secret, safe=""),
+    "url-with-slashes": quote,
+    "url-form": quote_plus,
+    "url-lower": lambda secret: re.sub("%..", lambda match: match[0].lower(), quote(secret, safe="")),
+    "json": lambda secret: json.dumps(secret)[1:-1],
+    "json-unicode": lambda secret: json.dumps(secret, ensure_ascii=False)[1:-1],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_known_secret_is_masked_in_every_form(form: str) -> None:
+    shown = FORMS[form](KNOWN)
+    assert len(shown) > 10
+    masked = Redactor([KNOWN]).text(f"before {shown} after")
+    assert shown not in masked
+    assert MASK in masked
+    assert masked.startswith("before ")
+    assert masked.endswith(" after")
+
+
+@pytest.mark.parametrize("before", ["", "u", "us", "use", "user:"])
+@pytest.mark.parametrize("after", ["", "!", "!!", "!!!"])
+def test_a_known_secret_is_masked_within_longer_content_in_base64(before: str, after: str) -> None:
+    masked = Redactor([KNOWN]).text(base64.b64encode((before + KNOWN + after).encode()).decode())
+    left, right = masked.split(MASK)
+    assert len(left) <= len(before) * 8 / 6 + 1, "a character at its border belongs to what stands before, too"
+    assert len(right) <= len(after) * 8 / 6 + 4
+
+
+def test_secrets_that_contain_each_other_leave_no_rest() -> None:
+    redactor = Redactor(["hunter2", "hunter2hunter2", "2hunter2and"])
+    assert redactor.text("xhunter2hunter2x hunter2 2hunter2andx") == f"x{MASK}x {MASK} {MASK}x"
+
+
+def test_short_or_masking_words_are_no_known_secrets() -> None:
+    text = "REDACTED abc yes ***RED"
+    assert Redactor(["abc", "yes", "REDACTED", "***REDACTED", ""]).text(text) == text
+    assert Redactor(["REDACTED"]).text(f"a {MASK} b") == f"a {MASK} b"
+
+
+def test_secrets_of_an_environment_are_told_by_their_names_and_in_urls() -> None:
+    environment = {
+        "OPENAI_API_" + "KEY": " value-1 \n", "GH_TOKEN": "value-2", "TOKEN": "value-3", "DB_PASSWORD": "value-4",
+        "GITHUB_PAT": "value-5", "CLIENT_SECRET_X": "value-6", "EMPTY_TOKEN": "", "BLANK_KEY": " ",
+        "PWD": "/home", "OLDPWD": "/", "KEYBOARD": "us", "PATH": "/bin", "HTTPS_PROXY": "http://proxy:3128",
+        "DATABASE_URL": "postgres://user:p%40ss-word@host/db",
+    }
+    expected = {*(f"value-{n}" for n in range(1, 7)), "p%40ss-word", "p@ss-word"}
+    assert set(secrets_in(environment)) == expected
+
+
+class Inner(msgspec.Struct, frozen=True):
+    """A payload's part."""
+
+    text: str
+    number: int = 1
+    password: str = ""
+
+
+class Outer(msgspec.Struct, frozen=True):
+    """A payload."""
+
+    inner: Inner
+    many: list[Inner]
+    free: Any = None
+
+
+class Pair(NamedTuple):
+    """A tuple with names."""
+
+    first: str
+    second: str
+
+
+def test_every_string_of_a_structure_is_masked() -> None:
+    secret = "known-secret-1"
+    value = Outer(
+        Inner(f"a {secret} b"),
+        [Inner("plain"), Inner(secret, 2, "pw")],
+        {
+            secret: [{"x": (secret, 1, None, True, 2.5)}],
+            "pair": Pair(secret, "y"),
+            "set": {secret},
+            "bytes": secret.encode() + b"\xff",
+            "raw": msgspec.Raw(json.dumps({"a": secret}).encode()),
+            "raw, not json": msgspec.Raw(b'"' + secret.encode()),
+        },
+    )
+    masked = Redactor([secret]).value(value)
+    assert masked == Outer(
+        Inner(f"a {MASK} b"),
+        [Inner("plain"), Inner(MASK, 2, MASK)],
+        {
+            MASK: [{"x": (MASK, 1, None, True, 2.5)}],
+            "pair": Pair(MASK, "y"),
+            "set": {MASK},
+            "bytes": MASK.encode() + b"\xff",
+            "raw": msgspec.Raw(json.dumps({"a": MASK}, separators=(",", ":")).encode()),
+            "raw, not json": msgspec.Raw(b'"' + MASK.encode()),
+        },
+    )
+    assert secret.encode() not in msgspec.json.encode(masked)
+    assert type(masked.free["pair"]) is Pair
+    assert masked.many[0] is value.many[0], "what holds no secret is not copied"
+
+
+@pytest.mark.parametrize("name", ["password", "db_password", "clientSecret", "API-KEY", "access_token"])
+def test_text_under_a_telling_name_is_masked_whatever_it_is(name: str) -> None:
+    redactor = Redactor()
+    assert redactor.value({name: "pw"}) == {name: MASK}
+    assert redactor.value({name: ["a", "b"]}) == {name: [MASK, MASK]}
+    for inner in ("", 3, None, MASK, {"rule": "twelve characters"}, [1], [MASK]):
+        value = {name: inner}
+        assert redactor.value(value) is value
+
+
+def test_keys_that_become_equal_lose_nothing() -> None:
+    redactor = Redactor(["secret-one", "secret-two"])
+    value = {"secret-one": 1, "secret-two": 2, f"{MASK} 2": 3}
+    masked = redactor.value(value)
+    assert masked == {MASK: 1, f"{MASK} 3": 2, f"{MASK} 2": 3}
+    assert redactor.value(masked) is masked
+
+
+def test_depth_is_bounded_and_said() -> None:
+    def nested(depth: int) -> Any:
+        value: Any = f"a {KNOWN} b"
+        for level in range(depth):
+            value = {"a": value} if level % 2 else [value]
+        return value
+
+    redactor = Redactor([KNOWN])
+    assert KNOWN not in str(redactor.value(nested(DEPTH_MAX)))
+    with pytest.raises(TypeError, match="deeper"):
+        redactor.value(nested(DEPTH_MAX + 1))
+    with pytest.raises(TypeError, match="deeper"):
+        redactor.value(nested(100_000))
+
+
+def test_bytes_around_a_secret_in_a_blob_stay_as_they_are() -> None:
+    redactor = Redactor([KNOWN, "\udcff\udcfe-binary"])
+    ends = bytes(range(256))
+    assert redactor.content(ends + KNOWN.encode() + ends) == ends + MASK.encode() + ends
+    assert redactor.content(ends + b"\xff\xfe-binary" + ends) == ends + MASK.encode() + ends
+    plain = ends * 10
+    assert redactor.content(plain) is plain
+
+
+@pytest.mark.parametrize("secret", ["\ud800-half-\udfff", "\udcff\udcfe-env", "a\0b\0c\0d", "ключ-секрет", "🔑" * 6])
+def test_secrets_that_are_no_proper_text_are_masked_too(secret: str) -> None:
+    assert Redactor([secret]).text(f"<{secret}>") == f"<{MASK}>"
+
+
+PIECES = [
+    "password", "=", ": ", '"', "'", "\\", " ", "://", "@", ":", "/", ".", "eyJ", "s" + "k-", "gh" + "p_", "AK" + "IA",
+    ALNUM[:16], ALNUM[:36], "Bearer ", "Basic ", "-----BEGIN ", BLANK_PEM, "-----END ", "-----", "--", "TOKEN=",
+    "_KEY=", "secret-one", MASK, "***", "REDACTED", "x", "7", "\n", "AI" + "za", "\udc80", "ß",
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
+def test_masking_twice_is_masking_once(text: str) -> None:
+    redactor = Redactor(["secret-one", "one-AKIA", "x***RED"])
+    once = redactor.text(text)
+    assert redactor.text(once) is once
+    assert "secret-one" not in once
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.sampled_from(PIECES),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text() | st.sampled_from(PIECES), inner),
+    max_leaves=10,
+)
+
+
+@settings(deadline=None)
+@given(values, st.text(min_size=6))
+def test_any_value_passes_and_keeps_its_shape(value: Any, secret: str) -> None:
+    redactor = Redactor([secret])
+    masked = redactor.value(value)
+    assert type(masked) is type(value)
+    if isinstance(value, (list, dict)):
+        assert len(masked) == len(value)
+    assert redactor.value(masked) == masked
+
+
+HOSTILE = [
+    "eyJ-", ".eyJ", ".eyJ-", "eyJeyJeyJ.", "a", "a.", "1", " ", "\\", "\n", "--", "--a-", "://", "://a:", "://a",
+    "-----BEGIN ", f"-----BEGIN {BLANK_PEM}-----", "password", "password ", "password=", "password\\", 'password="',
+    "secret", "secret_", "token\t", "A_KEY=", "_KEY", "Bearer ", "bearer  ", "Basic ", "basic aaaa", "authorization: ",
+    "authorization:aaaa ", "s" + "k-", "gh" + "p_", "xo" + "xb-", "S" + "G.", "1:A" + "A", "github" + "_pat_",
+    "AK" + "IA", "İ", "\ud800", MASK,
+]
+
+
+def seconds(text: str) -> float:
+    """Processor time of masking, so that a busy machine does not count."""
+    redactor = Redactor([KNOWN, "a" * 50])
+    start = time.process_time()
+    redactor.text(text)
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize("lead", ["", "password=", "x://a:b"])
+def test_hostile_text_takes_time_in_proportion_to_its_length(lead: str) -> None:
+    """Sixteen times the text may take about 16 times as long, not 256 times."""
+    slow = []
+    for piece in HOSTILE:
+        long, short = ((lead + piece * size)[:size] for size in (1 << 16, 1 << 12))
+        taken = seconds(long)
+        if taken > 0.1 and taken > 64 * seconds(short):
+            slow.append((piece, taken))
+    assert not slow
+
+
+def test_each_shape_is_reached_through_its_needles() -> None:
+    """A needle that is no part of what it stands for would make the shape blind."""
+    samples = [*KEYS.values(), *(f"{before}{secret}@ ' \"" for before, secret in NAMED)]
+    for shape in SHAPES:
+        found = [text for text in samples if shape.pattern.search(text)]
+        assert found, shape.pattern.pattern
+        assert all(any(needle in text.lower() for needle in shape.needles) for text in found), shape.pattern.pattern
