@@ -140,6 +140,8 @@ class Runtime:
             raise TimedOut(f"no answer to {type_of(payload)} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:
             self._futures.discard(future)
+            if future.done() and not future.cancelled():
+                future.exception()  # it is no news when append has raised the same
             waiters.remove((answers, future))
             if not waiters:
                 self._asks.pop(correlation, None)
@@ -229,10 +231,16 @@ class Runtime:
                 if performer is None:
                     outcome = EffectFailed(request=event.position, error="NoPerformer", place=event.type)
                 else:
-                    outcome = await performer(event, self._io)
+                    produced: Any = await performer(event, self._io)
+                    outcome = produced if produced is not None else _no_outcome(event, "TypeError")
         except Exception as error:  # whatever a performer raises is the effect's outcome, never the daemon's end
             kind, place = describe_failure(error)
             outcome = EffectFailed(request=event.position, error=kind, place=place)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            outcome = _no_outcome(event, type(error).__name__)  # nobody stopped it: what it waited for was cancelled
         if running.timer is not None:
             running.timer.cancel()
         if running.scope.cancelled_caught:
@@ -354,6 +362,11 @@ class Runtime:
 def _outcome(event: Event, outcome: msgspec.Struct) -> tuple[Any, str, str, str, int]:
     area = type_of(outcome).split(".", 1)[0]
     return outcome, f"{event.position}.outcome", area, event.correlation, event.position
+
+
+def _no_outcome(event: Event, error: str) -> EffectFailed:
+    """The end of an effect whose performer came back with nothing."""
+    return EffectFailed(request=event.position, error=error, place=event.type)
 
 
 def _ended(running: _Running) -> msgspec.Struct | None:

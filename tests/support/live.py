@@ -1,0 +1,233 @@
+"""A live runtime for tests: an actor that does what it is told, performers of any kind, and what became durable."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from actors.actor import Io, Performers
+from actors.engine import Engine, Output
+from actors.intake import Intake
+from actors.runtime import Runtime
+from contracts.effect import EffectCancelRequested
+from contracts.oa import OaPermitGranted
+from contracts.payload import Effect, Payload, effect_of, event_type, typed
+from events.blobs import BlobStore
+from events.event import Event, Tail
+from events.log import now, opening_events
+from events.memory import MemoryStorage
+from events.reader import events
+from events.redact import Redactor
+from events.sequencer import Sequencer
+from tests.support.memory_disk import MemoryDisk
+from tests.support.toys import Asked, Done, FetchRequested, Grantor, Toy
+
+SECRET = "correct horse battery"
+
+
+@event_type("rt.told")
+class Told(Payload, frozen=True, kw_only=True):
+    """A fact: the boss is to decide ``words``."""
+
+    words: list[str]
+
+
+@event_type("rt.once_requested", effect=Effect(repeatable=False, limit_s=None, concurrency=2))
+class OnceRequested(Payload, frozen=True, kw_only=True):
+    """An effect without a limit that must not be repeated."""
+
+    n: int
+
+
+@event_type("rt.again_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2))
+class AgainRequested(Payload, frozen=True, kw_only=True):
+    """An effect without a limit that may be repeated."""
+
+    n: int
+
+
+@event_type("rt.short_requested", effect=Effect(repeatable=False, limit_s=0.02, concurrency=2))
+class ShortRequested(Payload, frozen=True, kw_only=True):
+    """An effect that has little time."""
+
+    n: int
+
+
+@event_type("rt.bulky_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2, bulky=True))
+class BulkyRequested(Payload, frozen=True, kw_only=True):
+    """An effect whose outcome is recorded by a thread."""
+
+    n: int
+
+
+@event_type("rt.said")
+class Said(Payload, frozen=True, kw_only=True):
+    """An outcome with text."""
+
+    text: str
+
+
+REQUESTS: dict[str, Callable[..., Payload]] = {
+    "once": OnceRequested, "again": AgainRequested, "short": ShortRequested, "bulky": BulkyRequested,
+}
+
+
+class BossState(msgspec.Struct, frozen=True):
+    """The positions of the requests made, and the permit it holds (0: none)."""
+
+    made: list[int] = []
+    permit: int = 0
+
+
+class Boss:
+    """Decides what it is told: a request of a kind, ``fetch`` (an outward one), or ``cancel``, which takes back the
+    last."""
+
+    name = "boss"
+    hears: frozenset[type[msgspec.Struct]] = frozenset((Told, OaPermitGranted))
+
+    def initial(self) -> BossState:
+        """None made."""
+        return BossState()
+
+    def evolve(self, state: BossState, event: Event) -> BossState:
+        """Remember requests and the permit."""
+        if isinstance(event.data, OaPermitGranted):
+            return BossState(state.made, event.position)
+        return BossState([*state.made, event.position], state.permit) if effect_of(event.data) else state
+
+    def decide(self, state: BossState, event: Event) -> Iterable[Payload]:
+        """See the class."""
+        made = len(state.made)
+        for n, word in enumerate(event.data.words if isinstance(event.data, Told) else ()):
+            if word == "fetch":
+                yield FetchRequested(n=n, permit=state.permit)
+            elif word == "cancel":
+                # What was asked for in the same breath stands right before this one.
+                yield EffectCancelRequested(request=event.position + n if n else state.made[-1])
+            else:
+                made += 1
+                yield REQUESTS[word](n=made)
+
+
+class Rig:
+    """A live runtime, and all that has become durable in it."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self.history: list[Event] = []
+        self._news = anyio.Event()
+        runtime.listen(self._hear)
+
+    def _hear(self, found: Sequence[Event], _sums: Sequence[str]) -> None:
+        self.history.extend(found)
+        self._news.set()
+
+    async def tell(self, *words: str) -> list[Event]:
+        """Have the boss decide; the requests made."""
+        told = await self.runtime.append(Told(words=list(words)), f"told-{len(self.history)}", "tests")
+        assert told is not None, "a new fact"
+        return [event for event in self.history if event.causation == told.position and effect_of(event.data)]
+
+    async def until(self, holds: Callable[[], object]) -> None:
+        """Return when ``holds``, which is asked whenever something has become durable."""
+        with anyio.fail_after(20):
+            while not holds():
+                self._news = anyio.Event()
+                await self._news.wait()
+
+    async def end_of(self, request: Event) -> Any:
+        """How the effect ended."""
+        await self.until(lambda: self.ends(request))
+        return self.ends(request)[0]
+
+    def ends(self, request: Event) -> list[Any]:
+        """All terminal facts of an effect."""
+        return [event.data for event in self.history if event.kind == "fact" and event.causation == request.position]
+
+
+class NoIo:
+    """Nothing of the world."""
+
+    workspace = Path("/nowhere")
+
+    def now(self) -> str:
+        """See Io."""
+        return now()
+
+    async def sleep_until(self, at: str) -> None:
+        """See Io."""
+        raise NotImplementedError(at)
+
+    async def store_blob(self, content: bytes) -> str:
+        """See Io."""
+        raise NotImplementedError(content)
+
+
+@asynccontextmanager
+async def live(performers: Performers, storage: MemoryStorage | None = None) -> AsyncIterator[Rig]:
+    """A runtime over ``storage`` (its log is read back first), with a boss, a toy and a grantor."""
+    storage = storage or MemoryStorage()
+    engine = Engine([Grantor(), Boss(), Toy("toy", [Asked])], Sequencer(Tail()))
+    for stored in events(storage):
+        engine.fold(typed(stored))
+    opening = opening_events(storage, "0" * 32, None, engine.sequencer, now())
+    recovered = list(engine.effects.open.values())
+    completed = engine.complete(now())
+    intake = Intake(Redactor([SECRET]), BlobStore(MemoryDisk(), "/blobs"))
+    runtime = Runtime(engine, storage, performers, intake, NoIo())
+    rig = Rig(runtime)
+    for output in (Output(opening, [], []), completed):
+        if output.events:
+            runtime.submit(output)
+    async with runtime.run(recovered):
+        yield rig
+
+
+def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
+    """Run an async test on the event loop that the daemon uses."""
+
+    def run(**fixtures: object) -> None:
+        async def bounded() -> None:
+            with anyio.fail_after(30):
+                await test(**fixtures)
+
+        anyio.run(bounded)
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    run.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
+    return run
+
+
+def performing(performer: Callable[[Event, Io], Awaitable[Any]]) -> Performers:
+    """The same performer for every request."""
+    return dict.fromkeys((OnceRequested, AgainRequested, ShortRequested, BulkyRequested, FetchRequested), performer)
+
+
+async def forever(_event: Event, _io: Io) -> Payload:
+    """Hangs, and heeds being stopped."""
+    await anyio.sleep_forever()
+    raise AssertionError
+
+
+class Deaf:
+    """Does not heed being stopped; ends when ``release`` is set."""
+
+    def __init__(self) -> None:
+        self.started = anyio.Event()
+        self.release = anyio.Event()
+        self.returned = anyio.Event()
+
+    async def __call__(self, event: Event, _io: Io) -> Payload:
+        """See the class."""
+        self.started.set()
+        with anyio.CancelScope(shield=True):
+            await self.release.wait()
+        self.returned.set()
+        return Done(n=event.data.n)

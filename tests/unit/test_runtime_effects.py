@@ -1,0 +1,203 @@
+"""How effects end, on a real event loop: whatever a performer does, with exactly one fact."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from actors import runtime as runtime_module
+from actors.actor import Io
+from contracts.effect import EffectCancelled, EffectFailed, EffectTimedOut
+from contracts.payload import Payload
+from events.event import Event
+from events.redact import MASK
+from tests.support.live import REQUESTS, SECRET, Deaf, Said, forever, live, on_loop, performing
+from tests.support.toys import Done, Poked, permit_for
+
+
+@on_loop
+async def test_an_outcome_is_a_fact_caused_by_the_request() -> None:
+    async def perform(event: Event, _io: Io) -> Payload:
+        return Done(n=event.data.n)
+
+    async with live(performing(perform)) as rig:
+        for word in REQUESTS:
+            (request,) = await rig.tell(word)
+            assert await rig.end_of(request) == Done(n=request.data.n)
+            outcome = rig.history[-1]
+            assert (outcome.id, outcome.correlation) == (f"{request.position}.outcome", request.correlation)
+        assert not rig.runtime.engine.effects.open
+
+
+@on_loop
+async def test_an_exception_is_recorded_by_type_and_place_and_not_by_its_text() -> None:
+    async def perform(_event: Event, _io: Io) -> Payload:
+        raise ConnectionError(f"cannot log in with {SECRET}")
+
+    async with live(performing(perform)) as rig:
+        (request,) = await rig.tell("once")
+        ended = await rig.end_of(request)
+        assert isinstance(ended, EffectFailed)
+        assert ended.error == "ConnectionError"
+        assert "perform" in ended.place
+        assert b"log in" not in b"".join(event.raw for event in rig.history)
+
+
+@on_loop
+async def test_a_performer_whose_own_waiting_is_cancelled_has_failed_and_frees_its_place() -> None:
+    """A library may raise CancelledError though nobody stopped the effect."""
+
+    async def perform(_event: Event, _io: Io) -> Payload:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+        raise AssertionError
+
+    async with live(performing(perform)) as rig:
+        requests = await rig.tell("once", "once", "once")
+        for request in requests:
+            assert await rig.end_of(request) == EffectFailed(
+                request=request.position, error="CancelledError", place="rt.once_requested"
+            )
+
+
+@pytest.mark.parametrize("returned", [None, {"n": 1}, "done", Done(n="one")])  # type: ignore[arg-type]
+@on_loop
+async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned: Any) -> None:
+    async def perform(_event: Event, _io: Io) -> Any:
+        return returned
+
+    async with live(performing(perform)) as rig:
+        for word in ("once", "bulky"):
+            (request,) = await rig.tell(word)
+            assert isinstance(await rig.end_of(request), EffectFailed)
+
+
+@on_loop
+async def test_a_request_without_a_performer_fails() -> None:
+    async with live({}) as rig:
+        (request,) = await rig.tell("once")
+        ended = await rig.end_of(request)
+        assert (ended.error, ended.place) == ("NoPerformer", "rt.once_requested")
+
+
+@on_loop
+async def test_secrets_do_not_get_into_the_log_by_an_outcome() -> None:
+    async def perform(_event: Event, _io: Io) -> Payload:
+        return Said(text=f"the password is: {SECRET}")
+
+    async with live(performing(perform)) as rig:
+        (request,) = await rig.tell("once")
+        assert MASK in (await rig.end_of(request)).text
+        assert SECRET.encode() not in b"".join(event.raw for event in rig.history)
+
+
+@on_loop
+async def test_past_its_limit_an_effect_has_timed_out() -> None:
+    async with live(performing(forever)) as rig:
+        (request,) = await rig.tell("short")
+        assert await rig.end_of(request) == EffectTimedOut(request=request.position, limit_s=0.02)
+
+
+@on_loop
+async def test_past_its_limit_it_has_timed_out_also_if_the_performer_goes_on_and_answers_late() -> None:
+    deaf = Deaf()
+    async with live(performing(deaf)) as rig:
+        (request,) = await rig.tell("short")
+        assert await rig.end_of(request) == EffectTimedOut(request=request.position, limit_s=0.02)
+        deaf.release.set()
+        await deaf.returned.wait()
+        await rig.runtime.append(Poked(n=1), "behind", "tests")
+        assert len(rig.ends(request)) == 1
+
+
+@on_loop
+async def test_a_cancelled_performer_ends_and_an_actor_can_cancel_only_once() -> None:
+    async with live(performing(forever)) as rig:
+        (request,) = await rig.tell("once")
+        await rig.tell("cancel")
+        assert await rig.end_of(request) == EffectCancelled(request=request.position, reason="cancel_requested")
+        await rig.tell("cancel")
+        await rig.runtime.append(Poked(n=1), "behind", "tests")
+        assert len(rig.ends(request)) == 1
+
+
+@on_loop
+async def test_a_performer_that_does_not_heed_cancelling_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_module, "STOP_SECONDS", 0.02)
+    deaf = Deaf()
+    async with live(performing(deaf)) as rig:
+        (request,) = await rig.tell("once")
+        await deaf.started.wait()
+        await rig.tell("cancel")
+        assert await rig.end_of(request) == EffectCancelled(request=request.position, reason="cancel_requested")
+        deaf.release.set()
+        await deaf.returned.wait()
+        await rig.runtime.append(Poked(n=1), "behind", "tests")
+        assert len(rig.ends(request)) == 1
+
+
+@on_loop
+async def test_what_is_cancelled_before_it_could_start_is_never_performed() -> None:
+    begun: list[int] = []
+
+    async def perform(event: Event, _io: Io) -> Payload:
+        begun.append(event.position)
+        return Done(n=0)
+
+    async with live(performing(perform)) as rig:
+        (request,) = await rig.tell("once", "cancel")
+        assert await rig.end_of(request) == EffectCancelled(request=request.position, reason="cancel_requested")
+    assert begun == []
+
+
+@on_loop
+async def test_a_revoked_permit_ends_what_runs_under_it() -> None:
+    async with live(performing(forever)) as rig:
+        runtime = rig.runtime
+        granted = await runtime.append(permit_for("boss", uses=9), "permit", "tests")
+        assert granted is not None, "a new fact"
+        (request,) = await rig.tell("fetch")
+        await runtime.append(Poked(n=7), "seven", "tests")  # the grantor revokes
+        assert await rig.end_of(request) == EffectCancelled(request=request.position, reason="permit_revoked")
+
+
+@on_loop
+async def test_what_the_gate_refuses_is_never_performed() -> None:
+    begun: list[int] = []
+
+    async def perform(event: Event, _io: Io) -> Payload:
+        begun.append(event.position)
+        return Done(n=0)
+
+    async with live(performing(perform)) as rig:
+        (request,) = await rig.tell("fetch")
+        refused = [event for event in rig.history if event.type == "effect.refused"]
+        assert [event.data.request for event in refused] == [request.position]
+        assert rig.ends(request) == []
+    assert begun == []
+
+
+@on_loop
+async def test_at_most_so_many_run_at_once_and_the_others_follow_in_order() -> None:
+    running, most, order = 0, 0, list[int]()
+
+    async def perform(event: Event, _io: Io) -> Payload:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        order.append(event.position)
+        await anyio.lowlevel.checkpoint()
+        running -= 1
+        return Done(n=event.data.n)
+
+    async with live(performing(perform)) as rig:
+        requests = await rig.tell(*["once"] * 9)
+        for request in requests:
+            await rig.end_of(request)
+    assert most == 2
+    assert order == [request.position for request in requests]

@@ -1,0 +1,250 @@
+"""The runtime and its log, on a real event loop: durable first, one end for all when it fails, stops, crashes."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import pytest
+
+from actors import runtime as runtime_module
+from actors.actor import Io
+from actors.runtime import TimedOut
+from contracts.effect import EffectCancelled, EffectInterrupted
+from contracts.payload import Payload
+from events.commit import Committer
+from events.errors import OutcomeUnknown
+from events.event import Event, Tail
+from events.memory import MemoryStorage
+from pmagent.host import flat_errors
+from tests.support.live import Deaf, Rig, forever, live, on_loop, performing
+from tests.support.toys import Asked, Done, Poked, permit_for
+
+
+class Gated(MemoryStorage):
+    """A storage whose batches become durable when ``open_`` is set; ``fails``: or never."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open_ = threading.Event()
+        self.open_.set()
+        self.writing = threading.Event()
+        self.fails = False
+
+    def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
+        """See Storage."""
+        self.writing.set()
+        assert self.open_.wait(20)
+        if self.fails:
+            raise OutcomeUnknown("the disk is full")
+        super().append_batch(expected, lines, tail)
+
+
+@on_loop
+async def test_nothing_starts_and_nobody_goes_on_before_the_request_is_durable() -> None:
+    storage = Gated()
+    begun = anyio.Event()
+
+    async def perform(_event: Event, _io: Io) -> Payload:
+        begun.set()
+        return Done(n=0)
+
+    async with live(performing(perform), storage) as rig, anyio.create_task_group() as others:
+        await rig.runtime.append(Poked(n=0), "first", "tests")
+        storage.open_.clear()
+        storage.writing.clear()
+        others.start_soon(rig.tell, "once")
+        await anyio.to_thread.run_sync(storage.writing.wait)
+        assert rig.runtime.engine.effects.open
+        with anyio.move_on_after(0.05):
+            await begun.wait()
+        assert not begun.is_set()
+        assert [event.type for event in rig.history][-1] == "toy.poked"
+        storage.open_.set()
+        await begun.wait()
+
+
+@on_loop
+async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_effects_stop() -> None:
+    complaints: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
+    storage = Gated()
+    ends: list[str] = []
+
+    async def perform(_event: Event, _io: Io) -> Payload:
+        try:
+            return await forever(_event, _io)
+        finally:
+            ends.append("stopped")
+
+    async def append(rig: Rig) -> None:
+        with pytest.raises(OutcomeUnknown):
+            await rig.runtime.append(Poked(n=1), "lost", "tests")
+        ends.append("append")
+
+    async def ask(rig: Rig) -> None:
+        with pytest.raises(OutcomeUnknown):
+            await rig.runtime.ask(Asked(n=1), "asked", "tests", "asked", lambda _: False, lambda *_: None)
+        ends.append("ask")
+
+    async def live_until_the_log_fails() -> None:
+        with flat_errors():
+            async with live(performing(perform), storage) as rig:
+                (request,) = await rig.tell("once")
+                requests.append(request.position)
+                storage.fails = True
+                async with anyio.create_task_group() as others:
+                    others.start_soon(append, rig)
+                    others.start_soon(ask, rig)
+                await rig.runtime.failed.wait()
+                with pytest.raises(OutcomeUnknown):
+                    await rig.runtime.append(Poked(n=2), "late", "tests")
+                await rig.runtime.final(Poked(n=3), "final", "tests")
+                assert rig.history[-1] == request
+
+    requests: list[int] = []
+    with pytest.raises(OutcomeUnknown):
+        await live_until_the_log_fails()
+    gc.collect()  # an exception that nobody took is told about when its future goes
+    assert sorted(ends) == ["append", "ask", "stopped"]
+    assert requests == [storage.tail().position]
+    assert complaints == []
+
+
+@on_loop
+async def test_a_fact_sent_twice_stands_once() -> None:
+    async with live({}) as rig:
+        assert await rig.runtime.append(Poked(n=1), "same", "tests") is not None
+        assert await rig.runtime.append(Poked(n=1), "same", "tests") is None
+        assert [event.id for event in rig.history].count("same") == 1
+
+
+@on_loop
+async def test_a_waiter_that_goes_away_takes_nothing_with_it() -> None:
+    storage = Gated()
+    async with live({}, storage) as rig, anyio.create_task_group() as others:
+        await rig.runtime.append(Poked(n=0), "first", "tests")
+        storage.open_.clear()
+        storage.writing.clear()
+        others.start_soon(rig.runtime.append, Poked(n=1), "left", "tests")
+        await anyio.to_thread.run_sync(storage.writing.wait)
+        others.cancel_scope.cancel()
+        storage.open_.set()
+    assert [event.id for event in rig.history][-1] == "left"
+
+
+@on_loop
+async def test_who_asks_gets_the_answer_or_an_end_of_waiting_and_the_request_stays() -> None:
+    looked: list[int] = []
+
+    def find(position: int, _answers: Callable[[Event], bool]) -> Event | None:
+        looked.append(position)
+        return rig.history[0]
+
+    async with live({}) as rig:
+        granted = await rig.runtime.ask(
+            permit_for("toy"), "p", "tests", "p", lambda event: event.type == "oa.permit_granted", find
+        )
+        assert granted.data.request == granted.causation
+        with pytest.raises(TimedOut):
+            await rig.runtime.ask(Poked(n=1), "q", "tests", "q", lambda event: event.kind == "decision", find, 0.01)
+        asked = next(event for event in rig.history if event.id == "q")
+        assert looked == []
+        again = await rig.runtime.ask(Poked(n=1), "q", "tests", "q", lambda _: False, find, 0.01)
+        assert again is rig.history[0]
+        assert looked == [asked.position]
+
+
+@on_loop
+async def test_an_orderly_stop_ends_what_runs_and_starts_nothing() -> None:
+    storage = MemoryStorage()
+    begun: Counter[int] = Counter()
+
+    async def perform(event: Event, io: Io) -> Payload:
+        begun[event.position] += 1
+        return await forever(event, io)
+
+    async with live(performing(perform), storage) as rig:
+        once = await rig.tell("once", "once", "once")
+        again = await rig.tell("again", "again", "again")
+        await rig.until(lambda: True)
+        while len(begun) < 4:
+            await anyio.lowlevel.checkpoint()
+        await rig.runtime.final(Poked(n=0), "final", "tests")
+    assert [rig.ends(request) for request in once] == [
+        [EffectInterrupted(request=request.position, reason="stop")] for request in once
+    ]
+    assert [rig.ends(request) for request in again] == [[], [], []]
+    assert rig.history[-1].id == "final"
+    assert storage.tail().position == rig.history[-1].position
+    assert begun == Counter({request.position: 1 for request in (*once[:2], *again[:2])})
+
+    async with live(performing(perform), storage) as rig:  # the repeatable ones are performed again
+        while len(begun) < 4 or begun[again[1].position] < 2:
+            await anyio.lowlevel.checkpoint()
+        assert begun == Counter({request.position: 1 for request in once[:2]} | {r.position: 2 for r in again[:2]})
+
+
+@on_loop
+async def test_an_orderly_stop_does_not_wait_for_ever_for_a_deaf_performer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime_module, "STOP_SECONDS", 0.02)
+    deaf = Deaf()
+    async with live(performing(deaf)) as rig:
+        (request,) = await rig.tell("once")
+        await deaf.started.wait()
+        await rig.runtime.final(Poked(n=0), "final", "tests")
+        assert rig.ends(request) == [EffectInterrupted(request=request.position, reason="stop")]
+        deaf.release.set()
+    assert len(rig.ends(request)) == 1
+
+
+@on_loop
+async def test_an_error_beside_it_still_stops_in_order() -> None:
+    storage = MemoryStorage()
+    rig: Rig | None = None
+    with suppress(ZeroDivisionError), flat_errors():
+        async with live(performing(forever), storage) as rig:
+            (request,) = await rig.tell("once")
+            raise ZeroDivisionError
+    assert rig is not None
+    assert rig.ends(request) == [EffectInterrupted(request=request.position, reason="stop")]
+
+
+def cut(history: Sequence[Event], until: int) -> MemoryStorage:
+    """What a crash leaves when only so many events have become durable."""
+    storage = MemoryStorage()
+    committer = Committer(storage)
+    committer.submit(history[:until])
+    committer.commit()
+    return storage
+
+
+@on_loop
+async def test_after_a_crash_each_open_effect_is_performed_again_or_ends_as_interrupted_or_cancelled() -> None:
+    async with live(performing(forever)) as rig:
+        (once,) = await rig.tell("once")
+        (again,) = await rig.tell("again")
+        (taken_back,) = await rig.tell("again")
+        await rig.tell("cancel")
+        durable = rig.history[-1].position
+        await rig.end_of(taken_back)
+    crashed = cut(rig.history, durable)
+    begun: list[int] = []
+
+    async def perform(event: Event, _io: Io) -> Payload:
+        begun.append(event.position)
+        return Done(n=event.data.n)
+
+    async with live(performing(perform), crashed) as rig:
+        assert await rig.end_of(again) == Done(n=again.data.n)
+        assert await rig.end_of(once) == EffectInterrupted(request=once.position, reason="crash")
+        assert await rig.end_of(taken_back) == EffectCancelled(request=taken_back.position, reason="cancel_requested")
+    assert begun == [again.position]
+    assert [len(rig.ends(request)) for request in (once, again, taken_back)] == [1, 1, 1]
