@@ -1,0 +1,83 @@
+"""The history of every release verifies, opens and replays for ever (DESIGN §3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from actors.actor import AnyActor
+from actors.oa.actor import Oa
+from actors.oa.state import OaActorState
+from actors.registry import all_actors
+from contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
+from contracts.payload import Payload
+from events.errors import CorruptLog
+from events.event import Event
+from pmagent.host import open_host
+from projections.oa_state import PATH
+from replay.divergence import Count
+from tests.support.histories import ABOUT, History, problems, record, recorded
+
+
+@pytest.mark.parametrize("history", recorded(), ids=lambda folder: folder.name)
+def test_a_recorded_history_verifies_opens_and_replays(history: Path) -> None:
+    assert problems(history, all_actors()) == []
+
+
+@pytest.fixture
+def history(workspace: Path, tmp_path: Path) -> Path:
+    """A history recorded now, of a short life of the example workspace."""
+
+    async def live() -> None:
+        async with open_host(workspace, "daemon") as host:
+            await host.first_observed()
+            await host.ask(OaSnapshotRequested(), "s", {"oa.snapshot_taken"})
+            asked = OaPermitRequested(action="feature_work", subject="lamp", holder="tests")
+            await host.ask(asked, "p", {"oa.permit_granted", "oa.permit_refused"})
+
+    anyio.run(live)
+    return record(workspace, "now", tmp_path / "histories")
+
+
+def test_what_is_recorded_now_is_without_problems_and_says_how_it_ends(history: Path) -> None:
+    assert problems(history, all_actors()) == []
+    about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
+    assert about.documents == [PATH]
+    assert about.events > 5
+    assert about.otherwise == []
+    with pytest.raises(FileExistsError):
+        record(history.parents[1] / "workspace", history.name, history.parent)
+
+
+class Pessimist(Oa):
+    """Today's OA says that no snapshot ever succeeds."""
+
+    def decide(self, state: OaActorState, event: Event) -> Iterable[Payload]:
+        """See the class."""
+        for payload in super().decide(state, event):
+            changed = isinstance(payload, OaSnapshotTaken)
+            yield msgspec.structs.replace(payload, success=False) if changed else payload
+
+
+def test_code_that_decides_otherwise_is_found_unless_it_is_listed(history: Path) -> None:
+    kernel = all_actors()[0]
+    changed: list[AnyActor] = [kernel, Pessimist()]
+    assert any("decided otherwise" in line for line in problems(history, changed))
+    about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
+    listed = msgspec.structs.replace(about, otherwise=[Count("oa", "oa.snapshot_taken", "changed", 1)])
+    (history / ABOUT).write_bytes(msgspec.json.encode(listed))
+    assert problems(history, changed) == []
+    assert problems(history, all_actors()) != []
+
+
+def test_a_history_that_was_cut_or_altered_is_found(history: Path) -> None:
+    segment = next((history / "log").glob("*.jsonl"))
+    whole = segment.read_bytes()
+    for damaged in (whole[: whole.rindex(b"\n", 0, -1) + 1], whole.replace(b'"oa"', b'"OA"', 1)):
+        segment.write_bytes(damaged)
+        with pytest.raises(CorruptLog):
+            problems(history, all_actors())

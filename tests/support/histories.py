@@ -1,0 +1,114 @@
+"""Recorded histories: logs of each release, kept for ever in ``tests/histories`` (DESIGN §3).
+
+To record one, with the release's own code, from a workspace whose daemon is stopped:
+
+    .venv/bin/python -m tests.support.histories WORKSPACE NAME
+
+makes ``tests/histories/NAME/`` with ``log/``, ``blobs/`` (if there are any) and ``history.json``, which says who wrote
+it and how it ends. A later release that decides otherwise on purpose lists in ``history.json`` what it decides
+otherwise (``otherwise``: as ``pmagent replay --what-if`` counts it); anything else is a mistake.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from actors.actor import AnyActor
+from actors.engine import Engine
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Tail
+from events.segments import SegmentReader
+from events.sequencer import Sequencer
+from events.verify import require_intact
+from pmagent import __version__
+from projections.documents import rebuild
+from projections.rebuild import documents_of
+from projections.registry import all_projections
+from replay.divergence import Count
+from replay.replayer import fold_log, replay_log
+
+FOLDER: Final = Path(__file__).resolve().parents[1] / "histories"
+ABOUT: Final = "history.json"
+
+
+class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is known of a recorded history: the version that wrote it, its end, the documents that follow from it, and
+    what today's code decides otherwise on purpose."""
+
+    version: str
+    events: int
+    sum: str
+    documents: list[str]
+    otherwise: list[Count] = []
+
+
+def recorded() -> list[Path]:
+    """The folders of all recorded histories."""
+    return sorted(file.parent for file in FOLDER.glob(f"*/{ABOUT}"))
+
+
+def record(workspace: Path, name: str, folder: Path = FOLDER) -> Path:
+    """Copy the log of ``workspace`` (no daemon runs there) into ``folder/name``. Raises CorruptLog, FileExistsError."""
+    source, target = workspace / ".pmagent", folder / name
+    verified = require_intact(str(source / "log"))
+    target.mkdir(parents=True)
+    for part in ("log", "blobs"):
+        for file in sorted((source / part).rglob("*")):
+            if file.is_file():
+                copy = target / part / file.relative_to(source / part)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(file, copy)  # without its mode: sealed segments are read-only
+    about = History(
+        version=__version__, events=verified.events, sum=verified.tail.sum, documents=sorted(documents_of(workspace))
+    )
+    (target / ABOUT).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2) + b"\n")
+    return target
+
+
+def problems(history: Path, actors: Sequence[AnyActor]) -> list[str]:
+    """What is wrong with a history under today's code: it must verify, open, replay, and give its documents."""
+    about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
+    log = str(history / "log")
+    verified = require_intact(log)
+    found = []
+    if (verified.events, verified.tail.sum) != (about.events, about.sum):
+        found.append(f"it ends at position {verified.events}, {verified.tail.sum}")
+    result = replay_log(log, actors, what_if=True)
+    if result.stopped:
+        found.append(f"replay stopped: {result.stopped}")
+    if result.counts != about.otherwise:
+        found.append(f"decided otherwise: {result.counts}, but on purpose: {about.otherwise}")
+        found += [line for one in result.divergences[:1] for line in one.lines()]
+    disk = RealDisk()
+    storage = SegmentReader(disk, log)
+    try:
+        blobs = BlobStore(disk, str(history / "blobs"))
+        engine = Engine(actors, Sequencer(Tail()))
+        if fold_log(storage, engine, blobs=blobs) != about.events:
+            found.append("recovery does not come to its end")
+        if engine.complete("").events:
+            found.append("recovery decides more than was recorded")
+        documents = sorted(rebuild(storage, all_projections(), blobs))
+        if documents != about.documents:
+            found.append(f"its documents are {documents}")
+    finally:
+        storage.close()
+    return found
+
+
+def main() -> None:
+    """Record the workspace and name given on the command line."""
+    workspace, name = sys.argv[1:]
+    target = record(Path(workspace), name)
+    sys.stdout.write(f"{target}\n")
+
+
+if __name__ == "__main__":
+    main()
