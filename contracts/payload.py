@@ -179,15 +179,15 @@ def typed(stored: StoredEvent, blobs: BlobSource | None = None) -> Event:
     Raises CorruptLog when the stored bytes do not have the shape of their type (a release never changes one).
     """
     content = raw = bytes(stored.data)
-    if raw.startswith(BLOB_PREFIX):
-        if blobs is None:
-            raise CorruptLog("-", 0, stored.position, "the payload lies in a blob, and no blob store is at hand")
-        content = blobs.get(_in_blob.decode(raw).blob.sha256)
     decoder = _DECODERS.get(stored.type)
     try:
+        if raw.startswith(BLOB_PREFIX):
+            if blobs is None:
+                raise CorruptLog("-", 0, stored.position, "the payload lies in a blob, and no blob store is at hand")
+            content = blobs.get(_in_blob.decode(raw).blob.sha256)
         # The same as decode(), without the call: this is where replay spends its time.
         data = decode(stored.type, content) if decoder is None or _UPCASTS else decoder.decode(content)
-    except msgspec.ValidationError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptLog("-", 0, stored.position, f"not a {stored.type}: {error}") from error
     return Event(
         stored.position, stored.time, stored.id, stored.kind, stored.actor, stored.type,

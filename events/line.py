@@ -96,12 +96,22 @@ def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], 
 
 def decode_line(line: bytes) -> StoredEvent:
     """The event in one line. Raises msgspec.DecodeError for bytes that are not a line's JSON."""
-    return _decoder.decode(line)
+    try:
+        return _decoder.decode(line)
+    except (UnicodeDecodeError, RecursionError) as error:  # the two that msgspec does not make its own
+        raise msgspec.DecodeError(_reason(error)) from error
 
 
 def decode_chunk(chunk: bytes) -> Sequence[StoredEvent]:
     """The events in a run of whole lines. Raises msgspec.DecodeError."""
-    return _decoder.decode_lines(chunk)
+    try:
+        return _decoder.decode_lines(chunk)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(_reason(error)) from error
+
+
+def _reason(error: UnicodeDecodeError | RecursionError) -> str:
+    return "a text is not UTF-8" if isinstance(error, UnicodeDecodeError) else "its data is nested too deeply"
 
 
 class LineFault(msgspec.Struct, frozen=True):

@@ -386,12 +386,22 @@ def test_a_re_chained_history_with_a_wrong_position_batch_or_time_is_found(chang
     assert (caught.value.file, caught.value.offset, caught.value.position) == (line.file, line.start, line.position)
 
 
+WITH_DATA = (
+    b'{"position":%%d,"batch":%%d,"time":"%%s","id":"%b","kind":"fact","actor":"a","type":"t","correlation":"",'
+    b'"causation":0,"data":%b}'
+)
+
+
 @pytest.mark.parametrize("at", [2, 5, 9])
-@pytest.mark.parametrize("text",
+@pytest.mark.parametrize(
+    "text",
     [
         b'{"position":%d,"batch":%d,"time":"%s","strange":1}',
         b'{"position":%d,"batch":%d,"time":"%s"]',
+        WITH_DATA % (b"\xff", b"{}"),
+        WITH_DATA % (b"a", b"[" * 100_000 + b"]" * 100_000),
     ],
+    ids=["other fields", "not JSON", "not UTF-8", "nested"],
 )
 def test_a_re_chained_line_that_is_no_event_is_found_by_decoding_and_by_readers(at: int, text: bytes) -> None:
     disk = MemoryDisk()
