@@ -312,8 +312,7 @@ class Engine:
         """
         reading = self._reading
         self.sequencer.time = max(self.sequencer.time, now)
-        for id, position in self._facts:
-            self.sequencer.remember(id, position)
+        self.sequencer.remember_all(self._facts)
         self._facts.clear()
         self._failing = False
         out = Output([], [], [])

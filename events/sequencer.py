@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Final
 
 from events.event import Draft, Event, Tail
@@ -47,6 +48,11 @@ class Sequencer:
         recent[id] = position
         if len(recent) > RECENT_FACTS_MAX:
             recent.popitem(last=False)
+
+    def remember_all(self, facts: Iterable[tuple[str, int]]) -> None:
+        """Note facts that stand in the log already, in the order of their positions among those noted before."""
+        together = sorted([*self._recent.items(), *facts], key=itemgetter(1))
+        self._recent = OrderedDict(together[-RECENT_FACTS_MAX:])
 
     def pass_over(self, position: int, time: str) -> None:
         """Note an event that stands in the log already (recovery)."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from itertools import pairwise
 from posixpath import dirname
 from random import Random
 from typing import Final
@@ -105,8 +106,10 @@ class SimDisk:
         self._names[path].sealed = True
 
     def make_folder(self, folder: str) -> None:
-        """See Disk. Folders need no room of their own here; they are durable when this returns."""
+        """See Disk. Folders are the paths' beginnings here, and durable when this returns."""
         self.step()
+        if self.strike("disk: sync error"):
+            raise OSError(errno.EIO, "Input/output error", folder)
 
     def sync_folder(self, folder: str) -> None:
         """See Disk."""
@@ -240,7 +243,7 @@ def _rename(names: dict[str, _Inode], change: Change) -> None:
 def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:
     """``data`` in the pieces that a disk writes whole."""
     cuts = [0, *range(SECTOR - offset % SECTOR, len(data), SECTOR), len(data)]
-    return [(offset + start, data[start:end]) for start, end in zip(cuts, cuts[1:], strict=False) if end > start]
+    return [(offset + start, data[start:end]) for start, end in pairwise(cuts) if end > start]
 
 
 class SimFile:

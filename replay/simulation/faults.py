@@ -8,18 +8,18 @@ from typing import Final
 
 CHANCES: Final[dict[str, float]] = {
     # The process ends at an operation of the disk; with the power, what was not synced is taken back.
-    "crash: process": 0.004,
-    "crash: power": 0.004,
-    "crash: in recovery": 0.02,
-    "disk: full": 0.003,
-    "disk: write error": 0.002,
-    "disk: read error": 0.001,
-    "disk: sync error": 0.003,
+    "crash: process": 0.03,
+    "crash: power": 0.03,
+    "crash: in recovery": 0.3,
+    "disk: full": 0.05,
+    "disk: write error": 0.01,
+    "disk: read error": 0.005,
+    "disk: sync error": 0.01,
     "effect: fails": 0.2,
     "effect: hangs": 0.1,
     "effect: answers late": 0.1,
     "effect: answers twice": 0.2,
-    "effect: ignores being stopped": 0.3,
+    "effect: ignores being stopped": 0.5,
     "clock: goes back": 0.02,
     "clock: jumps ahead": 0.02,
     "surface: missing": 0.2,
@@ -28,7 +28,7 @@ CHANCES: Final[dict[str, float]] = {
     "surface: another shape": 0.1,
     "surface: unreadable": 0.1,
     "surface: changes while read": 0.3,
-    "surface: large": 0.005,
+    "surface: large": 0.05,
     "request: sent twice": 0.1,
     "actor: raises": 0.1,
     "permit: forged": 0.1,
@@ -36,7 +36,7 @@ CHANCES: Final[dict[str, float]] = {
     "snapshot: stale": 0.3,
     "snapshot: foreign": 0.1,
     "snapshot: damaged": 0.2,
-    "stop: orderly": 0.02,
+    "stop: orderly": 0.1,
 }
 """Fault -> the chance that it strikes at an occasion, at its most frequent."""
 

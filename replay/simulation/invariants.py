@@ -1,0 +1,214 @@
+"""What must always hold, computed from the events themselves and not by the code that is tested (DESIGN §5)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, Final, Protocol
+
+from actors.actor import AnyActor
+from actors.engine import ENGINE, Engine
+from actors.snapshot import EngineState, export_engine
+from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from contracts.oa import OaPermitGranted, OaPermitRevoked
+from contracts.payload import BlobSource, OutwardRequest, effect_of, is_request, typed
+from events.event import Event, Tail
+from events.reader import runs
+from events.segments import SegmentReader
+from events.sequencer import Sequencer
+from events.storage import StorageReader
+from events.verify import verify_log
+from replay.replayer import fold_log, replay_log
+from replay.simulation.disk import SimDisk
+from replay.simulation.world import Violation
+
+QUEUE_MAX: Final = 2000
+"""In so small a world no queue comes near this."""
+
+
+class Documents(Protocol):
+    """The projections, as far as the simulation needs them (``projections.documents``)."""
+
+    def fold(self, events: Sequence[Event], sums: Sequence[str]) -> bool:
+        """Take durable events."""
+        ...
+
+    def render(self) -> dict[str, bytes]:
+        """All documents."""
+        ...
+
+
+def require(holds: bool, message: str) -> None:
+    """Raise Violation with ``message`` unless it ``holds``."""
+    if not holds:
+        raise Violation(message)
+
+
+class Watch:
+    """Follows what became durable, and holds everybody to it."""
+
+    def __init__(
+        self, disk: SimDisk, folder: str, actors: Callable[[], Sequence[AnyActor]],
+        documents: Callable[[], Documents] | None, blobs: BlobSource, secrets: Sequence[bytes],
+    ) -> None:
+        self._disk = disk
+        self._folder = folder
+        self._actors = actors
+        self._documents = documents
+        self._blobs = blobs
+        self._secrets = secrets
+        self.history: list[Event] = []
+        """What is durable, by position - 1."""
+        self.sums: list[str] = []
+        self.acknowledged: dict[str, int] = {}
+        """Facts whose sender was told that they are durable: id -> position."""
+        self.performed: Counter[int] = Counter()
+
+    # --- as it happens -----------------------------------------------------------------------------------------------
+
+    def opened(self, storage: StorageReader) -> None:
+        """A log was opened: everything that was durable is still there, byte for byte."""
+        found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage) for stored in run]
+        kept = [sum_ for _, sum_ in found[: len(self.sums)]]
+        require(kept == self.sums, f"of {len(self.sums)} durable events, {len(kept)} are left or some differ")
+        require(len(found) == storage.tail().position, "the log holds what its tail says")
+        self.history = [event for event, _ in found]
+        self.sums = [sum_ for _, sum_ in found]
+
+    def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
+        """Events became durable."""
+        for event, sum_ in zip(events, sums, strict=True):
+            require(event.position == len(self.history) + 1, f"position {event.position} follows {len(self.history)}")
+            self.history.append(event)
+            self.sums.append(sum_)
+
+    def acknowledge(self, id: str, position: int) -> None:
+        """Somebody was told that the fact ``id`` is durable."""
+        require(position <= len(self.history), f"{id} was acknowledged before it was durable")
+        require(self.history[position - 1].id == id, f"{id} was acknowledged as {self.history[position - 1].id}")
+        self.acknowledged[id] = position
+
+    def perform(self, event: Event) -> None:
+        """A performer starts."""
+        at = event.position
+        require(at <= len(self.history) and self.history[at - 1].id == event.id, f"effect {at} started, not durable")
+        effect = effect_of(event.data)
+        require(effect is not None, f"{event.type} is no effect")
+        assert effect is not None, "just required"
+        require(effect.repeatable or not self.performed[at], f"effect {at} performed twice")
+        require(not _terminals(self.history, event), f"effect {at} started after its end")
+        if isinstance(event.data, OutwardRequest):
+            self._permit(event, event.data)
+        self.performed[at] += 1
+
+    def _permit(self, event: Event, request: OutwardRequest) -> None:
+        where = f"effect {event.position} under permit {request.permit}"
+        require(0 < request.permit < event.position, f"{where}: no permit")
+        grant = self.history[request.permit - 1]
+        data = grant.data
+        granted = isinstance(data, OaPermitGranted) and grant.kind == "decision" and grant.actor == "oa"
+        require(granted, f"{where}: no grant")
+        scope = request.scope()
+        require((data.action, data.subject) == (scope.action, scope.subject), f"{where}: another scope")
+        require(data.holder == event.actor, f"{where}: another holder")
+        require(event.time < data.expires_at, f"{where}: expired")
+        users = [
+            other for other in self.history
+            if isinstance(other.data, OutwardRequest) and other.data.permit == request.permit
+            and not any(isinstance(end.data, EffectRefused) for end in _terminals(self.history, other))
+        ]
+        require(len(users) <= data.uses, f"{where}: used {len(users)} times of {data.uses}")
+        revoked = any(isinstance(e.data, OaPermitRevoked) and e.data.permit == request.permit for e in self.history)
+        require(not (revoked and self.performed[event.position]), f"{where}: performed again though revoked")
+
+    def bounded(self, *sizes: int) -> None:
+        """Queues are short."""
+        require(max(sizes, default=0) <= QUEUE_MAX, f"a queue holds {max(sizes, default=0)} entries")
+
+    # --- at a restart ------------------------------------------------------------------------------------------------
+
+    def restored(self, state: tuple[EngineState, dict[str, Any]], storage: StorageReader, now: str) -> None:
+        """An engine that started from a snapshot knows what one knows that read the whole log."""
+        whole = Engine(self._actors(), Sequencer(Tail()))
+        fold_log(storage, whole, 1, self._blobs)
+        whole.complete(now)
+        require((export_engine(whole), whole.states) == state, "a start from a snapshot differs from one without")
+
+    # --- at the end --------------------------------------------------------------------------------------------------
+
+    def check_log(self) -> None:
+        """The log as it lies on the disk: valid, complete, and reproduced by a replay; documents too."""
+        checked = verify_log(self._folder, self._disk, decode=True)
+        require(checked.ok, f"log verify: {checked.finding}")
+        require(checked.events >= len(self.history), f"{checked.events} of {len(self.history)} events are left")
+        reader = SegmentReader(self._disk, self._folder)
+        replayed = replay_log(reader, self._actors(), blobs=self._blobs)
+        first = "\n".join(replayed.divergences[0].lines()) if replayed.divergences else replayed.stopped
+        require(replayed.equal, f"replay differs: {first}")
+        self.check_order()
+        self.check_actors()
+        for path, content in self._disk.files().items():
+            for secret in self._secrets:
+                require(secret not in content, f"a secret stands in {path}")
+
+    def check_documents(self, live: Documents | None) -> None:
+        """Documents folded live equal those rebuilt from the log."""
+        if live is None or self._documents is None:
+            return
+        rebuilt = self._documents()
+        rebuilt.fold(self.history, self.sums)
+        require(live.render() == rebuilt.render(), "documents differ from rebuilt ones")
+
+    def check_order(self) -> None:
+        """Each id once; decisions in the order of their causes; times never go back; what was acknowledged is there."""
+        history = self.history
+        require(len({event.id for event in history}) == len(history), "an id stands twice")
+        require(all(a.time <= b.time for a, b in pairwise(history)), "time goes back")
+        for id, position in self.acknowledged.items():
+            require(history[position - 1].id == id, f"{id} was acknowledged and is not at {position}")
+        for request in history:
+            if request.kind == "decision" and effect_of(request.data) is not None:
+                ends = len(_terminals(history, request))
+                require(ends <= 1, f"effect {request.position} has {ends} ends")
+
+    def check_actors(self) -> None:
+        """Only the fragile actor halts, once at a time, and a halted one decides nothing."""
+        halted: set[str] = set()
+        for event in self.history:
+            if isinstance(event.data, ActorHalted) and event.actor == ENGINE:
+                name = event.data.name
+                require(name == "fragile", f"{name} halted: {event.data.error} in {event.data.place}")
+                require(name not in halted, f"{name} halted twice")
+                halted.add(name)
+            elif isinstance(event.data, ActorResumed):
+                halted.discard(event.data.name)
+            else:
+                require(event.actor not in halted or event.kind == "fact", f"{event.actor} decides though halted")
+
+    def check_ended(self) -> None:
+        """After everything came to rest: each effect has its end, each request its one answer."""
+        for event in self.history:
+            if event.kind == "decision" and effect_of(event.data) is not None:
+                require(len(_terminals(self.history, event)) == 1, f"effect {event.position} ({event.type}) has no end")
+            if is_request(event.data):
+                answers = [e for e in self.history if e.kind == "decision" and _answers(e, event)]
+                require(len(answers) == 1, f"request {event.position} ({event.type}) has {len(answers)} answers")
+
+
+def _terminals(history: Sequence[Event], request: Event) -> list[Event]:
+    at = request.position
+    return [
+        event for event in history[at:]
+        if (event.kind == "fact" and event.causation == at)
+        or (isinstance(event.data, EffectRefused) and event.data.request == at)
+    ]
+
+
+def _answers(event: Event, request: Event) -> bool:
+    if isinstance(event.data, RequestRefused):
+        return event.data.request == request.position
+    return (
+        not isinstance(event.data, EffectRefused) and effect_of(event.data) is None
+        and event.type.split(".")[0] in ("oa", "sim") and getattr(event.data, "request", 0) == request.position
+    )

@@ -1,0 +1,182 @@
+"""Everything that a daemon meets: performers that misbehave, an operator who insists, and surfaces that change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from actors.kernel.reader import read_surfaces
+from contracts.clock import TimerFired, TimerRequested
+from contracts.effect import ActorHalted, ActorResumed, EffectFailed
+from contracts.kernel import KernelReadRequested
+from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
+from replay.simulation.machine import Machine, Running
+from replay.simulation.surfaces import WORKSPACE, SimFiles
+from replay.simulation.workload import Done, QuestionAsked, WorkAsked
+from replay.simulation.world import World
+
+ACTIONS = ("feature_work", "feature_work", "remediation", "diagnostic", "unheard_of")
+
+
+class Demand:
+    """Something that the operator wants in the log, and sends until it is told that it is there."""
+
+    def __init__(self, id: str, payload: msgspec.Struct) -> None:
+        self.id = id
+        self.payload = payload
+        self.sent_in = 0
+        self.done = False
+
+
+class Outside:
+    """One operator, one workspace, and the performers."""
+
+    def __init__(self, world: World, machine: Machine, secret: str) -> None:
+        self._world = world
+        self._machine = machine
+        self._secret = secret
+        self._files = SimFiles(world)
+        self._number = 0
+        self._observations = 0
+        self.demands: list[Demand] = []
+        machine.perform = self.perform
+
+    # --- the plan of a run ---------------------------------------------------------------------------------------
+
+    def plan(self, demands: int, changes: int, seconds: float) -> None:
+        """Put a run's demands, surface changes, clock faults and stops on the calendar."""
+        world = self._world
+        for _ in range(demands):
+            world.later(world.between(0.0, seconds), "demand", self.demand)
+        for _ in range(changes):
+            world.later(world.between(0.0, seconds), "surface", self.change_surface)
+        for _ in range(20):
+            world.later(world.between(0.0, seconds), "trouble", self._trouble)
+
+    def _trouble(self) -> None:
+        world, machine = self._world, self._machine
+        if world.faults.strike("clock: goes back"):
+            world.set_clock(-world.between(0.0, 600.0))
+        if world.faults.strike("clock: jumps ahead"):
+            world.set_clock(world.between(0.0, 3600.0))
+        if not world.disk.full and world.faults.strike("disk: full"):
+            world.disk.full = True
+        if machine.up and world.faults.strike("stop: orderly"):
+            machine.guard(machine.stop)
+
+    def change_surface(self) -> None:
+        """A surface changes; the watcher sees it a little later."""
+        self._files.change()
+        self._world.later(0.3, "watcher", self._observe)
+
+    def mend_surfaces(self) -> None:
+        """Everything is as it should be again."""
+        self._files.write_state("green", 2)
+        self._world.later(0.3, "watcher", self._observe)
+
+    def _observe(self) -> None:
+        machine = self._machine
+        if machine.up:
+            self._observations += 1
+            observed = read_surfaces(WORKSPACE, self._files)
+            machine.guard(machine.append, observed, f"kernel.observed:{self._observations}", "kernel")
+
+    # --- the operator --------------------------------------------------------------------------------------------
+
+    def demand(self, payload: msgspec.Struct | None = None) -> None:
+        """The operator wants something."""
+        self._number += 1
+        demand = Demand(f"operator-{self._number}", payload or self._any_demand(self._number))
+        self.demands.append(demand)
+        self._send(demand)
+
+    def _any_demand(self, n: int) -> msgspec.Struct:
+        random, faults = self._world.random, self._world.faults
+        kind = random.randrange(10)
+        if kind == 0:
+            return OaSnapshotRequested()
+        if kind == 1:
+            return OaBootRequested(session_id=f"oa-session-{n}", workspace=str(WORKSPACE))
+        if kind == 2:
+            return OaPermitRequested(action=random.choice(ACTIONS), subject=self._secret, holder="nobody", uses=n % 3)
+        if kind in (3, 4):
+            fatal = random.choice(("decide", "evolve")) if faults.strike("actor: raises") else ""
+            return QuestionAsked(n=n, fatal=fatal)
+        how = random.choice(("permit", "permit", "permit", "tidy", "cancel", "timer"))
+        if faults.strike("permit: forged"):
+            how = "forge"
+        return WorkAsked(
+            n=n, how=how, action=random.choice(ACTIONS), again=faults.strike("permit: used again"),
+            seconds=self._world.between(0.01, 60.0), text=f"please, with password={self._secret}",
+        )
+
+    def _send(self, demand: Demand) -> None:
+        """Send; look again in a while whether it was acknowledged, and else send the same again."""
+        world, machine = self._world, self._machine
+        if demand.done:
+            return
+        if machine.up and demand.sent_in != machine.boot:
+            if demand.sent_in:
+                world.faults.note("request: sent again")
+            demand.sent_in = machine.boot
+            times = 2 if world.faults.strike("request: sent twice") else 1
+            for _ in range(times):
+                if machine.up:
+                    machine.guard(machine.append, demand.payload, demand.id, "operator", self._told(demand))
+        world.later(world.between(0.1, 1.0), f"look {demand.id}", lambda: self._send(demand))
+
+    def _told(self, demand: Demand) -> Callable[[int], None]:
+        def done(position: int) -> None:
+            self._machine.watch.acknowledge(demand.id, position)
+            demand.done = True
+
+        return done
+
+    def resume_halted(self) -> None:
+        """The operator lets every halted actor decide again."""
+        halted: dict[str, None] = {}
+        for event in self._machine.watch.history:
+            if isinstance(event.data, ActorHalted):
+                halted[event.data.name] = None
+            elif isinstance(event.data, ActorResumed):
+                halted.pop(event.data.name, None)
+        for name in halted:
+            self.demand(ActorResumed(name=name))
+
+    # --- performers ----------------------------------------------------------------------------------------------
+
+    def perform(self, running: Running) -> None:
+        """Perform an effect, more or less."""
+        world = self._world
+        event = running.event
+        data = event.data
+        if isinstance(data, TimerRequested):
+            world.later(world.until(data.at) + 0.000001, "timer", lambda: self._fire(running, data))
+            return
+        if world.faults.strike("effect: hangs"):
+            return
+        seconds = world.between(0.0, 1.5)
+        if world.faults.strike("effect: answers late"):
+            seconds = world.between(4.0, 40.0)
+        world.later(seconds, "performed", lambda: self._machine.answer(running, self._outcome(running)))
+        if world.faults.strike("effect: answers twice"):
+            world.later(
+                seconds + world.between(0.0, 2.0), "performed twice",
+                lambda: self._machine.answer(running, Done(n=-1)),
+            )
+
+    def _fire(self, running: Running, timer: TimerRequested) -> None:
+        left = self._world.until(timer.at)  # the clock may have been set back meanwhile
+        if left > 0:
+            self._world.later(left + 0.000001, "timer", lambda: self._fire(running, timer))
+        else:
+            self._machine.answer(running, TimerFired(request=running.event.position, name=timer.name))
+
+    def _outcome(self, running: Running) -> msgspec.Struct:
+        event = running.event
+        if self._world.faults.strike("effect: fails"):
+            return EffectFailed(request=event.position, error="OSError", place="simulated")
+        if isinstance(event.data, KernelReadRequested):
+            return read_surfaces(WORKSPACE, self._files, request=event.position)
+        return Done(n=getattr(event.data, "n", 0), text=f"token: {self._secret}")

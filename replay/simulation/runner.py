@@ -1,0 +1,181 @@
+"""Runs seeds: a safety phase with faults, then the faults stop and everything must come to an end."""
+
+from __future__ import annotations
+
+import gc
+import platform
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Final
+
+import msgspec
+
+from actors.actor import AnyActor
+from actors.registry import all_actors
+from contracts.effect import EffectRefused
+from events.errors import PmagentError
+from replay.simulation.invariants import Documents, require
+from replay.simulation.machine import Machine
+from replay.simulation.outside import Outside
+from replay.simulation.tripwires import tripwires
+from replay.simulation.workload import Fragile, Worker
+from replay.simulation.world import Violation, World
+
+SAFETY_SECONDS: Final = 60.0
+LIVENESS_SECONDS: Final = 7200.0
+STEPS_MAX: Final = 50_000
+
+
+class SimResult(msgspec.Struct, frozen=True):
+    """One run. ``history`` is the hash of all that happened; ``seconds`` are simulated; ``struck`` counts faults and
+    what followed from them; ``starts`` are the processes that lived."""
+
+    seed: int
+    history: str
+    events: int
+    steps: int
+    seconds: float
+    starts: int
+    struck: dict[str, int]
+
+
+class SimSummary(msgspec.Struct, frozen=True):
+    """Many runs: sums of their figures. ``failures`` say how each failed seed is run again."""
+
+    first: int
+    count: int
+    events: int
+    steps: int
+    seconds: float
+    starts: int
+    struck: dict[str, int]
+    failures: list[str]
+
+
+class SimulationFailed(PmagentError):
+    """An invariant did not hold in a run; the message names the seed and how to see it again."""
+
+    exit_code = 70
+
+    def __init__(self, seed: int | None, version: str, reason: str) -> None:
+        again = f"pmagent sim --seed {seed}" if seed is not None else "the choices that were drawn"
+        super().__init__(
+            f"seed {seed}: {reason}",
+            f"again, with version {version or '?'} and Python {platform.python_version()}: {again}",
+        )
+        self.seed = seed
+        self.reason = reason
+
+
+def actors() -> Sequence[AnyActor]:
+    """The real actors, and those that give them work."""
+    return [*all_actors(), Worker(), Fragile()]
+
+
+def simulate(
+    seed: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
+    only: frozenset[str] | None = None,
+) -> SimResult:
+    """Run one seed. ``documents`` makes the projections, which are then checked too; ``only`` these faults strike.
+
+    Raises SimulationFailed.
+    """
+    try:
+        return play(Random(seed), seed=seed, documents=documents, only=only)  # noqa: S311 - chance that can be repeated is the point
+    except Exception as error:
+        raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
+
+
+def play(
+    random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
+    only: frozenset[str] | None = None, demands: int | None = None,
+) -> SimResult:
+    """Run with the choices of ``random``. Raises Violation, or whatever the tested code raised."""
+    collecting = gc.isenabled()
+    gc.disable()  # finalizers must not run at moments of their own
+    try:
+        with tripwires():
+            return _play(random, seed, documents, only, demands)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _play(
+    random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
+    demands: int | None,
+) -> SimResult:
+    world = World(random, only)
+    secret = f"hush-{random.getrandbits(64):016x}"
+    machine = Machine(world, actors, documents, [secret])
+    outside = Outside(world, machine, secret)
+    outside.plan(random.randrange(5, 40) if demands is None else demands, random.randrange(0, 12), SAFETY_SECONDS)
+    world.later(0.0, "start", machine.start)
+    while world.next_at < SAFETY_SECONDS:
+        world.step()
+        require(world.steps < STEPS_MAX, "too much happens in the safety phase")
+
+    world.faults.calm()
+    world.disk.full = False
+    world.disk.crash_after = None
+    outside.mend_surfaces()
+    outside.resume_halted()
+    while world.step():
+        require(world.steps < 2 * STEPS_MAX and world.seconds < LIVENESS_SECONDS, "it does not come to an end")
+
+    require(machine.up, "the machine is down though nothing is wrong any more")
+    require(all(demand.done for demand in outside.demands), "a demand was never acknowledged")
+    machine.storage.close()
+    world.disk.watched = False
+    watch = machine.watch
+    watch.check_log()
+    watch.check_documents(machine.documents)
+    watch.check_ended()
+    require(not machine.engine.effects.open, "an effect is still open")
+    if any(isinstance(event.data, EffectRefused) for event in watch.history):
+        world.faults.note("effect: refused")
+    return SimResult(
+        seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
+        dict(sorted(world.faults.struck.items())),
+    )
+
+
+def run_seeds(
+    first: int, count: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
+    report: Callable[[SimResult], None] | None = None, failures_max: int = 10,
+) -> SimSummary:
+    """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed. Ends early after ``failures_max``
+    failures."""
+    results: list[SimResult] = []
+    failures: list[str] = []
+    for seed in range(first, first + count):
+        try:
+            result = simulate(seed, documents=documents, version=version)
+        except SimulationFailed as failed:
+            failures.append(f"{failed.message}; {failed.hint}")
+            if len(failures) >= failures_max:
+                break
+            continue
+        results.append(result)
+        if report is not None:
+            report(result)
+    return summary(first, results, failures)
+
+
+def summary(first: int, results: Iterable[SimResult], failures: Sequence[str]) -> SimSummary:
+    """The sums of ``results``."""
+    struck: Counter[str] = Counter()
+    events = steps = starts = count = 0
+    seconds = 0.0
+    for result in results:
+        struck.update(result.struck)
+        events += result.events
+        steps += result.steps
+        starts += result.starts
+        seconds += result.seconds
+        count += 1
+    return SimSummary(first, count, events, steps, seconds, starts, dict(sorted(struck.items())), list(failures))
+
+
+__all__ = ["SimResult", "SimSummary", "SimulationFailed", "Violation", "play", "run_seeds", "simulate", "summary"]

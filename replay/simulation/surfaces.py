@@ -1,0 +1,114 @@
+"""Simulated kernel surfaces: files that are written, half-written, broken and mended while somebody reads them."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from actors.kernel.reader import Look
+from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, PATHS, REALITY, REQUIRED, SSOT
+from replay.simulation.world import World
+
+WORKSPACE: Final = Path("/workspace")
+LARGE: Final = 1_200_000
+_STATES: Final = ("green", "green", "red", "incoherent", "declared degraded", "declared blocked")
+
+
+class SimFiles:
+    """The ``Files`` protocol of the kernel's reader over a dictionary."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._contents: dict[str, bytes | None] = {}
+        self._versions: dict[str, int] = {}
+        self._changed_at: dict[str, float] = {}
+        self._slept = 0.0
+        self._changes = 0
+        self.write_state("green", 1)
+
+    # --- what happens to them ----------------------------------------------------------------------------------------
+
+    def change(self) -> None:
+        """Something is written, well or badly."""
+        world = self._world
+        path = PATHS[world.random.choice(sorted(PATHS))]
+        if world.faults.strike("surface: missing"):
+            self._contents.pop(path, None)
+            self._versions[path] = self._versions.get(path, 0) + 1
+        elif world.faults.strike("surface: half written"):
+            content = self._contents.get(path) or b"{}"
+            self._put(path, content[: world.random.randrange(len(content))])
+        elif world.faults.strike("surface: not UTF-8"):
+            self._put(path, b'{"branch":"\xff\xfe"}')
+        elif world.faults.strike("surface: another shape"):
+            self._put(path, world.random.choice((b"[]", b"null", b'{"branch":7}', b'{"a":1,"a":2}', b"[" * 300)))
+        elif world.faults.strike("surface: unreadable"):
+            self._put(path, None)
+        elif world.faults.strike("surface: large"):
+            self._put(PATHS[CONTEXT], msgspec.json.encode({"context": {"note": "x" * LARGE}}))
+        else:
+            self.write_state(world.random.choice(_STATES), world.random.randrange(1, 4))
+
+    def write_state(self, state: str, phase: int) -> None:
+        """Write all surfaces anew."""
+        green = state != "red"
+        checks = [{"name": "AGENTS.md Sync", "passed": green, "message": "checked"}]
+        handoff: dict[str, Any] = {"version": 1, "required_surfaces": []}
+        if state.startswith("declared"):
+            handoff["mode"] = state.split()[1].upper()
+        contents: dict[str, dict[str, Any]] = {
+            BOOTSTRAP: {
+                "branch": "main", "meta": {"current_phase": str(phase)},
+                "health": {"reality_green": green != (state == "incoherent")},
+            },
+            SSOT: {"current_phase": str(phase)},
+            REALITY: {"reality_green": green, "checks": checks},
+            HANDOFF: handoff,
+            CONTEXT: {"context": {"active_goal": f"goal {phase}"}},
+        }
+        for name, content in contents.items():
+            self._put(PATHS[name], msgspec.json.encode(content))
+
+    def _put(self, path: str, content: bytes | None) -> None:
+        self._contents[path] = content
+        self._versions[path] = self._versions.get(path, 0) + 1
+        self._changed_at[path] = self.now()
+
+    # --- the Files protocol -----------------------------------------------------------------------------------------
+
+    def look(self, path: Path) -> Look:
+        """See Files."""
+        name = path.relative_to(WORKSPACE).as_posix()
+        if name not in self._contents:
+            return Look("missing")
+        return Look("file", (self._versions[name],), self._changed_at[name])
+
+    def read(self, path: Path, limit: int) -> bytes:
+        """See Files."""
+        content = self._contents.get(path.relative_to(WORKSPACE).as_posix(), b"")
+        if content is None:
+            raise OSError(errno.EACCES, "Permission denied")
+        return content[:limit]
+
+    def names(self, folder: Path) -> list[str]:
+        """See Files."""
+        start = folder.relative_to(WORKSPACE).as_posix() + "/"
+        return sorted(path[len(start) :] for path in self._contents if path.startswith(start))
+
+    def now(self) -> float:
+        """See Files."""
+        return self._world.seconds + self._slept
+
+    def elapsed(self) -> float:
+        """See Files."""
+        return self.now()
+
+    def sleep(self, seconds: float) -> None:
+        """See Files. Meanwhile others may write."""
+        self._slept += max(seconds, 0.000_001)  # no clock stands still, however short the sleep
+        if self._world.faults.strike("surface: changes while read"):
+            self._changes += 1
+            self._put(PATHS[sorted(REQUIRED)[self._changes % len(REQUIRED)]], b'{"written":')

@@ -1,0 +1,87 @@
+"""The world of one run: its clock, its chance, what happens next, and the hash of all that happened."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from random import Random
+from typing import Final
+
+from events.event import format_time
+from replay.simulation.disk import SimDisk
+from replay.simulation.faults import Faults
+
+BEGINNING: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+class Violation(AssertionError):
+    """An invariant does not hold."""
+
+
+class World:
+    """One thread, one clock, one source of chance. Everything that happens is an action on its calendar."""
+
+    def __init__(self, random: Random, only: frozenset[str] | None = None) -> None:
+        self.random = random
+        self.faults = Faults(random, only)
+        self.disk = SimDisk(random, self.faults)
+        self.micros = 0
+        """True time since the beginning, in microseconds."""
+        self.steps = 0
+        self._skew = 0
+        self._calendar: list[tuple[int, int, str, Callable[[], None]]] = []
+        self._entries = 0
+        self._history = sha256()
+
+    @property
+    def seconds(self) -> float:
+        """True time since the beginning."""
+        return self.micros / 1_000_000
+
+    def now(self) -> str:
+        """What the machine's clock shows, as log time: it may have been set wrong."""
+        return format_time(BEGINNING + timedelta(microseconds=self.micros + self._skew))
+
+    def set_clock(self, seconds: float) -> None:
+        """Turn the machine's clock by so much; it never goes before the beginning by more than an hour."""
+        self._skew = max(-3_600_000_000, self._skew + int(seconds * 1_000_000))
+
+    def until(self, time: str) -> float:
+        """Seconds until the machine's clock shows ``time`` (0 when it has)."""
+        at = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+        return max(0.0, (at - BEGINNING).total_seconds() - (self.micros + self._skew) / 1_000_000)
+
+    def between(self, low: float, high: float) -> float:
+        """Any time span between two (seconds)."""
+        return self.random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000
+
+    def later(self, seconds: float, label: str, action: Callable[[], None]) -> None:
+        """Put ``action`` on the calendar; things of one moment happen in the order in which they were put there."""
+        self._entries += 1
+        heapq.heappush(self._calendar, (self.micros + int(seconds * 1_000_000), self._entries, label, action))
+
+    def step(self) -> bool:
+        """Do what is next; False when nothing is."""
+        if not self._calendar:
+            return False
+        at, _, label, action = heapq.heappop(self._calendar)
+        self.micros = max(self.micros, at)
+        self.steps += 1
+        self.note(f"{self.micros} {label}")
+        action()
+        return True
+
+    @property
+    def next_at(self) -> float:
+        """When the next action is due (seconds since the beginning; endless when there is none)."""
+        return self._calendar[0][0] / 1_000_000 if self._calendar else float("inf")
+
+    def note(self, text: str) -> None:
+        """Put something that happened into the history."""
+        self._history.update(text.encode() + b"\n")
+
+    def history(self) -> str:
+        """SHA-256 of everything that was noted, and of how the chance stands."""
+        return sha256(self._history.digest() + repr(self.random.random()).encode()).hexdigest()
