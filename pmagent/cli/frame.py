@@ -82,7 +82,26 @@ def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None
         ctx.ensure_object(App).debug = True
 
 
-class Command(click.Command):
+def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.ensure_object(App).output.block(ctx.get_help())
+        ctx.exit()
+
+
+class _Helped(click.Command):
+    """A command whose help leaves through the one writer."""
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """``-h`` and ``--help``."""
+        if self._help_option is None:
+            self._help_option = click.Option(
+                self.get_help_option_names(ctx), is_flag=True, is_eager=True, expose_value=False, callback=_show_help,
+                help="Show this text and exit.",
+            )
+        return self._help_option
+
+
+class Command(_Helped):
     """A command whose help begins with a runnable example."""
 
     def __init__(self, *args: Any, example: Sequence[str] | str, **kwargs: Any) -> None:
@@ -108,7 +127,7 @@ class Entry:
         self.hidden = hidden
 
 
-class Group(click.Group):
+class Group(_Helped, click.Group):
     """A group that imports a command when it is called. ``entries`` in the order of its help."""
 
     def __init__(self, *args: Any, entries: Mapping[str, Entry], **kwargs: Any) -> None:

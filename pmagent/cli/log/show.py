@@ -24,7 +24,7 @@ from pmagent.exitcodes import Exit
 _LABEL = 12
 
 
-@click.command(cls=Command, example=["pmagent log show 1", "pmagent log show 2.kernel.0"])
+@click.command(cls=Command, example=["pmagent log show 1", "pmagent log show 3.kernel.0"])
 @click.argument("event", metavar="POSITION|ID")
 @click.option("--limit", type=click.IntRange(0, 10_000), default=20, show_default=True, help="Consequences at most.")
 @click.option("--blob", is_flag=True, help="Show the content of a blob, too.")

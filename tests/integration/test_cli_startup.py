@@ -1,0 +1,61 @@
+"""Commands start fast: they import what they need and nothing else; counted in modules, not in seconds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import clean_environment, spawn
+
+SHOW = """
+import sys
+from pmagent.cli.app import run
+code = run(sys.argv[1:])
+sys.stderr.write(" ".join(sorted(sys.modules)))
+sys.exit(code)
+"""
+
+SLOW = {"anyio", "asyncio", "watchfiles", "structlog", "rich", "concurrent", "multiprocessing", "http", "ssl", "email"}
+"""Packages that reading a log needs none of."""
+
+OURS_MAX = 40
+
+
+def loaded(workspace: Path, *arguments: str) -> set[str]:
+    """The modules that a process has loaded when the command has run."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", SHOW, *arguments], cwd=workspace, env=clean_environment(), capture_output=True,
+        text=True, check=True, timeout=60,
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.fixture
+def recorded(workspace: Path) -> Path:
+    """A workspace with a log."""
+    assert spawn("oa", "snapshot", cwd=workspace).code == 0
+    return workspace
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--version",), ("--help",), ("help", "exit-codes"), ("log", "tail"), ("log", "tail", "--type", "oa.*"),
+     ("log", "show", "1"), ("log", "why", "1"), ("log", "stat"), ("log", "export"), ("log", "verify"),
+     ("completion", "bash"), ("lnav",)],
+    ids=" ".join,
+)
+def test_what_only_reads_loads_nothing_slow(recorded: Path, arguments: tuple[str, ...]) -> None:
+    modules = loaded(recorded, *arguments)
+    assert not {name.split(".")[0] for name in modules} & SLOW
+    packages = {"pmagent", "events", "contracts", "actors", "projections", "replay"}
+    ours = {name for name in modules if name.split(".")[0] in packages}
+    assert len(ours) < OURS_MAX, sorted(ours)
+    assert not any(name.startswith(("actors.", "projections.", "replay.", "contracts.")) for name in ours)
+
+
+def test_the_version_loads_the_frame_alone(tmp_path: Path) -> None:
+    ours = {name for name in loaded(tmp_path, "--version") if name.startswith("pmagent.cli.")}
+    assert ours == {"pmagent.cli.app", "pmagent.cli.clean", "pmagent.cli.frame", "pmagent.cli.output"}

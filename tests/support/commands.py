@@ -1,0 +1,73 @@
+"""The command line for tests: in this process, with what it wrote; or as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pmagent.cli.app import run
+from pmagent.cli.output import Output
+
+PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
+SECONDS = 60.0
+"""Nothing here takes so long; a test that would wait for ever fails instead."""
+
+
+class Ran(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def text(self) -> str:
+        """What it wrote to stdout."""
+        return self.out.decode()
+
+    @property
+    def errors(self) -> str:
+        """What it wrote to stderr."""
+        return self.err.decode()
+
+    @property
+    def document(self) -> Any:
+        """The one JSON document on stdout."""
+        return msgspec.json.decode(self.out)
+
+
+def invoke(*arguments: str, environ: Mapping[str, str] | None = None) -> Ran:
+    """Run a command in this process, its output piped."""
+    out, err = _Stream(), _Stream()
+    code = run(arguments, Output(out, err, environ or {}))
+    return Ran(int(code), out.getvalue(), err.getvalue())
+
+
+class _Stream(io.BytesIO):
+    """A stream without a descriptor, as ``Output`` takes it."""
+
+    def fileno(self) -> int:
+        """There is none. Raises ValueError."""
+        raise ValueError("no descriptor")
+
+
+def clean_environment(**more: str) -> dict[str, str]:
+    """This process's environment without settings of ours, and with ``more``."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
+    return {**kept, **more}
+
+
+def spawn(*arguments: str, cwd: Path, **more: str) -> Ran:
+    """Run a command as a process in ``cwd``, with ``more`` in its environment."""
+    done = subprocess.run(
+        [*PMAGENT, *arguments], cwd=cwd, env=clean_environment(**more), capture_output=True, check=False,
+        stdin=subprocess.DEVNULL, timeout=SECONDS,
+    )
+    return Ran(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,143 @@
+"""Help: every command has it, it begins with examples, and the examples run as they stand there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from pmagent.cli.app import program
+from pmagent.cli.frame import Command, Group
+from pmagent.cli.topics import TOPICS
+from pmagent.config import WORKSPACE, settings_table
+from tests.support.commands import invoke
+
+ROOT = Path(__file__).resolve().parents[3]
+RUNS_FOR_EVER = {"pmagent up"}
+"""Run by the tests of the daemon as a process."""
+
+
+def all_commands(group: Group = program, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command, groups included."""
+    for name in group.entries:
+        yield (*path, name)
+        command = found((*path, name))
+        if isinstance(command, Group):
+            yield from all_commands(command, (*path, name))
+
+
+def found(words: tuple[str, ...]) -> click.Command:
+    """The command that the words name."""
+    command: click.Command = program
+    for word in words:
+        assert isinstance(command, Group)
+        inner = command.get_command(click.Context(command), word)
+        assert inner is not None
+        command = inner
+    return command
+
+
+WORDS = list(all_commands())
+EXAMPLES = [(words, example) for words in WORDS for example in getattr(found(words), "examples", ())]
+
+
+@pytest.fixture
+def lived_in(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example workspace, in git, after its first snapshot and session; the current directory."""
+    monkeypatch.chdir(workspace)
+    monkeypatch.delenv("PMAGENT_WORKSPACE", raising=False)
+    subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
+    assert invoke("oa", "snapshot").code == 0
+    assert invoke("boot", "oa").code == 0
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_commands_have_help(words: tuple[str, ...]) -> None:
+    done = invoke(*words, "--help")
+    assert (done.code, done.err) == (0, b"")
+    assert invoke(*words, "-h").out == done.out
+    command = found(words)
+    assert command.help, "what it does"
+    if isinstance(command, Group):
+        assert "Commands:" in done.text
+        return
+    assert isinstance(command, Command)
+    assert done.text.startswith("Example:\n  $ pmagent " + " ".join(words))
+    assert all(option.help for option in command.params if isinstance(option, click.Option)), "each option is explained"
+    assert invoke("help", *words).out == done.out
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_every_command_takes_the_shared_options(words: tuple[str, ...]) -> None:
+    told = invoke(*words, "--help").text
+    assert "--workspace DIR" in told
+    assert "--debug" in told
+
+
+@pytest.mark.usefixtures("lived_in")
+@pytest.mark.parametrize(("words", "example"), EXAMPLES, ids=[example for _, example in EXAMPLES])
+def test_examples_run(words: tuple[str, ...], example: str) -> None:
+    program_name, *arguments = shlex.split(example)
+    assert (program_name, tuple(arguments[: len(words)])) == ("pmagent", words)
+    if example in RUNS_FOR_EVER:
+        return
+    done = invoke(*arguments)
+    assert done.code == 0, done.errors
+    assert done.out or "-o" in arguments
+
+
+def test_every_line_of_a_list_of_commands_fits() -> None:
+    for line in invoke("--help").text.splitlines():
+        assert len(line) <= 120
+
+
+def test_the_program_without_a_command_shows_its_help() -> None:
+    done = invoke()
+    assert done.code == 0
+    assert "Commands:" in done.text
+
+
+def test_a_group_without_a_command_is_a_usage_error_that_shows_the_commands() -> None:
+    for words in WORDS:
+        if isinstance(found(words), Group):
+            done = invoke(*words)
+            assert done.code == 2
+            assert "Commands:" in done.text + done.errors
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_topics_are_listed_and_have_text(topic: str) -> None:
+    assert f"  {topic} " in invoke("help").text
+    assert len(invoke("help", topic).text.splitlines()) > 5
+
+
+def test_an_unknown_topic_names_those_there_are() -> None:
+    done = invoke("help", "everything")
+    assert done.code == 2
+    assert all(topic in done.errors for topic in TOPICS)
+
+
+def test_the_nearest_command_is_named() -> None:
+    assert "did you mean tail?" in invoke("log", "tial").errors
+    assert "did you mean status?" in invoke("statsu").errors
+
+
+def test_every_setting_is_in_the_help_and_in_the_example_of_an_environment() -> None:
+    named = {WORKSPACE, *(setting.variable for setting in settings_table())}
+    told = invoke("help", "environment").text
+    assert all(name in told for name in named)
+    example = (ROOT / ".env.example").read_text("utf-8")
+    assert set(re.findall(r"^#?(PMAGENT_[A-Z_]+)=", example, re.MULTILINE)) == named
+    assert not re.search(r"^[^#\n]", example, re.MULTILINE), "an example sets nothing by itself"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_names_the_program_and_its_variable(shell: str) -> None:
+    done = invoke("completion", shell)
+    assert done.code == 0
+    assert "_PMAGENT_COMPLETE" in done.text
