@@ -82,6 +82,7 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._tasks: TaskGroup | None = None
         self._running: dict[int, _Running] = {}
+        self._performing: set[asyncio.Task[None]] = set()
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
         self._futures: set[asyncio.Future[Event]] = set()
@@ -212,7 +213,17 @@ class Runtime:
             return
         self._count[cls] = self._count.get(cls, 0) + 1
         running = self._running[event.position] = _Running(event, effect)
-        self._tasks.start_soon(self._perform, running)
+        # A plain task: starting one in the group takes several times as long. What the group would do is done all the
+        # same: _stop_effects ends it and waits for it, _performed passes on what it raises.
+        task = self._loop.create_task(self._perform(running))
+        self._performing.add(task)
+        task.add_done_callback(self._performed)
+
+    def _performed(self, task: asyncio.Task[None]) -> None:
+        self._performing.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._tasks is not None:
+            self._tasks.start_soon(_raise, error)
 
     def _full(self, event: Event) -> bool:
         effect = effect_of(event.data)
@@ -357,6 +368,10 @@ class Runtime:
         if self.failure is None:
             await self._stop_effects()
             await self.append(payload, id, actor)
+
+
+async def _raise(error: BaseException) -> None:
+    raise error
 
 
 def _outcome(event: Event, outcome: msgspec.Struct) -> tuple[Any, str, str, str, int]:
