@@ -1,0 +1,74 @@
+"""Seeds: invariants hold, equal seeds have equal histories in every process, and every fault has been met."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from projections.documents import Documents
+from projections.registry import all_projections
+from replay.simulation.faults import CHANCES, CONSEQUENCES
+from replay.simulation.runner import play, run_seeds, simulate
+
+ROOT = Path(__file__).resolve().parents[2]
+LINES = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
+SEEDS = [int(line.split()[0]) for line in LINES if line[:1].isdigit()]
+
+HISTORIES = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from replay.simulation.runner import simulate
+print(*(simulate(seed).history for seed in range(40, 44)))
+"""
+
+
+def documents() -> Documents:
+    """The real projections."""
+    return Documents(all_projections())
+
+
+@pytest.mark.slow
+def test_invariants_hold_and_every_fault_strikes() -> None:
+    summary = run_seeds(1, 150, documents=documents)
+    assert summary.failures == []
+    assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_seeds_that_once_found_something_pass(seed: int) -> None:
+    simulate(seed, documents=documents)
+
+
+def test_a_seed_has_one_history() -> None:
+    assert [simulate(seed) for seed in range(20, 26)] == [simulate(seed) for seed in range(20, 26)]
+    assert simulate(1).history != simulate(2).history
+
+
+def test_a_seed_has_one_history_in_every_process() -> None:
+    found = set()
+    for hash_seed in ("0", "1", "4711"):
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", HISTORIES, str(ROOT)], env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True, text=True, check=True,
+        )
+        found.add(done.stdout)
+    assert len(found) == 1
+
+
+def test_without_faults_nothing_is_lost_or_repeated() -> None:
+    result = simulate(7, documents=documents, only=frozenset())
+    assert result.starts == 1
+    assert not [name for name in CHANCES if result.struck.get(name)]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.randoms(use_true_random=False), st.integers(0, 8))
+def test_invariants_hold_whatever_is_chosen(random: object, demands: int) -> None:
+    """The same world with choices that Hypothesis makes, and shrinks when one fails."""
+    play(random, documents=documents, demands=demands)  # type: ignore[arg-type]
