@@ -89,7 +89,7 @@ class RealFile:
         """See DiskFile. Not by O_APPEND, with which ``write_at`` would append too."""
         if not self._at_end:
             os.lseek(self._descriptor, 0, os.SEEK_END)
-            self._at_end = True  # only appending moves it
+            self._at_end = True
         written = os.write(self._descriptor, data)
         while written < len(data):
             more = os.write(self._descriptor, data[written:])
@@ -99,6 +99,7 @@ class RealFile:
 
     def write_at(self, offset: int, data: bytes) -> None:
         """See DiskFile."""
+        self._at_end = False  # it may move the end
         while data:
             written = os.pwrite(self._descriptor, data, offset)
             if written == 0:
