@@ -1,192 +1,295 @@
-"""Two logs side by side: where they first differ, and how much of what each holds (DESIGN §5).
+"""Comparing two logs: where they part for the first time, and what each has that the other has not (DESIGN §5).
 
-The common beginning is read once and forgotten. Behind the first difference the logs are aligned in bounded windows by
-what the events say: kind, actor, type and data; times, and ids and correlations, only if asked for.
+Two events are equal when kind, actor, type and data are; times, ids and positions are each log's own. A position named
+in the data counts as equal when the event there stands for the same one in the other log: one event more does not make
+everything behind it differ. With ``exact`` nothing is overlooked.
+
+Both logs are read once and checked as they are read; memory does not grow with them.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+from bisect import bisect_right
+from collections import Counter, deque
 from collections.abc import Iterator
-from difflib import Match, SequenceMatcher, unified_diff
+from contextlib import ExitStack
+from difflib import unified_diff
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from events.disk import RealDisk
 from events.event import StoredEvent
-from events.reader import Reader
+from events.reader import events
 from events.segments import SegmentReader
 from events.storage import StorageReader
+from replay.divergence import LINES_MAX, LISTED_MAX
 
-WINDOW: Final = 1024
-"""Behind the first difference, so many events of each log are aligned at a time."""
+WINDOWS: Final = (32, 256, 4096)
+"""So far ahead the place is looked for where two logs agree again: near first, then farther."""
 
-CHUNK_BYTES: Final = 128 * 1024
-CONTEXT: Final = 3
+AGREEING: Final = 3
+"""So many events in a row must agree for that (fewer at a log's end)."""
+
+STRETCHES_MAX: Final = 10_000
+"""So many stretches of agreement are remembered, to translate positions."""
+
+DifferenceKind = Literal["changed", "only in a", "only in b"]
+
+_FIELDS: Final = frozenset(("request", "permit", "observed", "input", "position"))
+"""Fields of payloads that hold the position of an event."""
+
+_POSITION: Final = re.compile(rb'("(?:%b)":)[0-9]+' % "|".join(sorted(_FIELDS)).encode())
 
 
-class TypeCount(msgspec.Struct, frozen=True):
-    """How many events of ``type`` by ``actor`` stand only in the one log, only in the other."""
+class Difference(msgspec.Struct, frozen=True):
+    """One difference: an event that is otherwise in the other log, or not there."""
+
+    kind: DifferenceKind
+    a: StoredEvent | None
+    b: StoredEvent | None
+
+    @property
+    def shown(self) -> StoredEvent:
+        """The event that stands for the difference: ``a``'s, or else ``b``'s."""
+        event = self.a or self.b
+        assert event is not None, "a difference has one side at least"
+        return event
+
+    def lines(self) -> list[str]:
+        """What differs in one line, then how: ``-`` stands in ``a``, ``+`` in ``b``."""
+        found = list(unified_diff(_pretty(self.a), _pretty(self.b), "a", "b", n=3, lineterm=""))
+        if len(found) > LINES_MAX:
+            found[LINES_MAX:] = [f"… {len(found) - LINES_MAX} more lines"]
+        places = [f"{side}: position {event.position}" for side, event in (("a", self.a), ("b", self.b)) if event]
+        says = "differs" if self.kind == "changed" else f"is {self.kind}"
+        return [f"{self.shown.kind} {self.shown.type} by {self.shown.actor} {says} ({', '.join(places)})", *found]
+
+
+class DifferenceCount(msgspec.Struct, frozen=True):
+    """How often events of ``type`` by ``actor`` differed in the way of ``kind``."""
 
     actor: str
     type: str
-    only_a: int
-    only_b: int
+    kind: DifferenceKind
+    count: int
 
 
-class FirstDifference(msgspec.Struct, frozen=True):
-    """The first events that differ: their positions (0: that log has ended), and a diff of them, with what precedes."""
+class LogDiff(msgspec.Struct, frozen=True, kw_only=True):
+    """How two logs compare. ``agreeing`` events stand in both; ``first`` is where the logs part.
 
-    position_a: int
-    position_b: int
-    lines: list[str]
+    ``prefix``: so many events at the beginning agree. ``differences`` are the first ``LISTED_MAX``, ``counts`` counts
+    all.
+    """
 
-
-class LogDiff(msgspec.Struct, frozen=True):
-    """How two logs compare. ``common`` events precede the first difference; ``matched`` ones behind it were found in
-    both. ``types`` counts the others."""
-
-    common: int
-    matched: int
-    events_a: int
-    events_b: int
-    first: FirstDifference | None
-    types: list[TypeCount]
+    a_events: int
+    b_events: int
+    agreeing: int
+    prefix: int
+    differences: list[Difference]
+    counts: list[DifferenceCount]
 
     @property
     def equal(self) -> bool:
-        """Whether both hold the same events."""
-        return self.first is None
+        """Whether nothing differs."""
+        return not self.differences
+
+    @property
+    def first(self) -> Difference | None:
+        """The first difference."""
+        return self.differences[0] if self.differences else None
 
 
-def diff_logs(
-    a: str | Path | StorageReader, b: str | Path | StorageReader, *, times: bool = False, ids: bool = False
-) -> LogDiff:
-    """Compare two logs (folders or storages). ``times`` compares times too, ``ids`` ids and correlations; without
-    ``ids`` what two runs with different sources have in common is found. The logs' own remarks (log.*) are left out.
+def diff_logs(a: str | Path | StorageReader, b: str | Path | StorageReader, *, exact: bool = False) -> LogDiff:
+    """Compare two logs, each its folder or a storage. ``exact``: everything but batch and sum counts.
 
-    Memory is bounded by ``WINDOW`` events of each. Raises CorruptLog, NotFound.
+    Raises CorruptLog, NotFound.
     """
-    opened: list[SegmentReader] = []
-    try:
-        readers: list[StorageReader] = []
+    with ExitStack() as closing:
+        logs: list[StorageReader] = []
         for log in (a, b):
             if isinstance(log, (str, Path)):
                 reader = SegmentReader(RealDisk(), str(log))
-                opened.append(reader)
-                readers.append(reader)
+                closing.callback(reader.close)
+                logs.append(reader)
             else:
-                readers.append(log)
-        return _Comparison(times, ids).run(_events(readers[0]), _events(readers[1]))
-    finally:
-        for reader in opened:
-            reader.close()
+                logs.append(log)
+        return _Comparison(logs[0], logs[1], exact).run()
 
 
-def _events(storage: StorageReader) -> Iterator[StoredEvent]:
-    reader = Reader(storage, 1, CHUNK_BYTES)
-    while run := reader.next_run():
-        for event in run:
-            if not event.type.startswith("log."):
-                yield event
+class _Side:
+    """One log, read a window ahead at most."""
 
+    def __init__(self, log: StorageReader) -> None:
+        self._events: Iterator[StoredEvent] = events(log)
+        self.ahead: deque[StoredEvent] = deque()
+        self.taken = 0
 
-Key = tuple[str | bytes, ...]
+    def take(self) -> StoredEvent | None:
+        """The next event; None at the end."""
+        event = self.ahead.popleft() if self.ahead else next(self._events, None)
+        self.taken += event is not None
+        return event
+
+    def put_back(self, event: StoredEvent | None) -> None:
+        """Undo ``take``."""
+        if event is not None:
+            self.ahead.appendleft(event)
+            self.taken -= 1
+
+    def window(self, size: int) -> list[StoredEvent]:
+        """The next events, ``size`` at most; they are not taken."""
+        while len(self.ahead) < size and (event := next(self._events, None)) is not None:
+            self.ahead.append(event)
+        return list(islice(self.ahead, size))
 
 
 class _Comparison:
-    def __init__(self, times: bool, ids: bool) -> None:
-        self._times = times
-        self._ids = ids
-        self._only: tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]] = (Counter(), Counter())
-        self._matched = 0
+    def __init__(self, a: StorageReader, b: StorageReader, exact: bool) -> None:
+        self._a = _Side(a)
+        self._b = _Side(b)
+        self._exact = exact
+        self._starts: list[int] = []  # positions in a from which on positions in b are ``_shifts`` away
+        self._shifts: list[int] = []
+        self._agreeing = 0
+        self._prefix = 0
+        self._differences: list[Difference] = []
+        self._counts: Counter[tuple[str, str, DifferenceKind]] = Counter()
 
-    def run(self, a: Iterator[StoredEvent], b: Iterator[StoredEvent]) -> LogDiff:
-        common = 0
-        last: StoredEvent | None = None
+    def run(self) -> LogDiff:
+        """Compare to the end of both."""
         while True:
-            one, other = next(a, None), next(b, None)
-            if one is None and other is None:
-                return LogDiff(common, 0, common, common, None, [])
-            if one is None or other is None or self._key(one) != self._key(other):
+            a, b = self._a.take(), self._b.take()
+            if a is None and b is None:
                 break
-            common += 1
-            last = one
-        first = FirstDifference(one.position if one else 0, other.position if other else 0, _lines(last, one, other))
-        read = self._align(_with_first(one, a), _with_first(other, b))
-        return LogDiff(common, self._matched, common + read[0], common + read[1], first, self._counts())
+            if a is not None and b is not None and (a.sum == b.sum or self._agree(a, b)):
+                self._note_agreement(a, b)
+            elif a is not None and b is not None and _shape(a) == _shape(b):
+                self._note("changed", a, b)
+            else:
+                self._a.put_back(a)
+                self._b.put_back(b)
+                self._part()
+        return LogDiff(
+            a_events=self._a.taken, b_events=self._b.taken, agreeing=self._agreeing, prefix=self._prefix,
+            differences=self._differences,
+            counts=[DifferenceCount(*key, number) for key, number in sorted(self._counts.items())],
+        )
 
-    def _key(self, event: StoredEvent) -> Key:
-        key: Key = (event.kind, event.actor, event.type, event.correlation if self._ids else "", bytes(event.data))
-        if self._ids:
-            key = (*key, event.id)
-        return (*key, event.time) if self._times else key
+    def _note_agreement(self, a: StoredEvent, b: StoredEvent) -> None:
+        self._agreeing += 1
+        if not self._differences:
+            self._prefix += 1
+        shift = b.position - a.position
+        if not self._shifts or self._shifts[-1] != shift:
+            self._starts.append(a.position)
+            self._shifts.append(shift)
+            if len(self._starts) > STRETCHES_MAX:
+                del self._starts[0], self._shifts[0]
 
-    def _align(self, a: Iterator[StoredEvent], b: Iterator[StoredEvent]) -> tuple[int, int]:
-        read = [0, 0]
-        held: list[list[StoredEvent]] = [[], []]
-        while True:
-            ended = True
-            for side, source in enumerate((a, b)):
-                for event in source:
-                    held[side].append(event)
-                    read[side] += 1
-                    if len(held[side]) >= WINDOW:
-                        ended = False
-                        break
-            blocks = SequenceMatcher(
-                None, [self._key(event) for event in held[0]], [self._key(event) for event in held[1]], autojunk=False
-            ).get_matching_blocks()
-            done = self._count(blocks, held, ended)
-            if ended:
-                return read[0], read[1]
-            del held[0][: done[0]]
-            del held[1][: done[1]]
+    def _agree(self, a: StoredEvent, b: StoredEvent) -> bool:
+        if (a.kind, a.actor, a.type) != (b.kind, b.actor, b.type):
+            return False
+        if self._exact and (a.id, a.time, a.correlation, a.causation) != (b.id, b.time, b.correlation, b.causation):
+            return False
+        ours, theirs = bytes(a.data), bytes(b.data)
+        if self._exact:
+            return ours == theirs
+        if a.type == "log.created":
+            return True  # every log has an id of its own
+        if ours == theirs and (not any(self._shifts) or _POSITION.search(ours) is None):
+            return True
+        if _masked(ours) != _masked(theirs):
+            return False
+        return self._translated(msgspec.json.decode(ours), msgspec.json.decode(theirs))
 
-    def _count(self, blocks: list[Match], held: list[list[StoredEvent]], ended: bool) -> tuple[int, int]:
-        """Count what the windows hold up to their last match (to their ends, when both logs have ended, or when there
-        is no match to go on from)."""
-        matches = [block for block in blocks if block.size]
-        if not ended and matches:
-            last = matches[-1]  # half a window is left behind at least, or a lone early match would hold everything up
-            end = (max(last.a + last.size, len(held[0]) // 2), max(last.b + last.size, len(held[1]) // 2))
+    def _translated(self, a: Any, b: Any) -> bool:
+        """Whether each position that differs names the same event. ``a`` and ``b`` are alike but for positions."""
+        if isinstance(a, dict):
+            return all(
+                value + self._shift(value) == b[key]
+                if key in _FIELDS and isinstance(value, int)
+                else self._translated(value, b[key])
+                for key, value in a.items()
+            )
+        return all(map(self._translated, a, b)) if isinstance(a, list) else bool(a == b)
+
+    def _shift(self, position: int) -> int:
+        index = bisect_right(self._starts, position) - 1  # -1 for 0, which names no event
+        return self._shifts[index] if index >= 0 else 0
+
+    def _part(self) -> None:
+        """The next events differ: note what does, up to where the logs agree again."""
+        skip_a = skip_b = 0
+        for size in WINDOWS:
+            meeting = _meeting(self._a.window(size), self._b.window(size), size)
+            skip_a, skip_b = meeting or (min(size, len(self._a.ahead)), min(size, len(self._b.ahead)))
+            if meeting is not None:
+                break
+        while skip_a or skip_b:
+            a = self._a.take() if skip_a else None
+            b = self._b.take() if skip_b else None
+            skip_a -= a is not None
+            skip_b -= b is not None
+            if a is not None and b is not None:
+                self._pair(a, b)
+            elif a is not None:
+                self._note("only in a", a, None)
+            elif b is not None:
+                self._note("only in b", None, b)
+
+    def _pair(self, a: StoredEvent, b: StoredEvent) -> None:
+        if self._agree(a, b):
+            self._note_agreement(a, b)
+        elif (a.kind, a.actor, a.type) == (b.kind, b.actor, b.type):
+            self._note("changed", a, b)
         else:
-            end = (len(held[0]), len(held[1]))
-        at = (0, 0)
-        for block in [*matches, None]:
-            until = (block.a, block.b) if block else end
-            for side in (0, 1):
-                self._only[side].update((event.actor, event.type) for event in held[side][at[side] : until[side]])
-            if block:
-                self._matched += block.size
-                at = (block.a + block.size, block.b + block.size)
-        return end
+            self._note("only in a", a, None)
+            self._note("only in b", None, b)
 
-    def _counts(self) -> list[TypeCount]:
-        only_a, only_b = self._only
-        return [TypeCount(*key, only_a[key], only_b[key]) for key in sorted({*only_a, *only_b})]
+    def _note(self, kind: DifferenceKind, a: StoredEvent | None, b: StoredEvent | None) -> None:
+        found = Difference(kind, a, b)
+        self._counts[found.shown.actor, found.shown.type, kind] += 1
+        if len(self._differences) < LISTED_MAX:
+            self._differences.append(found)
 
 
-def _with_first(first: StoredEvent | None, rest: Iterator[StoredEvent]) -> Iterator[StoredEvent]:
-    if first is not None:
-        yield first
-        yield from rest
+def _meeting(a: list[StoredEvent], b: list[StoredEvent], size: int) -> tuple[int, int] | None:
+    """How many events to pass over in each, few at best, until several in a row are alike; None when none are in these
+    windows of ``size``. The first two are not alike."""
+    keys_a, keys_b = [_shape(event) for event in a], [_shape(event) for event in b]
+    first: dict[tuple[object, ...], int] = {}
+    for j in range(len(b) - AGREEING, -1, -1):
+        first[tuple(keys_b[j : j + AGREEING])] = j
+    found = [
+        (i, first[keys]) for i in range(len(a) - AGREEING + 1) if (keys := tuple(keys_a[i : i + AGREEING])) in first
+    ]
+    if len(a) < size and len(b) < size:  # both logs end in here
+        found += [
+            (len(a) - count, len(b) - count)
+            for count in range(1, min(AGREEING, len(a) + 1, len(b) + 1))
+            if keys_a[-count:] == keys_b[-count:]
+        ]
+    return min(found, key=lambda pair: (sum(pair), pair), default=None)
 
 
-def _lines(last: StoredEvent | None, one: StoredEvent | None, other: StoredEvent | None) -> list[str]:
-    before = [f"after position {last.position}: {last.type} by {last.actor}"] if last else ["at the beginning"]
-    found = unified_diff(pretty_stored(one), pretty_stored(other), "a", "b", n=CONTEXT, lineterm="")
-    return before + list(found)
+def _shape(event: StoredEvent) -> tuple[object, ...]:
+    data = b"" if event.type == "log.created" else _masked(bytes(event.data))
+    return event.kind, event.actor, event.type, data
 
 
-def pretty_stored(event: StoredEvent | None) -> list[str]:
-    """A stored event as indented JSON lines, without batch and sum; [] for None."""
+def _masked(data: bytes) -> bytes:
+    return _POSITION.sub(rb"\g<1>0", data)
+
+
+def _pretty(event: StoredEvent | None) -> list[str]:
     if event is None:
         return []
     parts = {
-        name: getattr(event, name)
-        for name in ("position", "time", "id", "kind", "actor", "type", "correlation", "causation", "data")
+        "kind": event.kind, "actor": event.actor, "type": event.type, "id": event.id, "time": event.time,
+        "correlation": event.correlation, "causation": event.causation, "data": event.data,
     }
     return msgspec.json.format(msgspec.json.encode(parts), indent=2).decode().splitlines()

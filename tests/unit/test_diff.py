@@ -1,76 +1,163 @@
-"""Two logs side by side: the first difference, and what each holds alone."""
+"""Comparing two logs: the first difference is found, and one event more does not make everything behind it differ."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from contracts.effect import EffectFailed
+from contracts.payload import encode, type_of
+from events.commit import Committer
+from events.disk import RealDisk
+from events.errors import CorruptLog, NotFound
+from events.event import Draft, Event, LogCreated, Tail
 from events.memory import MemoryStorage
-from replay.diff import WINDOW, diff_logs
-from tests.support.recorded import altered_log, stored_log
-from tests.support.toys import Bench, Poked, Toy
+from events.segment_store import SegmentStorage
+from events.sequencer import Sequencer
+from replay.diff import LogDiff, diff_logs
+from replay.divergence import LISTED_MAX
+from tests.support.recorded import stored_log
+from tests.support.toys import START, Poked
 
 
-def run(numbers: list[int], prefix: str = "x", start: int = 0) -> MemoryStorage:
-    """A log of these facts and what follows from them."""
-    bench = Bench([])
-    bench.second = start
-    for index, number in enumerate(numbers):
-        bench.fact(Poked(n=number), id=f"{prefix}{index}")
-    return stored_log(bench.history)
+def facts(*payloads: msgspec.Struct, log_id: str = "a" * 32, second: int = 0) -> list[Event]:
+    """A history of facts behind ``log.created``."""
+    sequencer = Sequencer(Tail())
+    at = START.replace("12:00:00", f"12:00:{second:02d}")
+    return [
+        sequencer.admit(Draft(type_of(payload), payload, encode(payload), f"{log_id[0]}{n}", "tests"), at)
+        for n, payload in enumerate([LogCreated(log_id=log_id), *payloads])
+    ]
 
 
-def test_a_log_equals_itself() -> None:
-    log = run(list(range(50)))
-    result = diff_logs(log, log, times=True, ids=True)
-    assert result.equal
-    assert (result.common, result.events_a, result.events_b, result.types) == (50, 50, 50, [])
+def pokes(*numbers: int) -> list[msgspec.Struct]:
+    """Different pokes."""
+    return [Poked(n=n) for n in numbers]
 
 
-def test_times_and_ids_count_only_when_asked_for() -> None:
-    one, other = run([1, 2, 3]), run([1, 2, 3], "y", start=7)
-    assert diff_logs(one, other).equal
-    assert not diff_logs(one, other, ids=True).equal
-    assert not diff_logs(one, run([1, 2, 3], start=7), times=True).equal
+def compared(a: list[msgspec.Struct], b: list[msgspec.Struct], *, exact: bool = False) -> LogDiff:
+    """Two logs of their own ids and times, compared."""
+    return diff_logs(stored_log(facts(*a)), stored_log(facts(*b, log_id="b" * 32, second=7)), exact=exact)
 
 
-def test_the_first_difference_is_shown_and_the_rest_is_aligned() -> None:
-    result = diff_logs(run([1, 2, 3, 4, 5, 6]), run([1, 2, 9, 3, 4, 6]))
-    assert result.common == 2
-    assert result.first is not None
-    assert (result.first.position_a, result.first.position_b) == (3, 3)
-    assert any(line.startswith("-") and '"n": 3' in line for line in result.first.lines)
-    assert any(line.startswith("+") and '"n": 9' in line for line in result.first.lines)
-    assert result.matched == 3
-    assert [(count.type, count.only_a, count.only_b) for count in result.types] == [("toy.poked", 1, 1)]
+def places(found: LogDiff) -> list[tuple[str, int, int]]:
+    """Kind and positions of each difference; 0 for a side that has none."""
+    return [(one.kind, one.a.position if one.a else 0, one.b.position if one.b else 0) for one in found.differences]
 
 
-@pytest.mark.parametrize(("a", "b"), [([], [1, 2]), ([1, 2], []), ([1], [1, 2, 3])])
-def test_a_log_that_ends_before_the_other(a: list[int], b: list[int]) -> None:
-    result = diff_logs(run(a), run(b))
-    assert result.first is not None
-    assert 0 in (result.first.position_a, result.first.position_b)
-    assert (result.events_a, result.events_b) == (len(a), len(b))
-    assert sum(count.only_a + count.only_b for count in result.types) == abs(len(a) - len(b))
+def test_times_and_ids_are_each_logs_own_unless_everything_counts() -> None:
+    assert compared(pokes(1, 2, 3), pokes(1, 2, 3)).equal
+    exact = compared(pokes(1, 2, 3), pokes(1, 2, 3), exact=True)
+    assert places(exact) == [("changed", n, n) for n in (1, 2, 3, 4)]
+    log = stored_log(facts(*pokes(1, 2)))
+    assert diff_logs(log, log, exact=True).equal
 
 
-def test_long_logs_are_aligned_window_by_window() -> None:
-    numbers = list(range(5 * WINDOW))
-    inserted = [-1, *numbers[: 2 * WINDOW], -2, *numbers[2 * WINDOW : 4 * WINDOW], *numbers[4 * WINDOW + 10 :]]
-    result = diff_logs(run(numbers), run(inserted))
-    assert result.common == 0
-    assert result.matched == len(numbers) - 10
-    assert [(count.only_a, count.only_b) for count in result.types] == [(10, 2)]
+def test_a_changed_event_is_shown_and_what_follows_agrees() -> None:
+    found = compared(pokes(1, 2, 3, 4, 5), pokes(1, 2, 30, 4, 5))
+    assert places(found) == [("changed", 4, 4)]
+    assert (found.prefix, found.agreeing, found.a_events, found.b_events) == (3, 5, 6, 6)
+    assert found.first is found.differences[0]
+    lines = found.first.lines()
+    assert lines[0] == "fact toy.poked by tests differs (a: position 4, b: position 4)"
+    assert '-    "n": 3' in lines
+    assert '+    "n": 30' in lines
 
 
-def test_a_decision_that_was_changed_is_the_first_difference() -> None:
-    bench = Bench([Toy("bob")])
-    for n in range(30):
-        bench.fact(Poked(n=n))
-    log = stored_log(bench.history)
-    target = next(event for event in bench.history[20:] if event.kind == "decision")
-    altered = altered_log(log, {target.position: lambda event: msgspec.structs.replace(event, type="toy.invented")})
-    result = diff_logs(log, altered)
-    assert result.first is not None
-    assert result.first.position_a == result.first.position_b == target.position
-    assert sum(count.only_a for count in result.types) == sum(count.only_b for count in result.types) == 1
+@pytest.mark.parametrize("at", [0, 1, 4, 8])
+@pytest.mark.parametrize("count", [1, 2, 40, 300])
+def test_what_only_one_log_has_is_told_from_what_follows(at: int, count: int) -> None:
+    common = list(range(8))
+    more = [*common[:at], *range(1000, 1000 + count), *common[at:]]
+    found = compared(pokes(*common), pokes(*more))
+    assert places(found) == [("only in b", 0, 2 + at + n) for n in range(count)]
+    assert found.agreeing == 9
+    mirrored = compared(pokes(*more), pokes(*common))
+    assert places(mirrored) == [("only in a", 2 + at + n, 0) for n in range(count)]
+
+
+def test_positions_in_data_are_translated_once_the_logs_are_shifted() -> None:
+    def ended(request: int) -> msgspec.Struct:
+        return EffectFailed(request=request, error="ValueError", place="here")
+
+    a = [*pokes(1, 2, 3, 4), ended(4), *pokes(5, 6)]
+    b = [*pokes(1, 9, 2, 3, 4), ended(5), *pokes(5, 6)]
+    assert places(compared(a, b)) == [("only in b", 0, 3)]
+    wrong = [*pokes(1, 9, 2, 3, 4), ended(4), *pokes(5, 6)]
+    assert places(compared(a, wrong)) == [("only in b", 0, 3), ("changed", 6, 7)]
+
+
+def test_logs_of_nothing_in_common_end_and_the_list_is_bounded() -> None:
+    count = 2 * LISTED_MAX
+    found = compared(pokes(*range(count)), pokes(*range(count, 2 * count)))
+    assert len(found.differences) == LISTED_MAX
+    assert [(one.type, one.kind, one.count) for one in found.counts] == [("toy.poked", "changed", count)]
+    assert found.agreeing == 1
+
+
+def test_an_empty_log_differs_in_everything_the_other_has() -> None:
+    found = diff_logs(MemoryStorage(), stored_log(facts(*pokes(1))))
+    assert places(found) == [("only in b", 0, 1), ("only in b", 0, 2)]
+    assert diff_logs(MemoryStorage(), MemoryStorage()).equal
+
+
+lists = st.lists(st.integers(0, 4), max_size=12)
+
+
+@settings(max_examples=300)
+@given(lists, lists)
+def test_each_event_of_both_logs_is_accounted_for_once(a: list[int], b: list[int]) -> None:
+    found = compared(pokes(*a), pokes(*b))
+    of_a = [one.a.position for one in found.differences if one.a]
+    of_b = [one.b.position for one in found.differences if one.b]
+    assert of_a == sorted(set(of_a))
+    assert of_b == sorted(set(of_b))
+    assert found.agreeing + len(of_a) == found.a_events == len(a) + 1
+    assert found.agreeing + len(of_b) == found.b_events == len(b) + 1
+    assert found.equal == (a == b)
+    prefix = next((n for n, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(len(a), len(b)))
+    assert found.prefix == prefix + 1
+
+
+@settings(max_examples=100)
+@given(lists, st.integers(0, 12), st.integers(100, 200))
+def test_one_event_more_is_one_difference(common: list[int], at: int, number: int) -> None:
+    found = compared(pokes(*common), pokes(*common[:at], number, *common[at:]))
+    assert len(found.differences) == 1
+    assert found.differences[0].kind == "only in b"
+
+
+def write(folder: Path, history: list[Event]) -> None:
+    """``history`` as a log on the disk."""
+    storage = SegmentStorage(RealDisk(), str(folder), "a" * 32)
+    committer = Committer(storage)
+    committer.submit(history)
+    committer.commit()
+    storage.close()
+
+
+def test_folders_are_read_and_checked(tmp_path: Path) -> None:
+    write(tmp_path / "a", facts(*pokes(1, 2, 3)))
+    write(tmp_path / "b", facts(*pokes(1, 2, 4)))
+    assert places(diff_logs(tmp_path / "a", str(tmp_path / "b"))) == [("changed", 4, 4)]
+    with pytest.raises(NotFound):
+        diff_logs(tmp_path / "a", tmp_path / "c")
+    segment = tmp_path / "b" / "00000000000000000001.jsonl"
+    segment.write_bytes(segment.read_bytes().replace(b'"n":1', b'"n":7'))
+    with pytest.raises(CorruptLog):
+        diff_logs(tmp_path / "a", tmp_path / "b")
+
+
+def test_one_early_difference_does_not_make_a_long_comparison_slow() -> None:
+    """48,000 events in a few seconds at most, though every one behind the difference is shifted."""
+    numbers = list(range(48_000))
+    a, b = stored_log(facts(*pokes(*numbers))), stored_log(facts(*pokes(5_000_000, *numbers)))
+    begun = time.perf_counter()
+    found = diff_logs(a, b)
+    assert len(found.differences) == 1
+    assert time.perf_counter() - begun < 10
