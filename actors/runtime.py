@@ -58,7 +58,7 @@ class _Token(msgspec.Struct, frozen=True, eq=False):
     """What is to happen when a submission is durable."""
 
     output: Output
-    future: asyncio.Future[Event] | None
+    future: asyncio.Future[Event | None] | None
 
 
 class Runtime:
@@ -85,7 +85,7 @@ class Runtime:
         self._performing: set[asyncio.Task[None]] = set()
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
-        self._futures: set[asyncio.Future[Event]] = set()
+        self._futures: set[asyncio.Future[Any]] = set()
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
         self._ended = anyio.Event()
@@ -100,18 +100,19 @@ class Runtime:
         self, payload: msgspec.Struct, id: str, actor: str, correlation: str = "", causation: int = 0
     ) -> Event | None:
         """Append a fact and return its event when it and what was decided on it are durable. None when a fact with
-        this id stands in the log already. Raises OutcomeUnknown when the log failed, BadEvent for a bad draft."""
+        this id stands in the log already; it is durable then, too. Raises OutcomeUnknown when the log failed, BadEvent
+        for a bad draft."""
         return await self.append_draft(self.intake.fact(payload, id, actor, correlation, causation))
 
     async def append_draft(self, draft: Draft) -> Event | None:
         """``append`` for a draft that has passed the intake already (in a thread, when it is large)."""
         self._check()
         output = self.engine.accept(draft, now())
-        if output is None:
-            return None
-        future: asyncio.Future[Event] = self._loop.create_future()
+        future: asyncio.Future[Event | None] = self._loop.create_future()
         self._futures.add(future)
-        self._submit(output, future)
+        # A fact that was sent before may still be on its way to the disk: what is submitted now, if only nothing, is
+        # durable after it.
+        self._submit(output or Output([], [], []), future)
         try:
             return await future
         finally:
@@ -155,7 +156,7 @@ class Runtime:
         if self.failure is not None:
             raise self.failure
 
-    def _submit(self, output: Output, future: asyncio.Future[Event] | None) -> None:
+    def _submit(self, output: Output, future: asyncio.Future[Event | None] | None) -> None:
         self._writer.submit(output.events, _Token(output, future))
 
     # --- durable ------------------------------------------------------------------------------------------------
@@ -166,15 +167,16 @@ class Runtime:
             events = submission.events
             sums = durable.sums[first : first + len(events)]
             first += len(events)
-            for listener in self._listeners:
-                listener(events, sums)
+            if events:
+                for listener in self._listeners:
+                    listener(events, sums)
             if self._asks:
                 self._answer(events)
             token = submission.token
             if token is None:
                 continue
             if token.future is not None and not token.future.done():
-                token.future.set_result(events[0])
+                token.future.set_result(events[0] if events else None)
             for event in token.output.starts:
                 self._start(event)
             for cancel in token.output.cancels:

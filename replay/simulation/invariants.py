@@ -113,11 +113,11 @@ class Watch:
         require((data.action, data.subject) == (scope.action, scope.subject), f"{where}: another scope")
         require(data.holder == event.actor, f"{where}: another holder")
         require(event.time < data.expires_at, f"{where}: expired")
-        users = [
-            other for other in self.history
+        users = {
+            other.position for other in self.history
             if isinstance(other.data, OutwardRequest) and other.data.permit == request.permit
-            and not any(isinstance(end.data, EffectRefused) for end in _terminals(self.history, other))
-        ]
+            and (self.performed[other.position] or other.position == event.position)
+        }
         require(len(users) <= data.uses, f"{where}: used {len(users)} times of {data.uses}")
         revoked = any(isinstance(e.data, OaPermitRevoked) and e.data.permit == request.permit for e in self.history)
         require(not (revoked and self.performed[event.position]), f"{where}: performed again though revoked")

@@ -127,6 +127,29 @@ async def test_a_fact_sent_twice_stands_once() -> None:
 
 
 @on_loop
+async def test_who_sends_a_fact_again_goes_on_only_when_it_is_durable() -> None:
+    storage = Gated()
+    async with live({}, storage) as rig, anyio.create_task_group() as others:
+        storage.open_.clear()
+        storage.writing.clear()
+        others.start_soon(rig.runtime.append, Poked(n=1), "same", "tests")
+        await anyio.to_thread.run_sync(storage.writing.wait)
+        again = anyio.Event()
+
+        async def send_again() -> None:
+            assert await rig.runtime.append(Poked(n=1), "same", "tests") is None
+            again.set()
+
+        others.start_soon(send_again)
+        with anyio.move_on_after(0.05):
+            await again.wait()
+        assert not again.is_set()
+        storage.open_.set()
+        await again.wait()
+        assert [event.id for event in rig.history].count("same") == 1
+
+
+@on_loop
 async def test_a_waiter_that_goes_away_takes_nothing_with_it() -> None:
     storage = Gated()
     async with live({}, storage) as rig, anyio.create_task_group() as others:
