@@ -1,0 +1,22 @@
+"""Fixtures of the OA's tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.kernel import KernelReadRequested
+from tests.support.oa_loop import STARTED, Contents, Loop, Observe
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
+
+
+@pytest.fixture
+def running(loop: Loop, green: Contents, observe: Observe) -> Loop:
+    """A loop whose kernel was observed to be NORMAL."""
+    loop.tell(STARTED)
+    loop.tell(observe(green, request=loop.last(KernelReadRequested)))
+    return loop
+
