@@ -24,7 +24,7 @@ from contracts.oa import (
 )
 from contracts.payload import encode
 from events.event import Event
-from tests.support.oa_loop import START, STARTED, Contents, Loop, Observe, of, permit
+from tests.support.oa_loop import START, STARTED, Contents, Loop, Observe, boot, of, permit
 
 
 def test_before_any_observation_every_permit_is_refused(loop: Loop) -> None:
