@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine
 from actors.snapshot import EngineState, export_engine
-from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import BlobSource, OutwardRequest, effect_of, is_request, typed
 from events.event import Event, Tail
@@ -98,6 +98,11 @@ class Watch:
         assert effect is not None, "just required"
         require(effect.repeatable or not self.performed[at], f"effect {at} performed twice")
         require(not _terminals(self.history, event), f"effect {at} started after its end")
+        taken_back = any(
+            isinstance(e.data, EffectCancelRequested) and e.data.request == at and e.actor == event.actor
+            for e in self.history
+        )
+        require(not taken_back, f"effect {at} started though it was taken back")
         if isinstance(event.data, OutwardRequest):
             self._permit(event, event.data)
         self.performed[at] += 1
@@ -120,7 +125,7 @@ class Watch:
         }
         require(len(users) <= data.uses, f"{where}: used {len(users)} times of {data.uses}")
         revoked = any(isinstance(e.data, OaPermitRevoked) and e.data.permit == request.permit for e in self.history)
-        require(not (revoked and self.performed[event.position]), f"{where}: performed again though revoked")
+        require(not revoked, f"{where}: started though revoked")
 
     def bounded(self, *sizes: int) -> None:
         """Queues are short."""

@@ -155,11 +155,10 @@ class Machine:
     def _take_up(self, recovered: Sequence[Event]) -> None:
         for event in recovered:
             effect = effect_of(event.data)
-            cancelled = self.engine.effects.cancelled.get(event.position)
-            if cancelled is not None:
-                self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
-            elif effect is not None and effect.repeatable:
-                self._world.faults.note("effect: performed again")
+            cancelled = event.position in self.engine.effects.cancelled
+            if cancelled or (effect is not None and effect.repeatable):
+                if not cancelled:
+                    self._world.faults.note("effect: performed again")
                 self._start_effect(event)
             else:
                 self._world.faults.note("effect: cut off")
@@ -277,6 +276,10 @@ class Machine:
 
     def _start_effect(self, event: Event) -> None:
         if self._stopping or not self.engine.effects.is_open(event.position):
+            return
+        cancelled = self.engine.effects.cancelled.get(event.position)
+        if cancelled is not None:
+            self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
             return
         effect = effect_of(event.data)
         assert effect is not None, "only effects start"

@@ -53,6 +53,7 @@ def test_an_effect_that_may_end_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found()
 
 
+@pytest.mark.slow
 def test_a_cancellation_that_a_crash_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     start = Machine._take_up
 
