@@ -30,6 +30,7 @@ from events.log import now, open_storage, opening_events
 from events.redact import Redactor
 from events.sequencer import Sequencer
 from events.verify import require_intact
+from pmagent.daemon import spare_collector
 from pmagent.io import RealIo
 
 WRITERS = 256
@@ -89,6 +90,7 @@ async def _measure(folder: Path, each: int) -> dict[str, Any]:
             times.append(time.perf_counter() - start)
 
     runtime.listen(hear)
+    spare_collector()
     async with runtime.run():
         start = time.perf_counter()
         await asyncio.gather(*(source(k) for k in range(WRITERS)))

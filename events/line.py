@@ -25,7 +25,7 @@ TIME_CHARS: Final = 27
 
 
 _ZERO: Final = bytes.maketrans(b"123456789", b"0" * 9)
-_TIME_SHAPE: Final = b"0000-00-00T00:00:00.000000Z"
+_TIME_SHAPE: Final = b'0000-00-00T00:00:00.000000Z"'
 
 
 class _Body(msgspec.Struct, gc=False):
@@ -144,31 +144,31 @@ class ChainChecker:
 
         After a fault the checker stands behind the last intact line and may not be used further.
         """
-        position, batch, last_time, previous = self._position, self._batch, self._time, self._sum
+        position, batch, previous = self._position, self._batch, self._sum
+        last_time = self._time + b'"'  # times are compared with the quote behind them
+        own = batch  # of the line that is being looked at
+        after = _after_position(own)
         lines = chunk.split(b"\n")
         unterminated = lines.pop()
         fault = ""
         for line in lines:
             body = line[:-TAIL_BYTES]
             digest = sha256(previous + body).digest()
-            if line[-TAIL_BYTES:] != b',"sum":"%b"}' % hexlify(digest):
+            if not line.endswith(b',"sum":"%b"}' % hexlify(digest)):
                 fault = _explain_sum(line)
                 break
-            own = batch
-            head = b'{"position":%d,"batch":%d,"time":"' % (position + 1, own)
+            head = b'{"position":%d%b' % (position + 1, after)
             if not body.startswith(head):
-                own += 1
-                head = b'{"position":%d,"batch":%d,"time":"' % (position + 1, own)
+                head = b'{"position":%d%b' % (position + 1, _after_position(batch + 1))
                 if not body.startswith(head):
                     fault = _explain_head(body, position, batch)
                     break
+                own = batch + 1
+                after = _after_position(own)
             start = len(head)
-            time = body[start : start + TIME_CHARS]
-            if time < last_time:
-                fault = f"its time {_text(time)} is before {_text(last_time)}"
-                break
-            if time.translate(_ZERO) != _TIME_SHAPE or body[start + TIME_CHARS : start + TIME_CHARS + 1] != b'"':
-                fault = f"its time {_text(time)} is malformed"
+            time = body[start : start + TIME_CHARS + 1]
+            if time < last_time or time.translate(_ZERO) != _TIME_SHAPE:
+                fault = _explain_time(time, last_time)
                 break
             position += 1
             batch = own
@@ -177,10 +177,14 @@ class ChainChecker:
         else:
             fault = "the last line has no end" if unterminated else ""
         index = position - self._position
-        self._position, self._batch, self._time, self._sum = position, batch, last_time, previous
+        self._position, self._batch, self._time, self._sum = position, batch, last_time[:-1], previous
         if not fault:
             return None
         return LineFault(index, sum(len(line) + 1 for line in lines[:index]), fault)
+
+
+def _after_position(batch: int) -> bytes:
+    return b',"batch":%d,"time":"' % batch
 
 
 def _text(raw: bytes) -> str:
@@ -198,3 +202,9 @@ def _explain_sum(line: bytes) -> str:
 
 def _explain_head(body: bytes, position: int, batch: int) -> str:
     return f"position {position + 1} in batch {batch} or {batch + 1} belongs here, found {_text(body[:60])}…"
+
+
+def _explain_time(time: bytes, last_time: bytes) -> str:
+    if time[:-1] < last_time[:-1]:
+        return f"its time {_text(time[:-1])} is before {_text(last_time[:-1])}"
+    return f"its time {_text(time[:TIME_CHARS])} is malformed"

@@ -15,7 +15,7 @@ import msgspec
 from events.errors import CorruptLog, NotFound
 from events.event import StoredEvent, Tail
 from events.line import ChainChecker, decode_chunk, decode_line
-from events.storage import CHUNK_BYTES, StorageReader
+from events.storage import StorageReader
 
 
 class Progress(Enum):
@@ -25,6 +25,9 @@ class Progress(Enum):
 
 
 CAUGHT_UP: Final = Progress.CAUGHT_UP
+
+RUN_BYTES: Final = 256 * 1024
+"""How much is read, checked and decoded at once: what stays in the processor's cache meanwhile."""
 
 POLL_SECONDS: Final = 0.004
 """How often a waiting follower in another process looks at HEAD: a look is one small pread."""
@@ -36,7 +39,7 @@ class Reader:
     Memory is bounded by the chunk size, whatever the length of the log.
     """
 
-    def __init__(self, storage: StorageReader, position: int = 1, chunk_bytes: int = CHUNK_BYTES) -> None:
+    def __init__(self, storage: StorageReader, position: int = 1, chunk_bytes: int = RUN_BYTES) -> None:
         if position < 1:
             raise ValueError("positions start at 1")
         self._storage = storage
@@ -136,7 +139,7 @@ class Follower:
     It reads at its own pace from storage, so a slow follower slows nobody and holds one chunk at most.
     """
 
-    def __init__(self, storage: StorageReader, position: int = 1, chunk_bytes: int = CHUNK_BYTES // 4) -> None:
+    def __init__(self, storage: StorageReader, position: int = 1, chunk_bytes: int = RUN_BYTES) -> None:
         self._storage = storage
         self._reader = Reader(storage, position, chunk_bytes)
         self._caught_up = False

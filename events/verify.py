@@ -10,13 +10,13 @@ import msgspec
 
 from events.disk import Disk, RealDisk
 from events.errors import CorruptLog, NotFound
-from events.event import Tail
+from events.event import LINE_BYTES_MAX, Tail
 from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
+from events.reader import RUN_BYTES
 from events.recovery import created_log_id, later_batch, sum_of
 from events.segments import last_lines, segment_firsts, segment_name
-from events.storage import CHUNK_BYTES
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -124,7 +124,9 @@ class _Verifier:
             offset, size = 0, file.size()
             self._bytes_in_last = 0
             while offset < size:
-                chunk = file.read_at(offset, CHUNK_BYTES)
+                chunk = file.read_at(offset, RUN_BYTES)
+                if b"\n" not in chunk:
+                    chunk = file.read_at(offset, LINE_BYTES_MAX)
                 end = chunk.rfind(b"\n") + 1 or len(chunk)
                 before = self._checker.tail
                 fault = self._checker.check(chunk[:end])
