@@ -43,7 +43,7 @@ def last_lines(file: DiskFile) -> tuple[bytes, bytes]:
     """The last two whole lines of a file, without their newlines; ``b""`` for each that there is not."""
     end = file.size()
     taken = b""
-    while end > 0 and len(taken) <= 2 * LINE_BYTES_MAX + _BISECT_BYTES:
+    while end > 0 and len(taken) <= 3 * LINE_BYTES_MAX:  # two lines, and what has no end behind them
         start = max(0, end - _BISECT_BYTES)
         taken = file.read_at(start, end - start) + taken
         end = start

@@ -5,11 +5,13 @@ strace injects them. After each run the log is verified and opened again: what w
 
 from __future__ import annotations
 
+import atexit
 import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -33,13 +35,29 @@ ROOT = Path(__file__).resolve().parents[2]
 TRACED = re.compile(r"(?:\[pid +\d+\] )?(\w+)\((.*)")
 
 
+@cache
+def bytecode() -> str:
+    """A folder with the compiled modules of the short writer, which no other process adds to: each run then makes the
+    same calls, in the same order, as the one that they were counted in."""
+    folder = Path(tempfile.mkdtemp(prefix="bytecode-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    subprocess.run(writer(str(folder), folder / "log"), check=True, capture_output=True, timeout=60)
+    return str(folder)
+
+
+def writer(compiled: str, folder: Path) -> list[str]:
+    """The short writer's command line."""
+    options = ["-S", "-E", "-s", "-X", f"pycache_prefix={compiled}"]
+    return [sys.executable, *options, str(PROGRAM), str(folder), str(ROOT), sysconfig.get_path("platlib")]
+
+
 def trace(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the short writer under strace."""
-    program = [sys.executable, "-S", "-E", "-s", str(PROGRAM), str(folder), str(ROOT), sysconfig.get_path("platlib")]
+    program = writer(bytecode(), folder)
     calls = f"trace={','.join(CALLS)}"
     return subprocess.run(
         ["strace", "-y", "-s", "256", "-e", calls, "-e", "signal=none", *options, "--", *program],
-        capture_output=True, text=True, check=False, timeout=60, env={"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True, text=True, check=False, timeout=60,
     )
 
 
