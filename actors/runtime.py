@@ -285,7 +285,7 @@ class Runtime:
         """The outcome's draft; an outcome that is no payload of its type is the performer's failure."""
         try:
             return self.intake.fact(*_outcome(event, outcome))
-        except (TypeError, msgspec.MsgspecError) as error:
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
             failed = EffectFailed(request=event.position, error=type(error).__name__, place=event.type)
             return self.intake.fact(*_outcome(event, failed))
 

@@ -15,7 +15,7 @@ from contracts.effect import EffectCancelled, EffectFailed, EffectTimedOut
 from contracts.payload import Payload
 from events.event import Event
 from events.redact import MASK
-from tests.support.live import REQUESTS, SECRET, Deaf, Said, forever, live, on_loop, performing
+from tests.support.live import REQUESTS, SECRET, Deaf, Said, Told, forever, live, on_loop, performing
 from tests.support.toys import Done, Poked, permit_for
 
 
@@ -65,7 +65,7 @@ async def test_a_performer_whose_own_waiting_is_cancelled_has_failed_and_frees_i
             )
 
 
-@pytest.mark.parametrize("returned", [None, {"n": 1}, "done", Done(n="one")])  # type: ignore[arg-type]
+@pytest.mark.parametrize("returned", [None, {"n": 1}, "done", Done(n="one"), Told(words=["\udcff"])])  # type: ignore[arg-type]
 @on_loop
 async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned: Any) -> None:
     async def perform(_event: Event, _io: Io) -> Any:
