@@ -16,6 +16,6 @@ class DaemonStarted(Payload, frozen=True, kw_only=True):
 
 @event_type("daemon.stopped")
 class DaemonStopped(Payload, frozen=True, kw_only=True):
-    """Orderly end. ``reason``: done, SIGTERM, SIGINT or requested. A log whose last start has none was cut off."""
+    """Orderly end. ``reason``: done, SIGTERM, SIGINT or error. A log whose last start has none was cut off."""
 
     reason: str

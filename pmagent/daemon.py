@@ -45,7 +45,7 @@ def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
 
 
 async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
-    reason = ["requested"]
+    reason = ["error"]  # until somebody asks for the end
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_host(workspace, "daemon", lambda: reason[0]) as host:
             spare_collector()

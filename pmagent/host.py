@@ -100,8 +100,10 @@ class Host:
         self.observed: KernelObserved | None = None
         """The newest durable reading of the surfaces since this start."""
         self._observed = anyio.Event()
+        self._writer_ended = False
+        self._unwritable: DocumentUnwritable | None = None
         self.unwritten: DocumentUnwritable | None = None
-        """Why not every document could be written at the start."""
+        """Why not every document could be written at the start; None again when all could be written since."""
 
     @property
     def tail(self) -> Tail:
@@ -157,19 +159,39 @@ class Host:
         return self.observed
 
     async def flush(self) -> None:
-        """Return when the documents on disk show everything that is durable now."""
+        """Return when the documents on disk show everything that is durable now. Raises what stood in the writer's
+        way."""
         target = self._folded
         async with self._written:
-            while self._flushed < target:
+            while self._flushed < target and not self._writer_ended:
                 await self._written.wait()
+        if self._unwritable is not None:
+            raise self._unwritable
 
     async def write_documents(self) -> None:
-        """Write what changed, for ever; many changes at once are one write. Raises OSError: a document that cannot
-        be written ends the daemon rather than showing an old state as the present one."""
-        while True:
-            await self._dirty.wait()
-            self._dirty = anyio.Event()
+        """Write what changed, for ever; many changes at once are one write. Raises DocumentUnwritable: a document that
+        cannot be written ends the daemon rather than showing an old state as the present one."""
+        try:
+            while True:
+                await self._dirty.wait()
+                self._dirty = anyio.Event()
+                await self._write_changed()
+        except DocumentUnwritable as error:
+            self._unwritable = error
+            raise
+        finally:  # whoever waits for it must not wait for ever
+            with anyio.CancelScope(shield=True):
+                async with self._written:
+                    self._writer_ended = True
+                    self._written.notify_all()
+
+    async def write_last(self) -> None:
+        """At the end: what is still to be written, also when the writer was stopped by somebody else's error."""
+        if self._unwritable is not None:
+            return
+        if self._writer_ended:
             await self._write_changed()
+        await self.flush()
 
     async def write_first(self) -> None:
         """Write what a crash, or somebody's hand, has left different from the log.
@@ -190,6 +212,7 @@ class Host:
         documents = self.documents.take_changed()
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(write_documents, self.layout.workspace, documents)
+        self.unwritten = None
         async with self._written:
             self._flushed = folded
             self._written.notify_all()
@@ -270,7 +293,7 @@ async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:
     if host.runtime.failure is None:
         position = host.runtime.engine.sequencer.position
         await host.runtime.final(DaemonStopped(reason=reason), f"daemon.stopped:{storage.log_id}:{position}", "daemon")
-        await host.flush()
+        await host.write_last()
 
 
 async def _keep_snapshots(taker: SnapshotTaker) -> None:

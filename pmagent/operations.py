@@ -74,6 +74,8 @@ async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
     rendered = host.documents.render().get(STATE_PATH)
     state = msgspec.json.decode(rendered, type=StateDocument) if rendered is not None else None
     answer = snapshot_answer(event.data, state)
+    if answer.success and host.unwritten is not None:  # asked for again: the answer is known, but the file is not there
+        raise host.unwritten
     return Answer(document=_plain(answer), exit_code=0 if answer.success else 1)
 
 

@@ -55,9 +55,9 @@ def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
         try:
             if _compare(root, path, content) is None:
                 continue
-            target.parent.mkdir(parents=True, exist_ok=True)
             if not target.parent.resolve().is_relative_to(root):
                 raise DocumentUnwritable(f"{path}: a link leads out of the workspace", "remove the link")
+            target.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(target, content)
         except OSError as error:
             reason = error.strerror or type(error).__name__

@@ -47,7 +47,7 @@ async def watch(
     surface and wakes nobody. ``share/`` need not exist, and may be deleted, recreated or renamed over. Ends
     when ``stop`` is set.
     """
-    world = files or RealFiles()
+    world = files or RealFiles(workspace)
     stopping = stop or anyio.Event()
     told: tuple[str, list[str]] | None = None
     seen: Moment | None = None

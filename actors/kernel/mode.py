@@ -136,7 +136,9 @@ def _reality(seen: Kernel) -> list[Reason]:
         text = f"{len(failed) - CHECKS_TOLD_MAX} further checks failed"
         found.append(_degraded("check_failed", text, f"mend what the checks in {path} name, then: {REFRESH}", path))
     if seen.reality.provisional:
-        found.append(_degraded("provisional", f"{path} is provisional: its checks are not finished", REFRESH, path))
+        text = f"{path} is provisional: its checks are not finished"
+        mend = f"let the run that writes {path} finish, or remove the checks in it that say no more than a verdict"
+        found.append(_degraded("provisional", text, mend, path))
     return found
 
 

@@ -77,8 +77,16 @@ class Files(Protocol):
         ...
 
 
+class LeadsOut(OSError):
+    """A file that a link in the workspace leads to, but that lies outside it: it is not the workspace's to show."""
+
+
 class RealFiles:
-    """The workspace's own file system."""
+    """The workspace's own file system. Files outside ``root``, where one is given, are not read: what is read ends up
+    in the log and in documents, and whoever made the link may not be allowed to read what it leads to."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self._root = None if root is None else Path(os.path.realpath(root))
 
     def look(self, path: Path) -> Look:
         """See ``Files``."""
@@ -101,6 +109,9 @@ class RealFiles:
             # Looked at before, but it may have been swapped for a pipe since.
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise OSError(errno.EINVAL, "not a regular file")
+            opened = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+            if self._root is not None and not opened.is_relative_to(self._root):
+                raise LeadsOut
             parts: list[bytes] = []
             left = limit
             while left > 0 and (part := file.read(left)):
@@ -155,7 +166,7 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
     Never raises for what the files are like: that is what the readings' statuses tell. ``request`` is the
     position of the kernel.read_requested that this answers.
     """
-    world = files or RealFiles()
+    world = files or RealFiles(workspace)
     began = world.elapsed()
     while True:
         before = glance(workspace, world)
@@ -285,5 +296,7 @@ def _inside(value: Any) -> list[Any]:
 
 def _cause(error: Exception) -> str:
     """The system's name for an error (EACCES, EIO …), never its text."""
+    if isinstance(error, LeadsOut):
+        return "a link leads out of the workspace"
     number = getattr(error, "errno", None)
     return errno.errorcode.get(number, "") if isinstance(number, int) else "not a path"

@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
-from actors.kernel.surfaces import NAMES, SSOT, SurfaceInvalid, kernel
-from actors.kernel.surfaces import ssot as ssot_view
+from actors.kernel.surfaces import NAMES, SSOT, WORD_CHARS_MAX, kernel
 from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from events.atomic import write_atomic
 from events.event import format_time
@@ -48,7 +47,7 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
         created.append(config.PATH)
     if _create(folder / ".gitignore", b"*\n!.gitignore\n!config.toml\n"):
         created.append(".pmagent/.gitignore")
-    old, paths = _present(workspace, files or RealFiles())
+    old, paths = _present(workspace, files or RealFiles(workspace))
     new = _computed(workspace, old, paths, branch, now or _now())
     for name, content in new.items():
         if name not in old and _create(_target(workspace, paths[name]), encoded(content)):
@@ -64,7 +63,7 @@ def refresh_surfaces(path: Path, *, now: str | None = None, files: Files | None 
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
-    old, paths = _present(workspace, files or RealFiles())
+    old, paths = _present(workspace, files or RealFiles(workspace))
     new = _computed(workspace, old, paths, branch, now or _now())
     for name, content in new.items():
         write_atomic(_target(workspace, paths[name]), encoded(content))
@@ -93,11 +92,20 @@ def _computed(
 
 
 def _phases_of(old: dict[str, Content]) -> tuple[str | None, str | None]:
-    try:
-        view = ssot_view(old[SSOT])
-    except (KeyError, SurfaceInvalid):
-        return None, None
-    return view.phase, view.last_completed
+    """The phases that the SSOT surface names, each as far as it can be understood by itself."""
+    content = old.get(SSOT, {})
+    inner = content.get("phases")
+    phases = inner if isinstance(inner, dict) else {}
+    return (
+        _word(content.get("current_phase")) or _word(phases.get("current")),
+        _word(content.get("last_completed_phase")) or _word(phases.get("last_completed")),
+    )
+
+
+def _word(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    return value if isinstance(value, str) and value.strip() and len(value) <= WORD_CHARS_MAX else None
 
 
 def _given(workspace: Path, new: dict[str, Content], paths: dict[str, str]) -> Given:
@@ -154,8 +162,14 @@ def _content(path: Path, files: Files) -> Any:
 
 
 def _target(workspace: Path, path: str) -> Path:
+    """Where to write; its folder exists then. Raises WorkspaceError."""
     target = workspace / path
-    target.parent.mkdir(parents=True, exist_ok=True)
+    if not target.parent.resolve().is_relative_to(workspace.resolve()):
+        raise WorkspaceError(f"{path}: a link leads out of the workspace", "remove the link")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise WorkspaceError(f"{path}: something that is no folder is in its way", "move it away") from None
     return target
 
 

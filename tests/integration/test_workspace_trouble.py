@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from events.errors import PmagentError
+from events.lock import WriterLock
 from events.verify import verify_log
 from pmagent.client import DaemonUnreachable
 from pmagent.layout import Layout
@@ -122,8 +125,6 @@ def daemon_workspace(workspace: Path) -> Any:
 def test_a_holder_of_the_log_that_never_answers_is_unreachable(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from events.lock import WriterLock
-
     layout = Layout(workspace)
     layout.prepare()
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
@@ -133,3 +134,47 @@ def test_a_holder_of_the_log_that_never_answers_is_unreachable(
             call(workspace, "oa.snapshot")
     finally:
         lock.release()
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["without a daemon", "with a daemon"])
+def test_a_document_that_cannot_be_written_is_said_at_once_and_mended_later(workspace: Path, live: bool) -> None:
+    """Neither does anybody wait for ever, nor is a state printed that is not in the file."""
+    call(workspace, "oa.snapshot")
+    with running(workspace) if live else nullcontext() as daemon:
+        call(workspace, "oa.snapshot")  # what the start led to is written then
+        (workspace / STATE).unlink()
+        (workspace / STATE).symlink_to("/nowhere")
+        with pytest.raises(PmagentError, match="symbolic link"):
+            call(workspace, "oa.snapshot")
+        if daemon is not None:
+            code, errors = daemon.wait()
+            assert (code, "symbolic link" in errors) == (1, True)
+            assert b'"reason":"error"' in next(Layout(workspace).log.glob("*.jsonl")).read_bytes()
+    (workspace / STATE).unlink()
+    assert call(workspace, "oa.snapshot").exit_code == 0
+    assert check_documents(workspace) == []
+    assert verify_log(str(Layout(workspace).log)).ok
+
+
+def test_what_a_link_leads_to_outside_the_workspace_is_not_shown(workspace: Path, tmp_path: Path) -> None:
+    """A repository may bring such a link along; the log and STATE.json are read by more people than the file."""
+    (tmp_path / "private.json").write_text('{"context": {"note": "for my eyes only"}}')
+    context = workspace / "share/oa/CONTEXT.json"
+    context.unlink()
+    context.symlink_to(tmp_path / "private.json")
+    answer = call(workspace, "oa.snapshot")
+    assert answer.document["state"]["oa_context"] == {}
+    segments = list(Layout(workspace).log.glob("*.jsonl"))
+    assert not any(b"for my eyes only" in path.read_bytes() for path in [*segments, workspace / STATE])
+    assert any(b"a link leads out of the workspace" in path.read_bytes() for path in segments)
+
+
+def test_a_required_surface_outside_the_workspace_blocks(workspace: Path, tmp_path: Path) -> None:
+    shutil.move(workspace / SUMMARY, tmp_path / "summary.json")
+    (workspace / SUMMARY).symlink_to(tmp_path / "summary.json")
+    assert call(workspace, "oa.snapshot").document["success"] is False
+    assert call(workspace, "status").document["mode"] == "BLOCKED"
+    (workspace / SUMMARY).unlink()
+    shutil.move(tmp_path / "summary.json", workspace / "summary.json")
+    (workspace / SUMMARY).symlink_to(workspace / "summary.json")
+    assert call(workspace, "oa.snapshot").exit_code == 0, "a link within it is as good as the file"

@@ -39,7 +39,7 @@ class Given(msgspec.Struct, frozen=True):
 
 def read_workspace(workspace: Path, files: Files | None = None) -> Given:
     """Read what the guards look at; blocks for about a second at most while surfaces are being written."""
-    world = files or RealFiles()
+    world = files or RealFiles(workspace)
     observed = read_surfaces(workspace, world)
     state, fault = _state(workspace, world)
     return Given(workspace, observed, kernel(observed.surfaces), state, fault, _absent(workspace, state, world))

@@ -244,3 +244,32 @@ def test_refreshing_a_real_workspace_makes_it_coherent(real_workspace: Path) -> 
     assert codes == ({"reality_not_green", "check_failed"} if red else set())
     snapshot(real_workspace)
     assert run_guard("oa_state", real_workspace).ok
+
+
+def test_surfaces_are_not_written_through_a_link_out_of_the_workspace(
+    repository: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (repository / "share").symlink_to(outside)
+    for command in (init_workspace, refresh_surfaces):
+        with pytest.raises(WorkspaceError, match="a link leads out of the workspace"):
+            command(repository)
+    assert list(outside.iterdir()) == []
+
+
+def test_something_that_is_no_folder_in_the_way_is_named(repository: Path) -> None:
+    (repository / "share").write_text("")
+    with pytest.raises(WorkspaceError, match="no folder"):
+        refresh_surfaces(repository)
+
+
+def test_one_refresh_is_enough_when_the_phases_were_half_broken(repository: Path) -> None:
+    """What can be understood of a broken SSOT surface counts in the first run, not only in the second."""
+    init_workspace(repository, now=NOW)
+    broken = load(repository, SSOT) | {"phases": [1], "current_phase": None, "last_completed_phase": "23"}
+    (repository / SSOT).write_text(json.dumps(broken))
+    refresh_surfaces(repository, now=NOW)
+    once = {path: path.read_bytes() for path in (repository / "share").rglob("*.json")}
+    assert load(repository, SSOT)["phases"] == {"current": 1, "last_completed": 23}
+    refresh_surfaces(repository, now=NOW)
+    assert {path: path.read_bytes() for path in once} == once
