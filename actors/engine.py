@@ -103,8 +103,8 @@ class Engine:
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
         self._reading: RecordedReaction | None = None
-        self._failing = False  # an actor could not take the event that is being reacted to
         self._witness = witness
+        self._end_matters = witness is not None  # or an actor could not take the event that is being reacted to
 
     def hearers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
@@ -210,9 +210,10 @@ class Engine:
     def _book(self, event: Event, out: Output | None) -> None:
         """Keep the engine's own books: open effects, halted actors, what is to be cancelled."""
         data = event.data
-        if isinstance(data, ActorHalted) and event.actor == ENGINE:
+        cls = type(data)
+        if cls is ActorHalted and event.actor == ENGINE:
             self.halted[data.name] = data.input
-        elif isinstance(data, ActorResumed):
+        elif cls is ActorResumed:
             self.halted.pop(data.name, None)
         opened, cancels = self.effects.book(event)
         if out is not None:
@@ -224,22 +225,24 @@ class Engine:
 
     def fold(self, event: Event) -> None:
         """Take a recorded event; nothing is decided. Raises HistoryError when the history does not fit together."""
-        sequencer = self.sequencer
+        sequencer, queue, position = self.sequencer, self._queue, event.position
         if event.kind == "fact":
-            self._facts.append((event.id, event.position))
+            self._facts.append((event.id, position))
             if not event.type.startswith("log."):
-                while self._queue:
-                    self._deliver(self._queue.popleft())
-                self._end_reading()
-                self._fact = event.position
-                self._queue.append(event)
+                while queue:
+                    self._deliver(queue.popleft())
+                if self._end_matters:
+                    self._end_reading()
+                self._reading = None
+                self._fact = position
+                queue.append(event)
                 if event.causation or type(event.data) is ActorResumed:
                     self._book(event, None)
         else:
             self._read(event)
             self._book(event, None)
-            self._queue.append(event)
-        sequencer.position = event.position
+            queue.append(event)
+        sequencer.position = position
         sequencer.time = event.time
 
     def _read(self, decision: Event) -> None:
@@ -256,36 +259,37 @@ class Engine:
 
     def _deliver(self, event: Event) -> None:
         """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
-        if self._reading is not None:
+        if self._end_matters:
             self._end_reading()
         states = self.states
         taken: list[tuple[AnyActor, Any, Exception | None]] = []
-        for actor in self.hearers(event):
+        hearers = self._hearers.get(type(event.data))
+        if hearers is None or hearers:  # else nobody hears it, which is so for most decisions
+            hearers = self.hearers(event)
+        for actor in hearers:
             name = actor.name
             try:
                 state = states[name] = actor.evolve(states[name], event)
                 taken.append((actor, state, None))
             except Exception as error:  # see _fold_input
                 taken.append((actor, states[name], error))
-                self._failing = True
+                self._end_matters = True
         self._reading = RecordedReaction(event, taken)
         if self._witness is not None:
             self._witness.delivered(self._reading)
 
     def _end_reading(self) -> None:
         """No further decision on what was being reacted to is recorded."""
-        reading = self._reading
+        reading, self._reading = self._reading, None
         if reading is None:
             return
-        self._reading = None
         if self._witness is not None:
             self._witness.ended(reading)
             return
-        if self._failing:
-            self._failing = False
-            for actor, _, failure in reading.taken:
-                if failure is not None and actor.name not in self.halted:
-                    raise _unfoldable(actor.name, reading.event.position, failure) from failure
+        self._end_matters = False
+        for actor, _, failure in reading.taken:
+            if failure is not None and actor.name not in self.halted:
+                raise _unfoldable(actor.name, reading.event.position, failure) from failure
 
     def _fold_decision(self, event: Event, reading: RecordedReaction) -> None:
         about = event.actor
@@ -314,7 +318,7 @@ class Engine:
         self.sequencer.time = max(self.sequencer.time, now)
         self.sequencer.remember_all(self._facts)
         self._facts.clear()
-        self._failing = False
+        self._end_matters = self._witness is not None
         out = Output([], [], [])
         if reading is not None:
             for actor, state, failure in reading.taken:
