@@ -136,7 +136,7 @@ class SimDisk:
         return self.watched and self._faults.strike(fault)
 
     def ends_here(self) -> bool:
-        """Whether the process ends before the next operation: then the present one may be done in part."""
+        """Whether the process ends in this operation, which is then done in part."""
         return self.watched and self.crash_after == 0
 
     def part(self, size: int) -> int:
@@ -268,11 +268,14 @@ class SimFile:
         grows = offset + len(data) > len(inode.data)
         full = disk.watched and disk.full and grows
         failed = disk.strike("disk: write error")
-        if full or failed or disk.ends_here():
+        dies = disk.ends_here()
+        if full or failed or dies:
             data = data[: disk.part(len(data))]
         if data:
             _apply(inode.data, offset, data)
             inode.pending.append((offset, bytes(data)))
+        if dies:
+            raise Crashed
         if full:
             raise OSError(errno.ENOSPC, "No space left on device")
         if failed:
