@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,13 @@ from events.line import seal
 from events.storage import Storage
 
 BATCH_EVENTS_MAX: Final = 16_384
-"""A batch takes so many events at most (a submission is never split)."""
+"""A batch holds so many events at most, but always one submission: what goes in together is never split."""
+
+BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
+"""A batch holds so many bytes of data at most, but always one submission: what is joined, written and synced at once
+stays small however large the events are."""
+
+_data: Final = attrgetter("raw")
 
 
 class Submission(msgspec.Struct, frozen=True, eq=False):
@@ -56,17 +63,9 @@ class Committer:
 
     def commit(self) -> Durable | None:
         """Write what waits as one batch; None when nothing did. Raises OutcomeUnknown, BadEvent, TailMoved."""
-        with self._swap:
-            taken = self._waiting
-            if not taken:
-                return None
-            count = cut = 0
-            while cut < len(taken) and (count == 0 or count < BATCH_EVENTS_MAX):
-                count += len(taken[cut].events)
-                cut += 1
-            self._waiting = taken[cut:]
-        taken = taken[:cut]
-        events = [event for submission in taken for event in submission.events]
+        taken, events = self._take()
+        if not taken:
+            return None
         before = self._storage.tail()
         if not events:
             return Durable(taken, (), before)
@@ -78,3 +77,26 @@ class Committer:
     def settle(self) -> None:
         """Tell the storage that it is idle."""
         self._storage.settle()
+
+    def _take(self) -> tuple[list[Submission], list[Event]]:
+        """The submissions of the next batch, and their events; what does not fit goes on waiting, in its order."""
+        with self._swap:
+            taken, self._waiting = self._waiting, []
+        events = [event for submission in taken for event in submission.events]
+        if len(events) <= BATCH_EVENTS_MAX and sum(map(len, map(_data, events))) <= BATCH_BYTES_MAX:
+            return taken, events
+        count = _fitting(taken)
+        with self._swap:
+            self._waiting[:0] = taken[count:]
+        return taken[:count], [event for submission in taken[:count] for event in submission.events]
+
+
+def _fitting(waiting: Sequence[Submission]) -> int:
+    """How many of the submissions, one at least, a batch holds."""
+    events = size = 0
+    for index, submission in enumerate(waiting):
+        events += len(submission.events)
+        size += sum(map(len, map(_data, submission.events)))
+        if index and (events > BATCH_EVENTS_MAX or size > BATCH_BYTES_MAX):
+            return index
+    return len(waiting)
