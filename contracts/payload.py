@@ -183,12 +183,12 @@ def typed(stored: StoredEvent, blobs: BlobSource | None = None) -> Event:
     try:
         if raw.startswith(BLOB_PREFIX):
             if blobs is None:
-                raise CorruptLog("-", 0, stored.position, "the payload lies in a blob, and no blob store is at hand")
+                raise CorruptLog("", 0, stored.position, "the payload lies in a blob, and no blob store is at hand")
             content = blobs.get(_in_blob.decode(raw).blob.sha256)
         # The same as decode(), without the call: this is where replay spends its time.
         data = decode(stored.type, content) if decoder is None or _UPCASTS else decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CorruptLog("-", 0, stored.position, f"not a {stored.type}: {error}") from error
+        raise CorruptLog("", 0, stored.position, f"not a {stored.type}: {error}") from error
     return Event(
         stored.position, stored.time, stored.id, stored.kind, stored.actor, stored.type,
         stored.correlation, stored.causation, data, raw,

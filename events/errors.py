@@ -24,17 +24,20 @@ class PmagentError(Exception):
 class CorruptLog(PmagentError):
     """The log holds bytes that no writer of it can have written, or lacks bytes that were durable.
 
-    ``file`` is the segment's name, ``offset`` the byte offset of the first bad line in it, ``position`` the
-    position of the first bad event. Everything before it is intact and readable.
+    ``file`` is the segment's name ("" where the reader of an event does not know it), ``offset`` the byte offset of
+    the first bad line in it, ``position`` the position of the first bad event (0: it is no event that is bad, but HEAD
+    or a blob). Everything before it is intact and readable.
     """
 
     exit_code = 4
 
     def __init__(self, file: str, offset: int, position: int, reason: str) -> None:
+        place = [f"{file}, byte {offset}"] if file else []
+        place += [f"position {position}"] if position else []
+        intact = f"what precedes it is intact: pmagent log export --until {position - 1}; " if position > 1 else ""
         super().__init__(
-            f"the log is corrupt: {file}, byte {offset}, position {position}: {reason}",
-            f"what precedes it is intact: pmagent log export --until {position - 1}; "
-            "restore the rest from a copy of the log folder",
+            f"the log is corrupt: {', '.join(place)}: {reason}",
+            f"{intact}restore {'the rest' if intact else 'it'} from a copy of the workspace's .pmagent",
         )
         self.file = file
         self.offset = offset
