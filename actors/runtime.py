@@ -22,7 +22,7 @@ from actors.actor import Io, Performers
 from actors.engine import Engine, Output, describe_failure
 from actors.intake import Intake
 from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.payload import Effect, effect_of, type_of
+from contracts.payload import Effect, OutwardRequest, effect_of, type_of
 from events.commit import Durable
 from events.errors import PmagentError
 from events.event import Draft, Event
@@ -88,6 +88,7 @@ class Runtime:
         self._futures: set[asyncio.Future[Any]] = set()
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
+        self._held: list[Event] | None = None
         self._ended = anyio.Event()
 
     def listen(self, listener: Listener) -> None:
@@ -206,6 +207,9 @@ class Runtime:
         if cancelled is not None:  # decided while the request was being written, or before a crash
             self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
             return
+        if self._held is not None and isinstance(event.data, OutwardRequest):
+            self._held.append(event)
+            return
         cls = type(event.data)
         effect = effect_of(event.data)
         assert effect is not None, "only requests for effects are started"
@@ -220,6 +224,12 @@ class Runtime:
         task = self._loop.create_task(self._perform(running))
         self._performing.add(task)
         task.add_done_callback(self._performed)
+
+    def release_outward(self) -> None:
+        """Start the outward effects that ``run`` was told to hold, unless they have been ended or cancelled since."""
+        held, self._held = self._held or [], None
+        for event in held:
+            self._start(event)
 
     def _performed(self, task: asyncio.Task[None]) -> None:
         self._performing.discard(task)
@@ -322,9 +332,11 @@ class Runtime:
     # --- life ---------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def run(self, recovered: Sequence[Event] = ()) -> AsyncIterator[TaskGroup]:
+    async def run(self, recovered: Sequence[Event] = (), *, hold_outward: bool = False) -> AsyncIterator[TaskGroup]:
         """Be live within the block, whose task group is for sources of facts. ``recovered`` are the open effects
         that were requested before this start: the repeatable ones are performed again, the others end as interrupted.
+        With ``hold_outward`` no outward effect starts before ``release_outward``: what permits were granted on may
+        have changed while nothing was live to see it.
 
         Leaving the block is an orderly stop: no new effects, running ones ended or recorded as interrupted, the log
         settled. Raises what the log failed with.
@@ -332,6 +344,7 @@ class Runtime:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
+                self._held = [] if hold_outward else None
                 for event in recovered:
                     effect = effect_of(event.data)
                     if event.position in self.engine.effects.cancelled or (effect is not None and effect.repeatable):

@@ -273,7 +273,9 @@ async def _live(
     for output in (Output(first, [], []), completed):  # in the order of their positions
         if output.events:
             runtime.submit(output)
-    async with runtime.run([event for event in durable_effects if engine.effects.is_open(event.position)]) as tasks:
+    recovered = [event for event in durable_effects if engine.effects.is_open(event.position)]
+    async with runtime.run(recovered, hold_outward=True) as tasks:
+        tasks.start_soon(_release_outward, host)
         await host.write_first()
         tasks.start_soon(host.write_documents)
         tasks.start_soon(_keep_snapshots, taker)
@@ -294,6 +296,13 @@ async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:
         position = host.runtime.engine.sequencer.position
         await host.runtime.final(DaemonStopped(reason=reason), f"daemon.stopped:{storage.log_id}:{position}", "daemon")
         await host.write_last()
+
+
+async def _release_outward(host: Host) -> None:
+    """Outward effects start when the surfaces have been read since this start, and what the OA took back because of
+    what it saw has been taken back: both became durable together."""
+    await host.first_observed()
+    host.runtime.release_outward()
 
 
 async def _keep_snapshots(taker: SnapshotTaker) -> None:

@@ -171,7 +171,9 @@ class NoIo:
 
 
 @asynccontextmanager
-async def live(performers: Performers, storage: MemoryStorage | None = None) -> AsyncIterator[Rig]:
+async def live(
+    performers: Performers, storage: MemoryStorage | None = None, *, hold_outward: bool = False
+) -> AsyncIterator[Rig]:
     """A runtime over ``storage`` (its log is read back first), with a boss, a toy and a grantor."""
     storage = storage or MemoryStorage()
     engine = Engine([Grantor(), Boss(), Toy("toy", [Asked])], Sequencer(Tail()))
@@ -186,7 +188,7 @@ async def live(performers: Performers, storage: MemoryStorage | None = None) -> 
     for output in (Output(opening, [], []), completed):
         if output.events:
             runtime.submit(output)
-    async with runtime.run(recovered):
+    async with runtime.run(recovered, hold_outward=hold_outward):
         yield rig
 
 

@@ -167,6 +167,30 @@ async def test_a_revoked_permit_ends_what_runs_under_it() -> None:
 
 
 @on_loop
+async def test_a_held_outward_effect_starts_when_released_unless_its_permit_was_revoked_meanwhile() -> None:
+    begun: list[int] = []
+
+    async def perform(event: Event, _io: Io) -> Payload:
+        begun.append(event.position)
+        return Done(n=0)
+
+    async with live(performing(perform), hold_outward=True) as rig:
+        runtime = rig.runtime
+        await runtime.append(permit_for("boss", uses=9), "permit", "tests")
+        (revoked,) = await rig.tell("fetch")
+        (inward,) = await rig.tell("once")
+        assert await rig.end_of(inward) == Done(n=0)
+        await runtime.append(Poked(n=7), "seven", "tests")  # the grantor revokes
+        assert await rig.end_of(revoked) == EffectCancelled(request=revoked.position, reason="permit_revoked")
+        await runtime.append(permit_for("boss", uses=9), "permit-2", "tests")
+        (kept,) = await rig.tell("fetch")
+        assert begun == [inward.position]
+        runtime.release_outward()
+        assert await rig.end_of(kept) == Done(n=0)
+    assert begun == [inward.position, kept.position]
+
+
+@on_loop
 async def test_what_the_gate_refuses_is_never_performed() -> None:
     begun: list[int] = []
 
