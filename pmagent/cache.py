@@ -15,15 +15,13 @@ from actors.snapshot import (
     FORMAT,
     EngineState,
     Snapshot,
-    decode_snapshot,
     encode_snapshot,
     export_engine,
     restore_engine,
+    usable,
 )
 from events.atomic import write_atomic
-from events.errors import PmagentError
 from events.event import Event, Tail
-from events.reader import event_at
 from events.storage import StorageReader
 from projections.documents import Documents
 
@@ -50,22 +48,18 @@ def load(path: Path, log_id: str, storage: StorageReader, engine: Engine, docume
     A snapshot that is stale, foreign, damaged or of other code is ignored: the log is folded instead.
     """
     try:
-        snapshot = decode_snapshot(path.read_bytes())
+        snapshot = usable(path.read_bytes(), log_id, code_digest(), storage)
     except OSError:  # mostly: there is none yet
         return 0
-    if snapshot is None or snapshot.log_id != log_id or snapshot.code != code_digest():
-        return 0
-    position = snapshot.tail.position
-    if not 0 < position <= storage.tail().position:
+    if snapshot is None:
         return 0
     try:
-        if event_at(storage, position).sum != snapshot.tail.sum:
-            return 0
-        documents.restore(snapshot.extra)
+        states = documents.decoded(snapshot.extra)
         restore_engine(engine, snapshot.engine, snapshot.tail)
-    except (PmagentError, msgspec.MsgspecError, KeyError):
+    except (msgspec.MsgspecError, KeyError):  # nothing has been restored then
         return 0
-    return position
+    documents.restore(states)
+    return snapshot.tail.position
 
 
 class SnapshotTaker:

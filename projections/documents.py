@@ -63,13 +63,15 @@ class Documents:
         """The folds, for the snapshot cache."""
         return {name: msgspec.json.encode(state) for name, state in self._states.items()}
 
-    def restore(self, exported: dict[str, bytes]) -> None:
-        """Take folds from the cache. Raises KeyError, msgspec.ValidationError; nothing has changed then."""
+    def decoded(self, exported: dict[str, bytes]) -> dict[str, Any]:
+        """Folds from the cache, for ``restore``. Raises KeyError, msgspec.ValidationError when they do not fit."""
         if exported.keys() != self._states.keys():
             raise KeyError("other projections")
-        self._states = {
-            name: msgspec.json.decode(raw, type=type(self._states[name])) for name, raw in exported.items()
-        }
+        return {name: msgspec.json.decode(raw, type=type(self._states[name])) for name, raw in exported.items()}
+
+    def restore(self, states: dict[str, Any]) -> None:
+        """Take what ``decoded`` gave."""
+        self._states = dict(states)
 
 
 def rebuild(
