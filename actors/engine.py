@@ -22,19 +22,20 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from actors.actor import AnyActor
-from actors.gate import Gate
-from actors.ledger import Cancel, EffectLedger
-from contracts.effect import ActorHalted, ActorResumed, RequestRefused
-from contracts.payload import decode, effect_of, encode, is_request, type_of
+from actors.gate import Gate, refusal
+from actors.ledger import GATE, Cancel, EffectLedger
+from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from contracts.payload import OutwardRequest, decode, effect_of, encode, is_request, type_of
 from events.errors import PmagentError
 from events.event import DATA_BYTES_MAX, Draft, Event
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 
 ENGINE: Final = "engine"
-"""Who decides that an actor is halted and what is refused because of it."""
+"""Who decides that an actor is halted and what is refused because of it: everything outward, if it is the gate."""
 
 DECISIONS_MAX: Final = 10_000
-"""Upper bound of what may follow from one fact; the actor that goes beyond it is halted."""
+"""Upper bound of what may follow from one fact; the actor that goes beyond it is halted. Only the gate may go beyond
+it: its verdict on a request is never what is too much."""
 
 
 class HistoryError(PmagentError):
@@ -96,7 +97,7 @@ class Engine:
             raise ValueError("actors need different names")
         self.halted: dict[str, int] = {}
         """Halted actors, with the position of the input on which each was halted."""
-        self.effects = EffectLedger()
+        self.effects = EffectLedger((GATE, ENGINE))
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
         self._hearers: dict[type, Sequence[AnyActor]] = {}
         self._queue: deque[Event] = deque()
@@ -178,7 +179,7 @@ class Engine:
             try:
                 for payload in actor.decide(state, event):
                     decision = self._decision(event, name, len(events), payload, position + len(events) + 1)
-                    if len(decision.raw) > DATA_BYTES_MAX or len(events) >= room:
+                    if len(decision.raw) > DATA_BYTES_MAX or (len(events) >= room and name != GATE):
                         raise ReactionTooLarge(name)
                     if self.effects.full and effect_of(payload) is not None:
                         raise ReactionTooLarge(name)
@@ -295,7 +296,7 @@ class Engine:
         about = event.actor
         if about == ENGINE:
             reading.engine_decisions += 1
-            about = getattr(event.data, "name", "")
+            about = about_whom(event)
         slot = self._slots.get(about)
         if slot is None:
             return  # an actor that this code does not have any more
@@ -369,14 +370,24 @@ class RecordedReaction(msgspec.Struct):
     engine_decisions: int = 0
 
 
+def about_whom(decision: Event) -> str:
+    """The actor whose reaction ``decision`` belongs to: its own, or, for the engine's, the one that is halted."""
+    if decision.actor != ENGINE:
+        return decision.actor
+    return GATE if isinstance(decision.data, EffectRefused) else str(getattr(decision.data, "name", ""))
+
+
 def _consequences(name: str, event: Event, failure: Exception | None) -> list[msgspec.Struct]:
-    """What the engine decides because actor ``name`` failed on ``event`` now (``failure``) or was halted before."""
+    """What the engine decides because actor ``name`` failed on ``event`` now (``failure``) or was halted before.
+    Without the gate nothing outward starts (default deny)."""
     decisions: list[msgspec.Struct] = []
     if failure is not None:
         error, place = describe_failure(failure)
         decisions.append(ActorHalted(name=name, input=event.position, error=error, place=place))
     if is_request(event.data):
         decisions.append(RequestRefused(request=event.position, name=name, reason="halted"))
+    if name == GATE and event.kind == "decision" and isinstance(event.data, OutwardRequest):
+        decisions.append(refusal(event, ["the gate is halted"], "pmagent log tail --type actor.halted shows why"))
     return decisions
 
 

@@ -3,7 +3,7 @@
 Pure like an actor, and run by the engine before all actors: it judges a request at the request's position, and its
 refusal is a decision, so replay checks the gate as well. A permit counts when it exists, is held by the requesting
 actor, is for the same action and subject, has a use left, has not expired at the event's time, was not revoked, and
-the actor that granted it is not halted.
+the actor that granted it is not halted. While the gate itself is halted, the engine refuses everything outward.
 """
 
 from __future__ import annotations
@@ -42,10 +42,12 @@ class Gate:
 
     name = GATE
 
-    def __init__(self) -> None:
-        heard: set[type[msgspec.Struct]] = {OaPermitGranted, OaPermitRevoked, ActorHalted}
-        heard.update(cls for cls in types().values() if issubclass(cls, OutwardRequest))
-        self.hears = frozenset(heard)
+    @property
+    def hears(self) -> frozenset[type[msgspec.Struct]]:
+        """What changes permits, and every outward request there is by now: a type that was registered after the gate
+        was made is judged like any other."""
+        outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
+        return frozenset((OaPermitGranted, OaPermitRevoked, ActorHalted, *outward))
 
     def initial(self) -> GateState:
         """No permit: everything outward is refused."""
@@ -71,11 +73,13 @@ class Gate:
         """``effect.refused`` when the request has no good permit."""
         if state.refusal and isinstance(event.data, OutwardRequest):
             scope = event.data.scope()
-            yield EffectRefused(
-                request=event.position,
-                reasons=state.refusal,
-                mend=[f"request a permit for {scope.action} on {scope.subject} and use it before it expires"],
-            )
+            mend = f"request a permit for {scope.action} on {scope.subject} and use it before it expires"
+            yield refusal(event, state.refusal, mend)
+
+
+def refusal(request: Event, reasons: list[str], mend: str) -> EffectRefused:
+    """The terminal event of a request that may not start."""
+    return EffectRefused(request=request.position, reasons=reasons, mend=[mend])
 
 
 def _use(state: GateState, event: Event, request: OutwardRequest) -> GateState:

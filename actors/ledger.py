@@ -1,13 +1,14 @@
 """The ledger of effects: which requests have no terminal event yet (DESIGN §3, effects).
 
-An effect is opened by its request and closed by exactly one terminal event: the gate's refusal, or the fact whose
-cause is the request. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or
-from a mode that forbids what runs: an effect may outlast its permit, which nobody then revokes any more.
+An effect is opened by its request and closed by exactly one terminal event: the gate's refusal (the engine's, while the
+gate is halted), or the fact whose cause is the request. A cancellation is asked for by the requesting actor, or follows
+from the permit's revocation, or from a mode that forbids what runs: an effect may outlast its permit, which nobody then
+revokes any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 import msgspec
@@ -20,7 +21,7 @@ from contracts.payload import OutwardRequest, effect_of
 from events.event import Event
 
 GATE: Final = "gate"
-"""The one whose refusals close effects."""
+"""The actor that refuses effects."""
 
 WATCHER: Final = "kernel"
 """The actor that decides the mode. While it is halted nobody can tell what is forbidden, so nothing outward goes on."""
@@ -40,9 +41,10 @@ NO_CANCELS: Final[Sequence[Cancel]] = ()
 
 
 class EffectLedger:
-    """Open effects by the position of their request."""
+    """Open effects by the position of their request. ``refusers``: whose refusals close an effect."""
 
-    def __init__(self) -> None:
+    def __init__(self, refusers: Container[str] = (GATE,)) -> None:
+        self._refusers = refusers
         self.open: dict[int, Event] = {}
         self.cancelled: dict[int, str] = {}
         """Open effects that are to be cancelled, with the reason. A crash may come between the word and the deed: what
@@ -67,7 +69,7 @@ class EffectLedger:
             self.open[event.position] = event
             return True, NO_CANCELS
         elif isinstance(data, EffectRefused):
-            if event.actor == GATE:
+            if event.actor in self._refusers:
                 self._close(data.request)
         elif isinstance(data, EffectCancelRequested):
             request = self.open.get(data.request)

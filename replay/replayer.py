@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from actors.actor import AnyActor
-from actors.engine import ENGINE, Engine, HistoryError, RecordedReaction
+from actors.engine import ENGINE, Engine, HistoryError, RecordedReaction, about_whom
 from contracts.payload import BlobSource, Unknown, typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
@@ -181,7 +181,7 @@ class Replayer:
                     yield decision
 
     def _wanted(self, event: Event) -> bool:
-        return self._only is None or self._only in (event.actor, _about(event))
+        return self._only is None or self._only in (event.actor, about_whom(event))
 
     # --- comparing a reaction -------------------------------------------------------------------------------------
 
@@ -209,7 +209,9 @@ class Replayer:
             self._note("extra", found.position, None, found)
 
     def _note(self, kind: Kind, position: int, expected: Event | None, recorded: Event | None) -> None:
-        found = Divergence(kind, position, _about(recorded or expected), expected, recorded)
+        shown = recorded or expected
+        about = about_whom(shown) if shown is not None else ""
+        found = Divergence(kind, position, about, expected, recorded)
         self._counts[found.shown.actor, found.shown.type, kind] += 1
         if len(self._divergences) < LISTED_MAX:
             self._divergences.append(found)
@@ -222,9 +224,3 @@ def _equal(expected: Event, recorded: Event) -> bool:
         expected.id == recorded.id and expected.raw == recorded.raw and expected.type == recorded.type
         and expected.actor == recorded.actor and expected.correlation == recorded.correlation
     )
-
-
-def _about(event: Event | None) -> str:
-    if event is None:
-        return ""
-    return str(getattr(event.data, "name", "")) if event.actor == ENGINE else event.actor

@@ -35,11 +35,12 @@ def replay(app: App, log: Path | None, until: int | None, actor: str | None, wha
     Exit 0: every decision is made again as recorded. Exit 3: the first difference is shown.
     """
     from actors.engine import ENGINE
+    from actors.ledger import GATE
     from actors.registry import all_actors
     from replay.replayer import replay_log
 
     actors = all_actors()
-    names = [*(known.name for known in actors), ENGINE]
+    names = [GATE, *(known.name for known in actors), ENGINE]
     if actor is not None and actor not in names:
         raise click.BadParameter(f"no actor {actor!r}; there are {', '.join(names)}", param_hint="--actor")
     folder = log_folder(log or app.workspace)

@@ -166,7 +166,7 @@ def test_init_outside_a_repository_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_replay_is_equal_also_in_part(recorded: Path) -> None:
-    for arguments in ([], ["--until", "6"], ["--actor", "kernel"], ["--what-if"], [str(recorded)]):
+    for arguments in ([], ["--until", "6"], ["--actor", "kernel"], ["--actor", "gate"], ["--what-if"], [str(recorded)]):
         done = pmagent(recorded, "replay", *arguments)
         assert done.code == 0, done.out
         assert done.out.startswith("✓ equal")

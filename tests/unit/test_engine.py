@@ -19,9 +19,11 @@ from contracts.effect import (
     RequestRefused,
 )
 from contracts.oa import OaPermitRevoked
-from contracts.payload import Payload, encode
+from contracts.payload import Effect, OutwardRequest, Payload, Scope, encode, event_type
 from events.event import Draft, Event, LogRecovered, Tail
 from events.sequencer import Sequencer
+from replay.replayer import replay_log
+from tests.support.recorded import stored_log
 from tests.support.toys import (
     Asked,
     Bench,
@@ -289,6 +291,69 @@ def test_a_permit_of_a_halted_grantor_allows_nothing_more() -> None:
     permit = bench.fact(permit_for("worker", uses=9)).events[1].position
     assert len(bench.fact(Poked(n=permit)).starts) == 1
     assert bench.fact(Poked(n=permit)).starts == []
+
+
+@event_type("toy.unscoped_requested", effect=Effect(repeatable=False))
+class UnscopedRequested(OutwardRequest, frozen=True, kw_only=True):
+    """An outward effect whose author forgot to say what its permit must be for: the gate cannot judge it."""
+
+
+def halted_gate() -> tuple[Bench, int]:
+    """A bench whose gate is halted, and a good permit. Its worker sends on ``Poked(n=permit)``."""
+    script: dict[int, list[Payload]] = {1: [UnscopedRequested(permit=2)], 2: [SendRequested(n=2, permit=2)]}
+    bench = Bench([Grantor(), Scripted("worker", script, [Poked])])
+    permit = bench.fact(permit_for("worker", uses=9)).events[1].position
+    assert bench.fact(Poked(n=1)).starts == []
+    assert bench.types()[-3:] == ["toy.unscoped_requested", "actor.halted", "effect.refused"]
+    return bench, permit
+
+
+def test_a_halted_gate_lets_nothing_through_until_it_is_resumed() -> None:
+    bench, permit = halted_gate()
+    assert bench.fact(Poked(n=permit)).starts == []
+    refused = bench.of(EffectRefused)[-1]
+    assert (refused.actor, refused.data.request) == ("engine", bench.of(SendRequested)[-1].position)
+    assert bench.engine.effects.open == {}
+    bench.fact(ActorResumed(name="gate"))
+    assert len(bench.fact(Poked(n=permit)).starts) == 1
+
+
+def test_what_is_refused_for_a_halted_gate_is_refused_once_wherever_the_log_is_cut() -> None:
+    bench, permit = halted_gate()
+    bench.fact(Poked(n=permit))
+    facts = [event.position for event in bench.history if event.kind == "fact"]
+    for cut in range(1, len(bench.history) + 1):
+        again = refolded(bench.actors, bench.history[:cut])
+        completed = again.complete("").events
+        end = next((at - 1 for at in facts if at > cut), len(bench.history))
+        assert [(event.id, event.raw) for event in completed] == [
+            (event.id, event.raw) for event in bench.history[cut:end]
+        ]
+        assert again.effects.open == {}
+    assert replay_log(stored_log(bench.history), bench.actors).equal
+
+
+def test_an_outward_type_that_is_registered_late_needs_a_permit_too() -> None:
+    bench = Bench([worker(n=1)])
+
+    @event_type("toy.late_requested", effect=Effect(repeatable=False))
+    class LateRequested(OutwardRequest, frozen=True, kw_only=True):
+        def scope(self) -> Scope:
+            return Scope("feature_work", "toy")
+
+    asking = Scripted("asking", {1: [LateRequested(permit=0)]}, [Poked])
+    bench.engine.actors[1] = asking
+    bench.engine.states["asking"] = asking.initial()
+    assert bench.fact(Poked(n=1)).starts == []
+    assert [event.type for event in bench.history] == ["toy.poked", "toy.late_requested", "effect.refused"]
+
+
+def test_the_gate_still_judges_the_last_of_too_many_requests() -> None:
+    many = worker(*[SendRequested(n=1, permit=0)] * (DECISIONS_MAX - 1))
+    bench = Bench([many])
+    assert bench.fact(Poked(n=1)).starts == []
+    assert len(bench.of(EffectRefused)) == DECISIONS_MAX - 1
+    assert bench.of(ActorHalted) == []
 
 
 def test_a_fact_grants_nothing_and_uses_up_nothing() -> None:
