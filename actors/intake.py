@@ -29,7 +29,7 @@ class Intake:
         """A draft of ``payload``, redacted. May write and sync a blob (call it in a thread for large payloads).
 
         Raises OSError when the blob cannot be written, msgspec.ValidationError when ``payload`` does not have the shape
-        of its type.
+        of its type, TypeError when it holds what cannot be redacted or encoded.
         """
         clean = self._redactor.value(payload)
         name, raw = type_of(clean), encode(clean)

@@ -13,8 +13,12 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
+from uuid import UUID
 
 import msgspec
 
@@ -28,6 +32,9 @@ SECRET_CHARS_MIN: Final = 6
 
 DEPTH_MAX: Final = 150
 """How deeply a value may nest."""
+
+_NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType)
+"""What can be encoded and can hold no secret, besides numbers."""
 
 _LONG: Final = 4096
 """In longer text, searching form by form is the faster way to find that there is none."""
@@ -100,7 +107,7 @@ class Redactor:
         """``value`` with each secret in each string at any depth replaced, keys included; the same object when there
         is none. Structs stay of their type. A secret under a telling name (``{"password": …}``) is masked too.
 
-        Raises TypeError for a value that nests deeper than ``DEPTH_MAX``.
+        Raises TypeError for a value that nests deeper than ``DEPTH_MAX``, or is of a type that is not looked into.
         """
         return self._value(value, DEPTH_MAX)
 
@@ -135,7 +142,9 @@ class Redactor:
         if isinstance(value, (bytes, bytearray)):
             masked = self.content(bytes(value))
             return value if masked == value else type(value)(masked)
-        return value
+        if isinstance(value, _NO_TEXT):
+            return value
+        raise TypeError(f"a {type(value).__name__} cannot be searched for secrets")
 
     def _sequence(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
         changed = []

@@ -9,9 +9,14 @@ import base64
 import json
 import re
 import time
+from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus
+from uuid import UUID
 
 import msgspec
 import pytest
@@ -287,6 +292,22 @@ def test_depth_is_bounded_and_said() -> None:
         redactor.value(nested(DEPTH_MAX + 1))
     with pytest.raises(TypeError, match="deeper"):
         redactor.value(nested(100_000))
+
+
+@dataclass
+class Config:
+    """Nothing that a payload is made of, but msgspec would encode it."""
+
+    token: str
+
+
+def test_what_cannot_be_searched_does_not_pass() -> None:
+    redactor = Redactor([KNOWN])
+    for value in (Config(KNOWN), memoryview(KNOWN.encode()), deque([KNOWN])):
+        with pytest.raises(TypeError, match="cannot be searched"):
+            redactor.value({"a": [value]})
+    plain = [datetime(2026, 11, 21, tzinfo=UTC), timedelta(1), UUID(int=7), Decimal("1.5"), msgspec.UNSET]
+    assert redactor.value(plain) is plain
 
 
 def test_bytes_around_a_secret_in_a_blob_stay_as_they_are() -> None:
