@@ -39,7 +39,10 @@ def up(app: App) -> int:
 @format_option()
 @pass_app
 def status(app: App, require_daemon: bool, format: str) -> int:
-    """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so."""
+    """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so.
+
+    The log's end is what HEAD notes; whether the whole log is intact is told by pmagent log verify.
+    """
     from pmagent.operations import call
 
     answer = call(app.workspace, "status", {})
@@ -83,8 +86,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         output.line("log        none yet: pmagent up, or pmagent oa snapshot, begins it")
     output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
     for session in document["sessions"]:
-        name = session.get("session_id") or session.get("id") or "?"
-        output.line(f"           {name}, booted in {session.get('mode') or session.get('boot_mode') or '?'}")
+        output.line(f"           {session['session_id']}, booted in {session['boot_mode']}")
     for effect in document["open_effects"]:
         output.line(f"effect     {effect['type']} of position {effect['position']}, since {short(effect['since'])} UTC")
     for name in document["halted"]:
