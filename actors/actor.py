@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from events.event import Event
 
 S = TypeVar("S")
@@ -41,8 +41,9 @@ class Actor(Protocol[S]):
         """The state after ``event`` (one it hears, or a decision of its own). Never refuses."""
         ...
 
-    def decide(self, state: S, event: Event) -> Iterable[Payload]:
-        """What follows from ``event``, given the state that has it folded in already."""
+    def decide(self, state: S, event: Event) -> Iterable[Payload | Correlated]:
+        """What follows from ``event``, given the state that has it folded in already. Decisions belong to the event's
+        correlation unless they say otherwise."""
         ...
 
 

@@ -25,7 +25,7 @@ from actors.actor import AnyActor
 from actors.gate import Gate, refusal
 from actors.ledger import GATE, Cancel, EffectLedger
 from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
-from contracts.payload import OutwardRequest, decode, effect_of, encode, is_request, type_of
+from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from events.errors import PmagentError
 from events.event import DATA_BYTES_MAX, Draft, Event
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
@@ -181,7 +181,7 @@ class Engine:
                     decision = self._decision(event, name, len(events), payload, position + len(events) + 1)
                     if len(decision.raw) > DATA_BYTES_MAX or (len(events) >= room and name != GATE):
                         raise ReactionTooLarge(name)
-                    if self.effects.full and effect_of(payload) is not None:
+                    if self.effects.full and effect_of(decision.data) is not None:
                         raise ReactionTooLarge(name)
                     events.append(decision)
                     after = actor.evolve(after, decision)
@@ -196,10 +196,13 @@ class Engine:
     def _decision(self, cause: Event, actor: str, n: int, payload: Any, position: int) -> Event:
         """A decision in its place. Its payload is read back from its bytes: what actors see live is then what they
         will see when the log is read, and a payload that does not have its type's shape cannot get into the log."""
+        correlation = cause.correlation
+        if type(payload) is Correlated:
+            payload, correlation = payload.payload, payload.correlation
         name, raw = type_of(payload), encode(payload)
         return Event(
             position, self.sequencer.time, f"{cause.position}.{actor}.{n}", "decision", actor, name,
-            cause.correlation, cause.position, decode(name, raw), raw,
+            correlation, cause.position, decode(name, raw), raw,
         )
 
     def _append(self, decision: Event, out: Output) -> None:

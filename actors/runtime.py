@@ -129,13 +129,14 @@ class Runtime:
         When the request stands in the log already (it is sent again), ``find`` looks for its answer there, from the
         request's position on. Raises TimedOut after ``seconds``.
         """
+        draft = self.intake.fact(payload, id, actor, correlation)  # whose texts are as they will stand in the log
         future: asyncio.Future[Event] = self._loop.create_future()
-        waiters = self._asks.setdefault(correlation, [])
+        waiters = self._asks.setdefault(draft.correlation, [])
         waiters.append((answers, future))
         self._futures.add(future)
         try:
-            if await self.append(payload, id, actor, correlation) is None:
-                found = find(self.engine.sequencer.seen(id) or 1, answers)
+            if await self.append_draft(draft) is None:
+                found = find(self.engine.sequencer.seen(draft.id) or 1, answers)
                 if found is not None:
                     return found
             with anyio.move_on_after(seconds):
@@ -147,7 +148,7 @@ class Runtime:
                 future.exception()  # it is no news when append has raised the same
             waiters.remove((answers, future))
             if not waiters:
-                self._asks.pop(correlation, None)
+                self._asks.pop(draft.correlation, None)
 
     def submit(self, output: Output) -> None:
         """Append what the engine has put in place already (what recovery completed)."""

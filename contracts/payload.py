@@ -39,6 +39,14 @@ class OutwardRequest(Payload, frozen=True, kw_only=True):
         raise TypeError(f"{type(self).__name__} does not define its scope")
 
 
+class Correlated(msgspec.Struct, frozen=True):
+    """A decision that belongs to another run, audit or session than the event that led to it: what an actor yields
+    instead of the bare ``payload`` when it answers a request of ``correlation`` because of something else."""
+
+    payload: Payload
+    correlation: str
+
+
 class Effect(msgspec.Struct, frozen=True):
     """How a request for an effect is treated by engine and runtime; one table, declared with the type.
 

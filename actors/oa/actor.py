@@ -44,7 +44,7 @@ from contracts.oa import (
     OaSnapshotRequested,
     OaSnapshotTaken,
 )
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from events.event import Event
 
 ReadEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
@@ -103,13 +103,13 @@ class Oa:
             case ActorResumed(name=name) if name == WATCHER:
                 return replace(state, unwatched=False)
             case OaPermitRequested() as asked if state.standing is None and state.reads:
-                waiting_permit = WaitingPermit(event.position, asked)
+                waiting_permit = WaitingPermit(event.position, asked, event.correlation)
                 return replace(state, waiting_permits=[*state.waiting_permits, waiting_permit])
         if isinstance(event.data, ReadEnd):
             return _read_over(state, event.data.request)
         return _own(state, event)
 
-    def decide(self, state: OaActorState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: OaActorState, event: Event) -> Iterable[Payload | Correlated]:
         """What an input leads to."""
         match event.data:
             case KernelObserved(request=request):
@@ -178,7 +178,7 @@ def _waits(state: OaActorState, request: int) -> bool:
     return bool(waiting) and waiting[-1].request == request and len(waiting) <= WAITING_MAX
 
 
-def _on_observed(state: OaActorState, event: Event, read: int) -> Iterator[Payload]:
+def _on_observed(state: OaActorState, event: Event, read: int) -> Iterator[Payload | Correlated]:
     now = state.standing
     if now is None:
         return
@@ -198,21 +198,22 @@ def _on_observed(state: OaActorState, event: Event, read: int) -> Iterator[Paylo
                 reasons=now.reasons,
             )
     for one in state.waiting_permits:
-        yield permits.answer(state, event.time, one.request, one.asked)
+        yield Correlated(permits.answer(state, event.time, one.request, one.asked), one.correlation)
 
 
-def _foreseen(state: OaActorState, answers: list[Payload]) -> OaActorState:
+def _foreseen(state: OaActorState, answers: list[Payload | Correlated]) -> OaActorState:
     """The sessions as they will be, so that a second boot on the same reading counts the first."""
     open_now = state.sessions
-    for answer in answers:
+    for given in answers:
+        answer = given.payload if isinstance(given, Correlated) else given
         if isinstance(answer, OaSessionEnded):
             open_now = sessions.closed(open_now, answer.session_id)
         elif isinstance(answer, OaSessionBooted):
-            open_now = [*open_now, Session(answer.session_id, "", answer.mode, answer.mode)]
+            open_now = [*open_now, Session(answer.session_id, "", answer.mode, answer.mode, "")]
     return replace(state, sessions=open_now)
 
 
-def _on_read_end(state: OaActorState, event: Event, end: ReadEnd) -> Iterator[Payload]:
+def _on_read_end(state: OaActorState, event: Event, end: ReadEnd) -> Iterator[Payload | Correlated]:
     reason = Reason(
         code="read_failed",
         mode="BLOCKED",
@@ -224,7 +225,7 @@ def _on_read_end(state: OaActorState, event: Event, end: ReadEnd) -> Iterator[Pa
             yield _unread(waiting, reason)
     if state.standing is None and not state.reads:
         for one in state.waiting_permits:
-            yield permits.answer(state, event.time, one.request, one.asked)
+            yield Correlated(permits.answer(state, event.time, one.request, one.asked), one.correlation)
 
 
 _END: dict[type[msgspec.Struct], str] = {

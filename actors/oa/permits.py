@@ -10,7 +10,7 @@ from actors.oa.policy import ACTIONS, allows
 from actors.oa.state import PERMITS_MAX, OaActorState, Permit
 from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from events.event import Event, time_after
 
 USES_MAX = 100_000
@@ -70,19 +70,19 @@ def _objections(state: OaActorState, now: str, asked: OaPermitRequested) -> tupl
     return reasons, mend
 
 
-def revocations(state: OaActorState, event: Event, decided: KernelModeDecided) -> Iterator[Payload]:
+def revocations(state: OaActorState, event: Event, decided: KernelModeDecided) -> Iterator[Correlated]:
     """What the mode decided on takes away: on going to BLOCKED every live permit, else those that it
     forbids."""
     everything = decided.mode == "BLOCKED" and decided.previous != "BLOCKED"
     for position, permit in live(state.permits, event.time).items():
         if everything or not allows(decided.mode, permit.action):
-            yield OaPermitRevoked(permit=position, reason=f"mode {decided.mode}")
+            yield Correlated(OaPermitRevoked(permit=position, reason=f"mode {decided.mode}"), permit.correlation)
 
 
-def unwatched(state: OaActorState, event: Event) -> Iterator[Payload]:
+def unwatched(state: OaActorState, event: Event) -> Iterator[Correlated]:
     """Nobody decides the mode any more: every live permit is taken back."""
-    for position in live(state.permits, event.time):
-        yield OaPermitRevoked(permit=position, reason="the kernel watcher is halted")
+    for position, permit in live(state.permits, event.time).items():
+        yield Correlated(OaPermitRevoked(permit=position, reason="the kernel watcher is halted"), permit.correlation)
 
 
 def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:
@@ -93,7 +93,7 @@ def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:
 def granted(permits: dict[int, Permit], event: Event, payload: OaPermitGranted) -> dict[int, Permit]:
     """The live permits with the one that ``event`` granted; expired ones go when there would be too many."""
     kept = permits if len(permits) < PERMITS_MAX else live(permits, event.time)
-    return kept | {event.position: Permit(payload.action, payload.subject, payload.expires_at)}
+    return kept | {event.position: Permit(payload.action, payload.subject, payload.expires_at, event.correlation)}
 
 
 def revoked(permits: dict[int, Permit], position: int) -> dict[int, Permit]:

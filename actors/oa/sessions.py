@@ -10,13 +10,15 @@ from actors.oa.policy import interpret
 from actors.oa.state import SESSIONS_MAX, OaActorState, Session, Standing
 from contracts.kernel import KernelModeDecided, Mode, Reason
 from contracts.oa import OaBootRefused, OaEscalated, OaSessionBooted, OaSessionEnded
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from events.event import Event
 
 LIMIT = "limit"
 
 
-def booted(state: OaActorState, request: int, session_id: str, workspace: str, now: Standing) -> Iterator[Payload]:
+def booted(
+    state: OaActorState, request: int, session_id: str, workspace: str, now: Standing
+) -> Iterator[Payload | Correlated]:
     """The answer to a boot request on a fresh observation; ends the oldest session if there are too many."""
     if now.mode == "BLOCKED":
         yield refused(request, session_id, now.reasons)
@@ -31,7 +33,7 @@ def booted(state: OaActorState, request: int, session_id: str, workspace: str, n
         yield OaBootRefused(request=request, session_id=session_id, mode=now.mode, reasons=[taken])
         return
     for session in state.sessions[: max(0, len(state.sessions) - SESSIONS_MAX + 1)]:
-        yield OaSessionEnded(session_id=session.session_id, reason=LIMIT)
+        yield Correlated(OaSessionEnded(session_id=session.session_id, reason=LIMIT), session.correlation)
     yield OaSessionBooted(
         request=request,
         session_id=session_id,
@@ -49,7 +51,7 @@ def refused(request: int, session_id: str, reasons: list[Reason]) -> OaBootRefus
     return OaBootRefused(request=request, session_id=session_id, mode="BLOCKED", reasons=reasons)
 
 
-def escalations(state: OaActorState, decided: KernelModeDecided) -> Iterator[Payload]:
+def escalations(state: OaActorState, decided: KernelModeDecided) -> Iterator[Payload | Correlated]:
     """What people must know when the mode has changed: the mode itself, and each session that it drifts
     from."""
     severity = "block" if decided.mode == "BLOCKED" else "warn"
@@ -57,18 +59,19 @@ def escalations(state: OaActorState, decided: KernelModeDecided) -> Iterator[Pay
         yield OaEscalated(kind=f"mode_{decided.mode.lower()}", severity=severity, reasons=decided.reasons)
     for session in state.sessions:
         if session.boot_mode != decided.mode:
-            yield OaEscalated(
+            drift = OaEscalated(
                 kind="mode_drift",
                 severity=severity,
                 session_id=session.session_id,
                 boot_mode=session.boot_mode,
                 current_mode=decided.mode,
             )
+            yield Correlated(drift, session.correlation)
 
 
 def opened(sessions: list[Session], event: Event, payload: OaSessionBooted) -> list[Session]:
     """The open sessions with the one that ``event`` booted."""
-    return [*sessions, Session(payload.session_id, event.time, payload.mode, payload.mode)]
+    return [*sessions, Session(payload.session_id, event.time, payload.mode, payload.mode, event.correlation)]
 
 
 def closed(sessions: list[Session], session_id: str) -> list[Session]:

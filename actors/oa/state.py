@@ -41,27 +41,31 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class WaitingPermit(msgspec.Struct, frozen=True):
-    """A permit request that came after a start and before its first observation."""
+    """A permit request that came after a start and before its first observation; ``correlation`` is the request's."""
 
     request: int
     asked: OaPermitRequested
+    correlation: str
 
 
 class Session(msgspec.Struct, frozen=True):
-    """An open session: when and in which mode it booted, and the mode it knows of now."""
+    """An open session: when and in which mode it booted, the mode it knows of now, and the correlation of its boot."""
 
     session_id: str
     booted_at: str
     boot_mode: Mode
     current_mode: Mode
+    correlation: str
 
 
 class Permit(msgspec.Struct, frozen=True):
-    """A live permit. Its uses are counted by the engine's gate, which alone sees them."""
+    """A live permit. Its uses are counted by the engine's gate, which alone sees them. ``correlation`` is that of the
+    run that it was granted to."""
 
     action: str
     subject: str
     expires_at: str
+    correlation: str
 
 
 class OaActorState(msgspec.Struct, frozen=True):

@@ -14,7 +14,7 @@ from actors.oa.actor import Oa
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
 from contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from events.errors import CorruptLog
 from events.event import Event
 from pmagent.host import open_host
@@ -56,7 +56,7 @@ def test_what_is_recorded_now_is_without_problems_and_says_how_it_ends(history: 
 class Pessimist(Oa):
     """Today's OA says that no snapshot ever succeeds."""
 
-    def decide(self, state: OaActorState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: OaActorState, event: Event) -> Iterable[Payload | Correlated]:
         """See the class."""
         for payload in super().decide(state, event):
             changed = isinstance(payload, OaSnapshotTaken)

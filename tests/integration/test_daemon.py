@@ -182,6 +182,36 @@ def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) 
         half.close()
 
 
+PERMIT = {"action": "feature_work", "subject": "run-1", "holder": "orchestrator"}
+
+
+def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_own_conversation(
+    workspace: Path,
+) -> None:
+    answer = call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
+    assert answer.document["granted"] is True
+    granted = next(event for event in events_of(workspace) if event.type == "oa.permit_granted")
+    assert granted.correlation == "oa.permit-1"
+    assert granted.causation != granted.data.request
+
+
+def test_a_request_id_that_looks_like_a_secret_is_answered_all_the_same(workspace: Path) -> None:
+    request = "boot.oa-" + "AKIA" + "A" * 16
+    assert call(workspace, "boot.oa", {"request": request}).exit_code == 0
+    assert request not in (workspace / ".pmagent" / "log" / f"{1:020d}.jsonl").read_text()
+
+
+def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path) -> None:
+    with running(workspace):
+        call(workspace, "boot.oa", {"request": "boot.oa-1"})
+        call(workspace, "oa.permit", {**PERMIT, "request": "oa.permit-1"})
+        turn_red(workspace)
+        call(workspace, "oa.snapshot")
+    events = events_of(workspace)
+    assert {e.correlation for e in events if getattr(e.data, "kind", "") == "mode_drift"} == {"boot.oa-1"}
+    assert {e.correlation for e in events if e.type == "oa.permit_revoked"} == {"oa.permit-1"}
+
+
 def test_an_unknown_operation_names_those_there_are(workspace: Path) -> None:
     with running(workspace):
         with pytest.raises(RemoteError) as caught:

@@ -10,7 +10,7 @@ import pytest
 from actors.gate import Gate
 from actors.ledger import EffectLedger
 from actors.oa.actor import Oa
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from events.event import Event
 from events.head import HeadFile
 from events.redact import Redactor
@@ -74,7 +74,7 @@ def test_a_decision_that_depends_on_chance(monkeypatch: pytest.MonkeyPatch) -> N
     decide = Oa.decide
     calls = iter(range(10**9))
 
-    def moody(self: Oa, state: Any, event: Event) -> Iterable[Payload]:
+    def moody(self: Oa, state: Any, event: Event) -> Iterable[Payload | Correlated]:
         return () if next(calls) % 50 == 49 else decide(self, state, event)
 
     monkeypatch.setattr(Oa, "decide", moody)

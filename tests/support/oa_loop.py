@@ -17,7 +17,7 @@ from contracts.oa import (
     OaBootRequested,
     OaPermitRequested,
 )
-from contracts.payload import encode, type_of
+from contracts.payload import Correlated, encode, type_of
 from events.event import Event, time_after
 
 Contents = dict[str, Any]
@@ -52,7 +52,8 @@ class Loop:
     def _wake(self, actor: AnyActor, event: Event) -> None:
         self.states[actor.name] = actor.evolve(self.states[actor.name], event)
         for payload in list(actor.decide(self.states[actor.name], event)):
-            own = self._append(payload, "decision", actor.name, event.position)
+            bare = payload.payload if isinstance(payload, Correlated) else payload
+            own = self._append(bare, "decision", actor.name, event.position)
             self.states[actor.name] = actor.evolve(self.states[actor.name], own)
 
     def _append(self, payload: msgspec.Struct, kind: Any, actor: str, causation: int) -> Event:
