@@ -108,9 +108,14 @@ class Reader:
         return CorruptLog(*self._storage.place(position), position, reason)
 
 
-def runs(storage: StorageReader, position: int = 1, until: int | None = None) -> Iterator[Sequence[StoredEvent]]:
-    """Runs of durable events from ``position`` to ``until`` (included; default: the end as it moves)."""
-    reader = Reader(storage, position)
+def runs(
+    storage: StorageReader, position: int = 1, until: int | None = None, chunk_bytes: int = RUN_BYTES
+) -> Iterator[Sequence[StoredEvent]]:
+    """Runs of durable events from ``position`` to ``until`` (included; default: the end as it moves).
+
+    Raises CorruptLog; ValueError for a position < 1.
+    """
+    reader = Reader(storage, position, chunk_bytes)
     if until is not None and until < position:
         return
     while run := reader.next_run():

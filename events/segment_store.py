@@ -21,8 +21,8 @@ SEGMENT_BYTES: Final = 64 * 1024 * 1024
 class SegmentStorage:
     """The log in ``folder``, opened for writing. The caller holds the lock (``events.lock``).
 
-    ``log_id`` is the log's, or the one that a new log is to get. ``recovered`` is what opening had to cut, to be
-    appended as ``log.recovered``. Raises CorruptLog, and OSError of the disk, when it cannot be opened.
+    ``new_log_id`` is for a log that does not exist yet; ``log_id`` is the log's. ``recovered`` is what opening had to
+    cut, to be appended as ``log.recovered``. Raises CorruptLog, and OSError of the disk, when it cannot be opened.
     """
 
     def __init__(

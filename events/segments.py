@@ -12,7 +12,7 @@ from events.disk import Disk, DiskFile
 from events.errors import CorruptLog, NotFound
 from events.event import LINE_BYTES_MAX, Tail
 from events.head import NAME as HEAD_NAME
-from events.head import HeadReading, read_head
+from events.head import HeadReading, HeadSlot, read_head
 from events.storage import CHUNK_BYTES
 
 SUFFIX: Final = ".jsonl"
@@ -55,7 +55,7 @@ def last_lines(file: DiskFile) -> tuple[bytes, bytes]:
 
 def first_line(file: DiskFile) -> bytes:
     """The first line of a file, newline included; ``b""`` when it has no end."""
-    size = 4096
+    size = _LINE_BYTES
     while True:
         data = file.read_at(0, size)
         end = data.find(b"\n") + 1
@@ -88,17 +88,17 @@ class SegmentReader:
 
     def log_id(self) -> str:
         """The log's id, as HEAD says. Raises CorruptLog when HEAD is damaged."""
-        newest = self.head().newest
-        if newest is None:
-            raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged")
-        return newest.log_id
+        return self._newest().log_id
 
     def tail(self) -> Tail:
         """See StorageReader. Raises CorruptLog when both slots of HEAD are damaged."""
+        return self._newest().tail()
+
+    def _newest(self) -> HeadSlot:
         newest = self.head().newest
         if newest is None:
-            raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged")
-        return newest.tail()
+            raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged, so it is unknown what was durable")
+        return newest
 
     def read(self, position: int, bytes_max: int = CHUNK_BYTES) -> bytes:
         """See StorageReader."""

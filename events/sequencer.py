@@ -55,7 +55,7 @@ class Sequencer:
         self._recent = OrderedDict(together[-RECENT_FACTS_MAX:])
 
     def pass_over(self, position: int, time: str) -> None:
-        """Note an event that stands in the log already (recovery)."""
+        """Note an event that has its place already: one that was read back, or a decision."""
         self.position = position
         self.time = time
 

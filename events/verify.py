@@ -16,7 +16,7 @@ from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
 from events.reader import RUN_BYTES
 from events.recovery import created_log_id, later_batch, sum_of
-from events.segments import last_lines, segment_firsts, segment_name
+from events.segments import segment_firsts, segment_name
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -73,10 +73,7 @@ class _Verifier:
         firsts = segment_firsts(self._disk, self._folder)
         slot, finding = self._read_head(bool(firsts))
         durable = slot.tail() if slot else Tail()
-        if slot is not None:
-            finding = self._check_segments(firsts, slot) or finding
-        elif firsts:
-            finding = self._check_segments(firsts, None) or finding
+        finding = self._check_segments(firsts, slot) or finding
         return Verification(
             finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
             self._checker.tail, durable, self._beyond_bytes, finding, self._beyond,
@@ -163,10 +160,11 @@ class _Verifier:
             self._log_id = created_log_id(run) or ""
             if not self._log_id or (slot is not None and self._log_id != slot.log_id):
                 return Finding(name, 0, 1, f"the first event is not log.created of log {slot.log_id if slot else '?'}")
-        noted = slot is not None and before.position < slot.position <= self._checker.tail.position
-        if noted and slot is not None and sum_of(run, slot.position - before.position - 1) != slot.sum:
-            at = offset + sum(len(line) + 1 for line in run.split(b"\n")[: slot.position - before.position - 1])
-            return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
+        if slot is not None and before.position < slot.position <= self._checker.tail.position:
+            index = slot.position - before.position - 1
+            if sum_of(run, index) != slot.sum:
+                at = offset + sum(len(line) + 1 for line in run.split(b"\n")[:index])
+                return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
         if self._decode:
             return self._decode_run(run, name, offset, before)
         return None
@@ -193,16 +191,3 @@ def require_intact(folder: str, disk: Disk | None = None) -> Verification:
         found = result.finding
         raise CorruptLog(found.file, found.offset, found.position, found.reason)
     return result
-
-
-def segment_tail(disk: Disk, folder: str, first: int) -> Tail:
-    """What the last line of a segment claims; Tail() for an empty one. Raises msgspec.DecodeError."""
-    file = disk.open(f"{folder}/{segment_name(first)}")
-    try:
-        line = last_lines(file)[1]
-    finally:
-        file.close()
-    if not line:
-        return Tail()
-    last = decode_line(line)
-    return Tail(last.position, last.batch, last.time, last.sum)

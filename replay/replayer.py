@@ -19,7 +19,7 @@ from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import CorruptLog
 from events.event import Event, StoredEvent, Tail
-from events.reader import Reader
+from events.reader import runs
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.storage import StorageReader
@@ -60,10 +60,9 @@ def fold_log(storage: StorageReader, engine: Engine, start: int = 1, blobs: Blob
 
     Raises CorruptLog, HistoryError.
     """
-    reader = Reader(storage, start, CHUNK_BYTES)
     count = 0
     fold = engine.fold
-    while run := reader.next_run():
+    for run in runs(storage, start, chunk_bytes=CHUNK_BYTES):
         for stored in run:
             fold(typed(stored, blobs))
         count += len(run)
@@ -96,7 +95,7 @@ class Replayer:
         events = 0
         unfinished = 0
         try:
-            for run in self._runs(until):
+            for run in runs(self._storage, 1, until, CHUNK_BYTES):
                 for stored in run:
                     self.engine.fold(self._typed(stored))
                 events += len(run)
@@ -113,14 +112,6 @@ class Replayer:
             divergences=self._divergences, stopped=self._stopped,
             counts=[Count(*key, number) for key, number in sorted(self._counts.items())],
         )
-
-    def _runs(self, until: int | None) -> Iterator[Sequence[StoredEvent]]:
-        reader = Reader(self._storage, 1, CHUNK_BYTES)
-        while run := reader.next_run():
-            if until is not None and run[-1].position > until:
-                yield run[: max(0, until - run[0].position + 1)]
-                return
-            yield run
 
     def _typed(self, stored: StoredEvent) -> Event:
         try:

@@ -43,7 +43,6 @@ _KERNEL = Group(
     help="The kernel surfaces of this workspace.",
     entries={"refresh": Entry("pmagent.cli.workspace:refresh", "recompute and write the surfaces")},
 )
-_GROUPS = {"log": _LOG, "oa": _OA, "boot": _BOOT, "kernel": _KERNEL}
 program = Group(
     "pmagent",
     help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from actors.ledger import Cancel, EffectLedger
+from actors.kernel.actor import KernelWatcher
+from actors.ledger import WATCHER, Cancel, EffectLedger
 from contracts.effect import ActorHalted
 from contracts.kernel import KernelModeDecided
 from contracts.payload import encode, type_of
@@ -47,6 +48,10 @@ def test_a_mode_that_allows_what_runs_ends_nothing(ledger: EffectLedger) -> None
 def test_when_the_watcher_is_halted_nothing_outward_goes_on(ledger: EffectLedger) -> None:
     halted = ActorHalted(name="kernel", input=8, error="ValueError", place="here")
     assert ledger.book(event(9, halted, "engine"))[1] == [Cancel(5, "permit_revoked")]
+
+
+def test_the_watcher_is_the_actor_that_decides_the_mode() -> None:
+    assert KernelWatcher().name == WATCHER
 
 
 def test_when_another_actor_is_halted_effects_go_on(ledger: EffectLedger) -> None:

@@ -13,7 +13,7 @@ from events.errors import CorruptLog, NotFound
 from events.event import StoredEvent, Tail
 from events.head import NAME as HEAD_NAME
 from events.line import decode_line
-from events.reader import Reader
+from events.reader import runs
 from events.segments import SegmentReader
 from events.storage import CHUNK_BYTES, StorageReader
 
@@ -75,12 +75,7 @@ def line_runs(
 ) -> Iterator[tuple[Sequence[StoredEvent], Tapped]]:
     """Checked runs of events up to ``until``, each with the tap that holds its bytes. Raises CorruptLog."""
     tap = Tapped(storage)
-    reader = Reader(tap, position)
-    while run := reader.next_run():
-        if until is not None and run[-1].position >= until:
-            if run[0].position <= until:
-                yield run[: until - run[0].position + 1], tap
-            return
+    for run in runs(tap, position, until):
         yield run, tap
 
 
