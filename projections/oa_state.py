@@ -52,7 +52,7 @@ class OaState:
         """No log yet, no document."""
         return OaStateView()
 
-    def evolve(self, state: OaStateView, event: Event, sum: str) -> OaStateView:  # noqa: A002 (the field's name)
+    def evolve(self, state: OaStateView, event: Event, sum: str) -> OaStateView:
         """The view after ``event``, whose line's sum is ``sum``."""
         match event.data:
             case LogCreated(log_id=log_id):

@@ -28,7 +28,7 @@ class Projection(Protocol[S]):
         """The state before the first event: an immutable ``msgspec.Struct`` with declared field types."""
         ...
 
-    def evolve(self, state: S, event: Event, sum: str) -> S:  # noqa: A002 (the field's name)
+    def evolve(self, state: S, event: Event, sum: str) -> S:
         """The state after ``event``, whose line has this sum."""
         ...
 

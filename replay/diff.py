@@ -14,7 +14,6 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import ExitStack
-from difflib import unified_diff
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -26,7 +25,7 @@ from events.event import StoredEvent
 from events.reader import events
 from events.segments import SegmentReader
 from events.storage import StorageReader
-from replay.divergence import LINES_MAX, LISTED_MAX
+from replay.divergence import LISTED_MAX, unified
 
 WINDOWS: Final = (32, 256, 4096)
 """So far ahead the place is looked for where two logs agree again: near first, then farther."""
@@ -61,9 +60,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """What differs in one line, then how: ``-`` stands in ``a``, ``+`` in ``b``."""
-        found = list(unified_diff(_pretty(self.a), _pretty(self.b), "a", "b", n=3, lineterm=""))
-        if len(found) > LINES_MAX:
-            found[LINES_MAX:] = [f"… {len(found) - LINES_MAX} more lines"]
+        found = unified(_pretty(self.a), _pretty(self.b), "a", "b")
         places = [f"{side}: position {event.position}" for side, event in (("a", self.a), ("b", self.b)) if event]
         says = "differs" if self.kind == "changed" else f"is {self.kind}"
         return [f"{self.shown.kind} {self.shown.type} by {self.shown.actor} {says} ({', '.join(places)})", *found]

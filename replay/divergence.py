@@ -15,7 +15,7 @@ LISTED_MAX: Final = 1000
 LINES_MAX: Final = 200
 """A diff shows at most so many lines."""
 
-Kind = Literal["changed", "missing", "extra"]
+DivergenceKind = Literal["changed", "missing", "extra"]
 
 
 class Divergence(msgspec.Struct, frozen=True):
@@ -26,7 +26,7 @@ class Divergence(msgspec.Struct, frozen=True):
     concerned (for the engine's own decisions the one they are about). ``expected`` is decided now.
     """
 
-    kind: Kind
+    kind: DivergenceKind
     position: int
     about: str
     expected: Event | None
@@ -42,19 +42,23 @@ class Divergence(msgspec.Struct, frozen=True):
     def lines(self) -> list[str]:
         """What happened in one line, then the difference: ``-`` is decided now, ``+`` stands in the log."""
         event = self.shown
-        found = list(
-            unified_diff(pretty(self.expected), pretty(self.recorded), "decided now", "recorded", n=3, lineterm="")
-        )
-        if len(found) > LINES_MAX:
-            found[LINES_MAX:] = [f"… {len(found) - LINES_MAX} more lines"]
+        found = unified(pretty(self.expected), pretty(self.recorded), "decided now", "recorded")
         return [f"position {self.position}, actor {event.actor}: {_SAYS[self.kind].format(event.type)}", *found]
 
 
-_SAYS: Final[dict[Kind, str]] = {
+_SAYS: Final[dict[DivergenceKind, str]] = {
     "changed": "{} was recorded otherwise than it is decided now",
     "missing": "{} is decided now and was not recorded",
     "extra": "{} was recorded and is not decided now",
 }
+
+
+def unified(before: list[str], after: list[str], before_name: str, after_name: str) -> list[str]:
+    """The unified diff of two texts in lines, ``LINES_MAX`` at most."""
+    found = list(unified_diff(before, after, before_name, after_name, n=3, lineterm=""))
+    if len(found) > LINES_MAX:
+        found[LINES_MAX:] = [f"… {len(found) - LINES_MAX} more lines"]
+    return found
 
 
 def pretty(event: Event | None) -> list[str]:
@@ -68,12 +72,12 @@ def pretty(event: Event | None) -> list[str]:
     return msgspec.json.format(msgspec.json.encode(parts), indent=2).decode().splitlines()
 
 
-class Count(msgspec.Struct, frozen=True):
+class DivergenceCount(msgspec.Struct, frozen=True):
     """How often decisions of ``type`` by ``actor`` differed in the way of ``kind``."""
 
     actor: str
     type: str
-    kind: Kind
+    kind: DivergenceKind
     count: int
 
 
@@ -91,7 +95,7 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     position: int
     unfinished: int
     divergences: list[Divergence]
-    counts: list[Count]
+    counts: list[DivergenceCount]
     stopped: str = ""
 
     @property

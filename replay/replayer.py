@@ -23,7 +23,7 @@ from events.reader import runs
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.storage import StorageReader
-from replay.divergence import LISTED_MAX, Count, Divergence, Kind, ReplayResult
+from replay.divergence import LISTED_MAX, Divergence, DivergenceCount, DivergenceKind, ReplayResult
 
 CHUNK_BYTES: Final = 128 * 1024
 """Read at once: small enough for the events of a chunk to stay in the processor's cache."""
@@ -87,7 +87,7 @@ class Replayer:
         self._differs = False
         self._decisions = 0
         self._divergences: list[Divergence] = []
-        self._counts: Counter[tuple[str, str, Kind]] = Counter()
+        self._counts: Counter[tuple[str, str, DivergenceKind]] = Counter()
         self._stopped = ""
 
     def run(self, until: int | None = None) -> ReplayResult:
@@ -110,7 +110,7 @@ class Replayer:
         return ReplayResult(
             events=events, decisions=self._decisions, position=self.engine.sequencer.position, unfinished=unfinished,
             divergences=self._divergences, stopped=self._stopped,
-            counts=[Count(*key, number) for key, number in sorted(self._counts.items())],
+            counts=[DivergenceCount(*key, number) for key, number in sorted(self._counts.items())],
         )
 
     def _typed(self, stored: StoredEvent) -> Event:
@@ -199,7 +199,7 @@ class Replayer:
         for found in by_id.values():
             self._note("extra", found.position, None, found)
 
-    def _note(self, kind: Kind, position: int, expected: Event | None, recorded: Event | None) -> None:
+    def _note(self, kind: DivergenceKind, position: int, expected: Event | None, recorded: Event | None) -> None:
         shown = recorded or expected
         about = about_whom(shown) if shown is not None else ""
         found = Divergence(kind, position, about, expected, recorded)

@@ -136,11 +136,11 @@ class Group(_Helped, click.Group):
         self.entries = entries
         self.params.extend(shared_options())
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """Names, in order."""
         return list(self.entries)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import it."""
         entry = self.entries.get(cmd_name)
         if entry is None:
@@ -160,7 +160,7 @@ class Group(_Helped, click.Group):
             raise click.UsageError(f"there is no command {args[0]!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """The list, without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.text) for name, entry in self.entries.items() if not entry.hidden])

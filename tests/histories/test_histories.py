@@ -19,7 +19,7 @@ from events.errors import CorruptLog
 from events.event import Event
 from pmagent.host import open_host
 from projections.oa_state import PATH
-from replay.divergence import Count
+from replay.divergence import DivergenceCount
 from tests.support.histories import ABOUT, History, problems, record, recorded
 
 
@@ -68,7 +68,7 @@ def test_code_that_decides_otherwise_is_found_unless_it_is_listed(history: Path)
     changed: list[AnyActor] = [kernel, Pessimist()]
     assert any("decided otherwise" in line for line in problems(history, changed))
     about = msgspec.json.decode((history / ABOUT).read_bytes(), type=History)
-    listed = msgspec.structs.replace(about, otherwise=[Count("oa", "oa.snapshot_taken", "changed", 1)])
+    listed = msgspec.structs.replace(about, otherwise=[DivergenceCount("oa", "oa.snapshot_taken", "changed", 1)])
     (history / ABOUT).write_bytes(msgspec.json.encode(listed))
     assert problems(history, changed) == []
     assert problems(history, all_actors()) != []

@@ -31,7 +31,7 @@ from pmagent import __version__
 from projections.documents import rebuild
 from projections.rebuild import documents_of
 from projections.registry import all_projections
-from replay.divergence import Count
+from replay.divergence import DivergenceCount
 from replay.replayer import fold_log, replay_log
 
 FOLDER: Final = Path(__file__).resolve().parents[1] / "histories"
@@ -46,7 +46,7 @@ class History(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     events: int
     sum: str
     documents: list[str]
-    otherwise: list[Count] = []
+    otherwise: list[DivergenceCount] = []
 
 
 def recorded() -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -195,6 +195,7 @@ async def live(
 def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
     """Run an async test on the event loop that the daemon uses."""
 
+    @functools.wraps(test)  # so pytest finds the fixtures that it asks for
     def run(**fixtures: object) -> None:
         async def bounded() -> None:
             with anyio.fail_after(30):
@@ -202,8 +203,6 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
 
         anyio.run(bounded)
 
-    run.__name__, run.__doc__ = test.__name__, test.__doc__
-    run.__signature__ = inspect.signature(test)  # type: ignore[attr-defined]
     return run
 
 

@@ -30,6 +30,7 @@ from tests.support.toys import (
     Done,
     Echoed,
     Grantor,
+    GrantorState,
     Poked,
     SendRequested,
     Toy,
@@ -281,10 +282,10 @@ def test_a_revoked_permit_stops_what_runs_under_it_and_allows_nothing_more() -> 
 
 def test_a_permit_of_a_halted_grantor_allows_nothing_more() -> None:
     class Failing(Grantor):
-        def decide(self, state: object, event: Event) -> Iterable[Payload]:
+        def decide(self, state: GrantorState, event: Event) -> Iterable[Payload]:
             if isinstance(event.data, Poked):
                 raise ValueError
-            return super().decide(state, event)  # type: ignore[arg-type]
+            return super().decide(state, event)
 
     toy = Scripted("worker", {at: [SendRequested(n=at, permit=at)] for at in range(1, 20)}, [Poked])
     bench = Bench([toy, Failing()])
