@@ -17,25 +17,23 @@ made durable here (bytes are written again, for a sync that failed before may ha
 from __future__ import annotations
 
 import re
-from binascii import hexlify, unhexlify
-from collections.abc import Iterator
-from hashlib import sha256
-from itertools import chain, pairwise
+from binascii import unhexlify
+from itertools import pairwise
 from typing import Final
 
 import msgspec
 
+from events.damage import created_log_id, follows, later_batch, linked, sum_of
 from events.disk import Disk, DiskFile
 from events.errors import CorruptLog
-from events.event import LINE_BYTES_MAX, LogCreated, LogRecovered, Tail
+from events.event import LogRecovered, Tail
 from events.head import NAME as HEAD_NAME
 from events.head import HeadSlot
-from events.line import TAIL_BYTES, ChainChecker, decode_line
+from events.line import ChainChecker, decode_line
 from events.segments import SegmentReader, first_line, last_lines, line_start, segment_firsts, segment_name
 from events.storage import CHUNK_BYTES
 
 _WINDOW: Final = 4 * CHUNK_BYTES
-_TAIL: Final = re.compile(rb',"sum":"[0-9a-f]{64}"}')
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -114,7 +112,7 @@ def _check_ends(disk: Disk, folder: str, first: int, following: int, before: Tai
         previous, line = last_lines(file)
     finally:
         file.close()
-    if not _tail_fits(unhexlify(before.sum), beginning[:-1]):
+    if not follows(unhexlify(before.sum), beginning[:-1]):
         raise CorruptLog(name, 0, first, "its first line does not follow the segment before")
     if first == 1:
         _check_first(beginning, head)
@@ -122,7 +120,7 @@ def _check_ends(disk: Disk, folder: str, first: int, following: int, before: Tai
     claim = line_start(line)
     if not ends or claim is None or claim[0] != following - 1:
         raise CorruptLog(name, at, following - 1, f"it must end with position {following - 1}")
-    if previous and not _linked(previous, line):
+    if previous and not linked(previous, line):
         raise CorruptLog(name, at, following - 1, "its last line is damaged, or the line before")
     try:
         last = decode_line(line)
@@ -222,94 +220,6 @@ def _check_first(lines: bytes, head: HeadSlot) -> None:
         raise CorruptLog(segment_name(1), 0, 1, "the first event is not log.created")
     if created_id != head.log_id:
         raise CorruptLog(segment_name(1), 0, 1, f"this is log {created_id}; {HEAD_NAME} belongs to log {head.log_id}")
-
-
-def created_log_id(lines: bytes) -> str | None:
-    """The log's id, from the first line of ``lines``; None when that is no log.created."""
-    try:
-        first = decode_line(lines[: lines.index(b"\n")])
-        return msgspec.json.decode(first.data, type=LogCreated).log_id if first.type == "log.created" else None
-    except ValueError:  # msgspec's are ValueErrors too
-        return None
-
-
-def sum_of(lines: bytes, index: int) -> str:
-    """The sum that line number ``index`` (from 0) of ``lines`` claims."""
-    line = lines.split(b"\n", index + 1)[index]
-    return line[-TAIL_BYTES + 8 : -2].decode("ascii", "replace")
-
-
-def later_batch(file: DiskFile, offset: int, size: int, tail: Tail) -> int:
-    """The batch of a valid linked line behind the bad one at ``offset`` that proves it was durable; 0: there is none.
-
-    ``tail`` is what precedes the bad line, which belongs to the same batch or to the next one. It is taken to be of
-    the same when it says so, when it would be intact if it said so, or when an intact line of that batch follows:
-    to be wrong there can only make us refuse more.
-    """
-    lines = _lines(file, offset, size)
-    bad = next(lines, b"")
-    bad, merged = _split_merged(bad, tail)
-    claim = line_start(bad)
-    bad_batch = tail.batch if (claim is not None and claim[1] == tail.batch) or _fits(bad, tail) else tail.batch + 1
-    seeds = [_claimed(bad), sha256(unhexlify(tail.sum) + bad[:-TAIL_BYTES]).digest()]  # its sum may be what is damaged
-    for line in chain([merged] if merged else [], lines):
-        claim = line_start(line)
-        if claim is not None and claim[1] >= tail.batch and any(_tail_fits(seed, line) for seed in seeds):
-            if claim[1] > bad_batch:
-                return claim[1]
-            if claim[1] == tail.batch:
-                bad_batch = tail.batch
-        seeds = [_claimed(line)]
-    return 0
-
-
-def _split_merged(line: bytes, tail: Tail) -> tuple[bytes, bytes]:
-    """The intact line that ``line`` begins with, and what follows where its newline must be; else ``line``, ``b""``."""
-    for match in _TAIL.finditer(line):
-        if _tail_fits(unhexlify(tail.sum), line[: match.end()]):
-            return line[: match.end()], line[match.end() + 1 :]
-    return line, b""
-
-
-def _lines(file: DiskFile, offset: int, size: int) -> Iterator[bytes]:
-    """The ended lines from ``offset`` to ``size``; what is longer than any line can be comes in pieces."""
-    held = b""
-    at = offset
-    while at < size:
-        lines = (held + file.read_at(at, min(_WINDOW, size - at))).split(b"\n")
-        at = min(size, at + _WINDOW)
-        held = lines.pop()
-        if len(held) > LINE_BYTES_MAX:
-            lines.append(held)
-            held = b""
-        yield from lines
-
-
-def _fits(line: bytes, tail: Tail) -> bool:
-    """Whether ``line`` is intact but for its beginning, if that says the next position and the same batch."""
-    head = b'{"position":%d,"batch":%d,' % (tail.position + 1, tail.batch)
-    return _tail_fits(unhexlify(tail.sum), head + line[len(head) :])
-
-
-def _linked(previous: bytes, line: bytes) -> bool:
-    """Whether ``line`` is intact, taking the sum that ``previous`` claims as what precedes it."""
-    return _tail_fits(_claimed(previous), line)
-
-
-def _claimed(line: bytes) -> bytes:
-    """The sum that a line claims; ``b""``, with which nothing fits, where there is none."""
-    try:
-        seed = unhexlify(line[-TAIL_BYTES + 8 : -2])
-    except ValueError:
-        return b""
-    return seed if len(seed) == 32 else b""
-
-
-def _tail_fits(seed: bytes, line: bytes) -> bool:
-    if not seed:
-        return False
-    digest = sha256(seed + line[:-TAIL_BYTES]).digest()
-    return line[-TAIL_BYTES:] == b',"sum":"%b"}' % hexlify(digest)
 
 
 def _cut(disk: Disk, folder: str, file: DiskFile, name: str, offset: int, size: int, reason: str) -> LogRecovered:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from events.damage import created_log_id, later_batch, sum_of
 from events.disk import Disk, RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import LINE_BYTES_MAX, Tail
@@ -15,7 +16,6 @@ from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
 from events.reader import RUN_BYTES
-from events.recovery import created_log_id, later_batch, sum_of
 from events.segments import segment_firsts, segment_name
 
 
