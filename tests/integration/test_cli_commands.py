@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.commands import pmagent
 from tests.support.daemons import running
-from tests.support.logged import pmagent, segments
+from tests.support.logged import segments
 from tests.support.recorded import altered_log
 
 STATE = "share/orchestrator_assistant/STATE.json"
@@ -51,11 +52,11 @@ def rewrite(workspace: Path, position: int, change: Any) -> None:
 
 def test_the_snapshot_printed_is_the_file_written(workspace: Path) -> None:
     done = pmagent(workspace, "oa", "snapshot", "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    document = done.json()
+    assert (done.code, done.errors) == (0, "")
+    document = done.document
     assert set(document) == {"success", "path", "state"}
     assert document["state"] == json.loads((workspace / STATE).read_text())
-    assert "✓ taken" in pmagent(workspace, "oa", "snapshot").out
+    assert "✓ taken" in pmagent(workspace, "oa", "snapshot").text
 
 
 def test_a_refused_snapshot_is_a_no_with_its_reasons_and_changes_nothing(recorded: Path) -> None:
@@ -63,73 +64,73 @@ def test_a_refused_snapshot_is_a_no_with_its_reasons_and_changes_nothing(recorde
     (recorded / REALITY).write_text("{")
     done = pmagent(recorded, "oa", "snapshot", "--format", "json")
     assert done.code == 1
-    assert done.json()["success"] is False
-    assert REALITY in done.json()["error"]
-    assert "✗ refused" in pmagent(recorded, "oa", "snapshot").out
+    assert done.document["success"] is False
+    assert REALITY in done.document["error"]
+    assert "✗ refused" in pmagent(recorded, "oa", "snapshot").text
     assert (recorded / STATE).read_bytes() == before
 
 
 def test_boot_prints_the_envelope_warns_when_degraded_and_is_refused_when_blocked(workspace: Path) -> None:
-    document = pmagent(workspace, "boot", "oa", "--format", "json").json()
+    document = pmagent(workspace, "boot", "oa", "--format", "json").document
     assert document["oa_boot_envelope"]["kernel"]["mode"] == "NORMAL"
     redden(workspace)
     done = pmagent(workspace, "boot", "oa", "--format", "json")
-    assert done.json()["oa_boot_envelope"]["kernel"]["mode"] == "DEGRADED"
-    assert done.err.startswith("warning: the kernel is DEGRADED")
+    assert done.document["oa_boot_envelope"]["kernel"]["mode"] == "DEGRADED"
+    assert done.errors.startswith("warning: the kernel is DEGRADED")
     (workspace / REALITY).unlink()
     done = pmagent(workspace, "boot", "oa", "--format", "json")
     assert done.code == 1
-    assert done.json()["reasons"]
-    assert "✗ refused: the kernel is BLOCKED" in pmagent(workspace, "boot", "oa").out
+    assert done.document["reasons"]
+    assert "✗ refused: the kernel is BLOCKED" in pmagent(workspace, "boot", "oa").text
 
 
 def test_a_guard_prints_one_document_and_only_strict_fails(recorded: Path) -> None:
-    assert pmagent(recorded, "oa", "guard").json()["ok"] is True
+    assert pmagent(recorded, "oa", "guard").document["ok"] is True
     redden(recorded)
     for mode, code in (("STRICT", 1), ("HINT", 0)):
         done = pmagent(recorded, "oa", "guard", "--mode", mode)
-        assert (done.code, done.json()["ok"], done.json()["mode"], done.err) == (code, False, mode, "")
-    assert "✗ failed: oa_state" in pmagent(recorded, "oa", "guard", "--format", "text").out
+        assert (done.code, done.document["ok"], done.document["mode"], done.errors) == (code, False, mode, "")
+    assert "✗ failed: oa_state" in pmagent(recorded, "oa", "guard", "--format", "text").text
     assert pmagent(recorded, "oa", "guard", "--name", "Log.Integrity").code == 0
 
 
 def test_an_unknown_guard_is_a_usage_error_that_names_the_nearest(workspace: Path) -> None:
     done = pmagent(workspace, "oa", "guard", "--name", "oa_stat")
     assert done.code == 2
-    assert "did you mean oa_state?" in done.err
+    assert "did you mean oa_state?" in done.errors
 
 
 def test_status_without_a_daemon_is_what_the_log_says(recorded: Path) -> None:
-    document = pmagent(recorded, "status", "--format", "json").json()
+    document = pmagent(recorded, "status", "--format", "json").document
     assert document["running"] is False
     assert document["mode"] == "NORMAL"
     assert len(document["sessions"]) == 1
     done = pmagent(recorded, "status")
-    assert "not running; this is what the log says" in done.out
+    assert "not running; this is what the log says" in done.text
     assert pmagent(recorded, "status", "--require-daemon").code == 5
 
 
 def test_status_of_an_empty_workspace_says_how_to_begin(tmp_path: Path) -> None:
     done = pmagent(tmp_path, "status")
     assert done.code == 0
-    assert "none yet" in done.out
+    assert "none yet" in done.text
 
 
 def test_commands_talk_to_the_daemon_when_one_runs(workspace: Path) -> None:
     with running(workspace) as daemon:
-        document = pmagent(workspace, "status", "--require-daemon", "--format", "json").json()
+        document = pmagent(workspace, "status", "--require-daemon", "--format", "json").document
         assert document["running"] is True
         assert str(daemon.process.pid) in document["holder"]
         assert pmagent(workspace, "oa", "snapshot").code == 0
-        assert "✓ booted" in pmagent(workspace, "boot", "oa").out
+        assert "✓ booted" in pmagent(workspace, "boot", "oa").text
         assert pmagent(workspace, "rebuild").code == 0
         assert pmagent(workspace, "rebuild", "--check").code == 0
         assert pmagent(workspace, "log", "verify").code == 0
         assert pmagent(workspace, "replay").code == 0
-        doctor = pmagent(workspace, "doctor", "--format", "json").json()
+        doctor = pmagent(workspace, "doctor", "--format", "json").document
         assert {check["state"] for check in doctor["checks"] if check["name"] in {"daemon", "permissions"}} == {"ok"}
         assert pmagent(workspace, "up").code == 1
-        starts = pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines()
+        starts = pmagent(workspace, "log", "tail", "--type", "daemon.started", "-n", "all").lines
         assert len(starts) == 1
 
 
@@ -145,16 +146,16 @@ def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypat
     finally:
         lock.release()
     assert done.code == 5
-    assert done.json()["error"]["kind"] == "unreachable"
-    assert "somebody" in done.json()["error"]["message"]
+    assert done.document["error"]["kind"] == "unreachable"
+    assert "somebody" in done.document["error"]["message"]
 
 
 def test_init_and_refresh_say_what_they_wrote(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
-    assert REALITY in pmagent(tmp_path, "init", "--format", "json").json()["created"]
-    assert "nothing to do" in pmagent(tmp_path, "init").out
+    assert REALITY in pmagent(tmp_path, "init", "--format", "json").document["created"]
+    assert "nothing to do" in pmagent(tmp_path, "init").text
     refreshed = pmagent(tmp_path, "kernel", "refresh", "--format", "json", environ={"PMAGENT_KERNEL_PHASE": "2"})
-    assert REALITY in refreshed.json()["written"]
+    assert REALITY in refreshed.document["written"]
     assert pmagent(tmp_path, "oa", "snapshot").code == 0
     assert pmagent(tmp_path, "oa", "guard").code == 0
 
@@ -162,19 +163,19 @@ def test_init_and_refresh_say_what_they_wrote(tmp_path: Path) -> None:
 def test_init_outside_a_repository_says_what_to_do(tmp_path: Path) -> None:
     done = pmagent(tmp_path, "init")
     assert done.code == 2
-    assert "git init" in done.err
+    assert "git init" in done.errors
 
 
 def test_replay_is_equal_also_in_part(recorded: Path) -> None:
     for arguments in ([], ["--until", "6"], ["--actor", "kernel"], ["--actor", "gate"], ["--what-if"], [str(recorded)]):
         done = pmagent(recorded, "replay", *arguments)
-        assert done.code == 0, done.out
-        assert done.out.startswith("✓ equal")
-    assert pmagent(recorded, "replay", "--format", "json").json()["equal"] is True
+        assert done.code == 0, done.text
+        assert done.text.startswith("✓ equal")
+    assert pmagent(recorded, "replay", "--format", "json").document["equal"] is True
 
 
 def test_replay_of_an_altered_log_exits_3_with_a_readable_diff(recorded: Path) -> None:
-    lines = pmagent(recorded, "log", "tail", "-n", "all", "--type", "kernel.mode_decided", "--format", "json").lines()
+    lines = pmagent(recorded, "log", "tail", "-n", "all", "--type", "kernel.mode_decided", "--format", "json").lines
     position = json.loads(lines[0])["position"]
 
     def alter(event: Any) -> Any:
@@ -186,10 +187,10 @@ def test_replay_of_an_altered_log_exits_3_with_a_readable_diff(recorded: Path) -
     assert pmagent(recorded, "log", "verify").code == 0
     done = pmagent(recorded, "replay")
     assert done.code == 3
-    assert f"position {position}, actor kernel" in done.out
-    assert any(line.strip().startswith("-") and "NORMAL" in line for line in done.lines())
-    assert any(line.strip().startswith("+") and "BLOCKED" in line for line in done.lines())
-    document = pmagent(recorded, "replay", "--what-if", "--format", "json").json()
+    assert f"position {position}, actor kernel" in done.text
+    assert any(line.strip().startswith("-") and "NORMAL" in line for line in done.lines)
+    assert any(line.strip().startswith("+") and "BLOCKED" in line for line in done.lines)
+    document = pmagent(recorded, "replay", "--what-if", "--format", "json").document
     assert document["divergences"][0]["position"] == position
     assert document["counts"][0]["type"] == "kernel.mode_decided"
 
@@ -197,7 +198,7 @@ def test_replay_of_an_altered_log_exits_3_with_a_readable_diff(recorded: Path) -
 def test_replay_of_an_unknown_actor_is_a_usage_error(recorded: Path) -> None:
     done = pmagent(recorded, "replay", "--actor", "nobody")
     assert done.code == 2
-    assert "kernel" in done.err
+    assert "kernel" in done.errors
 
 
 def test_rebuild_finds_names_and_mends_a_difference(recorded: Path) -> None:
@@ -206,20 +207,20 @@ def test_rebuild_finds_names_and_mends_a_difference(recorded: Path) -> None:
     (recorded / STATE).write_bytes(right.replace(b"main", b"evil", 1))
     done = pmagent(recorded, "rebuild", "--check")
     assert done.code == 1
-    assert f"✗ differs: {STATE}" in done.out
-    assert pmagent(recorded, "rebuild", "--check", "--format", "json").json()["differences"][0]["path"] == STATE
-    assert "✓ written" in pmagent(recorded, "rebuild").out
+    assert f"✗ differs: {STATE}" in done.text
+    assert pmagent(recorded, "rebuild", "--check", "--format", "json").document["differences"][0]["path"] == STATE
+    assert "✓ written" in pmagent(recorded, "rebuild").text
     assert (recorded / STATE).read_bytes() == right
     (recorded / STATE).unlink()
-    assert "✗ missing" in pmagent(recorded, "rebuild", "--check").out
-    assert pmagent(recorded, "rebuild", "--format", "json").json()["written"] == [STATE]
+    assert "✗ missing" in pmagent(recorded, "rebuild", "--check").text
+    assert pmagent(recorded, "rebuild", "--format", "json").document["written"] == [STATE]
 
 
 def test_completion_lnav_and_version(tmp_path: Path) -> None:
     for shell in ("bash", "zsh", "fish"):
-        assert "_PMAGENT_COMPLETE" in pmagent(tmp_path, "completion", shell).out
-    assert "pmagent_log" in pmagent(tmp_path, "lnav").json()
-    assert pmagent(tmp_path, "--version").out.startswith("pmagent ")
+        assert "_PMAGENT_COMPLETE" in pmagent(tmp_path, "completion", shell).text
+    assert "pmagent_log" in pmagent(tmp_path, "lnav").document
+    assert pmagent(tmp_path, "--version").text.startswith("pmagent ")
 
 
 def test_diff_finds_the_first_difference_and_counts_all(recorded: Path, tmp_path: Path) -> None:
@@ -231,8 +232,8 @@ def test_diff_finds_the_first_difference_and_counts_all(recorded: Path, tmp_path
     assert pmagent(other, "boot", "oa").code == 0
     done = pmagent(tmp_path, "diff", str(recorded), str(other))
     assert done.code == 1
-    assert "daemon.started by daemon is only in b" in done.out
-    document = pmagent(tmp_path, "diff", str(recorded), str(other), "--limit", "2", "--format", "json").json()
+    assert "daemon.started by daemon is only in b" in done.text
+    document = pmagent(tmp_path, "diff", str(recorded), str(other), "--limit", "2", "--format", "json").document
     assert document["equal"] is False
     assert len(document["differences"]) == 2
     assert {count["kind"] for count in document["counts"]} == {"only in b"}
@@ -258,13 +259,13 @@ def test_sim_sums_up_and_a_history_that_is_not_repeated_fails(tmp_path: Path, mo
     monkeypatch.setattr("replay.simulation.runner.run_seeds", fake_seeds(failing=False, calls=[]))
     done = pmagent(tmp_path, "sim", "--seed", "3", "--count", "2", "--twice")
     assert done.code == 0
-    assert "✓ held: 2 of 2 seeds from 3 on" in done.out
-    assert "2  disk: full" in done.out
+    assert "✓ held: 2 of 2 seeds from 3 on" in done.text
+    assert "2  disk: full" in done.text
     monkeypatch.setattr("replay.simulation.runner.run_seeds", fake_seeds(failing=True, calls=[]))
     done = pmagent(tmp_path, "sim", "--seed", "3", "--count", "2", "--twice", "--format", "json")
     assert done.code == 1
-    assert len(done.json()["failures"]) == 2
-    assert done.json()["histories"] == {"3": "a" * 8, "4": "a" * 8}
+    assert len(done.document["failures"]) == 2
+    assert done.document["histories"] == {"3": "a" * 8, "4": "a" * 8}
 
 
 def test_sim_names_the_seed_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -274,5 +275,5 @@ def test_sim_names_the_seed_that_failed(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr("replay.simulation.runner.play", broken)
     done = pmagent(tmp_path, "sim", "--seed", "12")
     assert done.code == 1
-    assert "seed 12: ValueError: an invariant" in done.out
-    assert "pmagent sim --seed 12" in done.out
+    assert "seed 12: ValueError: an invariant" in done.text
+    assert "pmagent sim --seed 12" in done.text

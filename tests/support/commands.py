@@ -42,12 +42,23 @@ class Ran(NamedTuple):
         """The one JSON document on stdout."""
         return msgspec.json.decode(self.out)
 
+    @property
+    def lines(self) -> list[str]:
+        """The lines on stdout."""
+        return self.text.splitlines()
+
 
 def invoke(*arguments: str, environ: Mapping[str, str] | None = None) -> Ran:
-    """Run a command in this process, its output piped."""
+    """Run a command in this process, its output piped; of the environment it sees ``environ`` alone."""
     out, err = _Stream(), _Stream()
-    code = run(arguments, Output(out, err, environ or {}))
+    given = environ or {}
+    code = run(arguments, Output(out, err, given), given)
     return Ran(int(code), out.getvalue(), err.getvalue())
+
+
+def pmagent(workspace: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> Ran:
+    """``invoke`` on ``workspace``."""
+    return invoke(*arguments, environ={"PMAGENT_WORKSPACE": str(workspace), **(environ or {})})
 
 
 class _Stream(io.BytesIO):

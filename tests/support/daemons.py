@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import signal
 import subprocess
@@ -10,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.commands import SECONDS, clean_environment
 
 _SERVE = """
 import resource, sys
@@ -32,9 +33,6 @@ except Exception as error:
 sys.exit(code)
 """
 
-SECONDS = 60.0
-"""Nothing here takes so long; a test that would wait for ever fails instead."""
-
 
 class Daemon:
     """A running daemon process on ``workspace``."""
@@ -43,7 +41,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
-            env={key: value for key, value in os.environ.items() if key != "PMAGENT_WORKSPACE"},
+            env=clean_environment(),
         )
 
     def wait_ready(self) -> None:

@@ -1,11 +1,10 @@
-"""Workspaces with logs for tests of commands; and the commands, in this process, in an environment of their own."""
+"""Workspaces with logs on the real disk, for tests of commands; and damage done to them."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import anyio
 import msgspec
@@ -13,32 +12,6 @@ import msgspec
 from events.event import Draft, Event, Kind
 from events.log import open_log
 from events.segment_store import SEGMENT_BYTES
-from pmagent.cli.app import run
-from pmagent.cli.output import Output
-
-
-class Done(NamedTuple):
-    """How a command ended, and what it wrote."""
-
-    code: int
-    out: str
-    err: str
-
-    def json(self) -> Any:
-        """The one document on stdout."""
-        return msgspec.json.decode(self.out)
-
-    def lines(self) -> list[str]:
-        """The lines on stdout."""
-        return self.out.splitlines()
-
-
-def pmagent(workspace: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> Done:
-    """Run ``pmagent ARGUMENTS`` on ``workspace``; nothing of this process's environment is seen by it."""
-    out, err = io.BytesIO(), io.BytesIO()
-    given = {"PMAGENT_WORKSPACE": str(workspace), **(environ or {})}
-    code = run(list(arguments), Output(out, err, given), given)
-    return Done(code, out.getvalue().decode(), err.getvalue().decode())
 
 
 def note(

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.config import ConfigError, resolve, settings_table, unknown_variables
-from tests.support.logged import pmagent
+from tests.support.commands import pmagent
 
 
 def configured(workspace: Path, text: str) -> Path:
@@ -80,4 +80,4 @@ def test_every_setting_is_explained() -> None:
 def test_a_command_uses_the_settings(tmp_path: Path) -> None:
     done = pmagent(configured(tmp_path, "[cli]\nbogus = 1\n"), "log", "tail")
     assert done.code == 2
-    assert "cli.bogus" in done.err
+    assert "cli.bogus" in done.errors

@@ -11,7 +11,8 @@ from events.lock import WriterLock
 from pmagent._origin import Misplaced
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
-from tests.support.logged import flip, note, pmagent, segments, write_log
+from tests.support.commands import pmagent
+from tests.support.logged import flip, note, segments, write_log
 
 
 @pytest.fixture
@@ -29,9 +30,9 @@ def looked(workspace: Path, name: str, environ: dict[str, str] | None = None) ->
 def test_a_healthy_workspace_passes_and_nothing_is_written(healthy: Path) -> None:
     before = sorted((path, path.stat().st_mtime_ns) for path in healthy.rglob("*"))
     done = pmagent(healthy, "doctor", "--format", "json")
-    assert done.code == 0, done.out
-    assert done.json()["ok"] is True
-    assert {setting["key"] for setting in done.json()["settings"]} >= {"workspace", "kernel.phase"}
+    assert done.code == 0, done.text
+    assert done.document["ok"] is True
+    assert {setting["key"] for setting in done.document["settings"]} >= {"workspace", "kernel.phase"}
     assert sorted((path, path.stat().st_mtime_ns) for path in healthy.rglob("*")) == before
 
 
@@ -44,9 +45,9 @@ def test_every_finding_that_is_not_ok_has_a_remedy(tmp_path: Path) -> None:
 def test_the_screen_says_for_each_whether_it_is_well(tmp_path: Path) -> None:
     done = pmagent(tmp_path, "doctor")
     assert done.code == 1
-    assert "✗ fail  surfaces" in done.out
-    assert "! warn  workspace" in done.out
-    assert "→ pmagent init" in done.out
+    assert "✗ fail  surfaces" in done.text
+    assert "! warn  workspace" in done.text
+    assert "→ pmagent init" in done.text
 
 
 def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(healthy: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pmagent.cli.log.summaries import KNOWN
-from tests.support.logged import flip, note, pmagent, segments, write_log
+from tests.support.commands import pmagent
+from tests.support.logged import flip, note, segments, write_log
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def first_numbers(lines: list[str]) -> list[int]:
 def test_why_draws_the_path_from_the_first_cause_and_the_tree_of_consequences(caused: Path) -> None:
     done = pmagent(caused, "log", "why", "3")
     assert done.code == 0
-    lines = done.lines()[1:]
+    lines = done.lines[1:]
     assert first_numbers(lines) == [2, 3, 5, 6, 7]
     assert [line[line.find("•") - 3 : line.find("•")] for line in lines] == ["   ", "└─ ", "├─ ", "└─ ", "└─ "]
     assert "◀" in lines[1]
@@ -34,20 +35,20 @@ def test_why_draws_the_path_from_the_first_cause_and_the_tree_of_consequences(ca
 
 
 def test_why_of_the_root_shows_all_of_it_and_of_a_leaf_its_causes(caused: Path) -> None:
-    assert first_numbers(pmagent(caused, "log", "why", "2").lines()) == [2, 3, 5, 6, 7, 4]
-    assert first_numbers(pmagent(caused, "log", "why", "7").lines()) == [2, 3, 6, 7]
-    assert first_numbers(pmagent(caused, "log", "why", "8").lines()) == [8]
+    assert first_numbers(pmagent(caused, "log", "why", "2").lines) == [2, 3, 5, 6, 7, 4]
+    assert first_numbers(pmagent(caused, "log", "why", "7").lines) == [2, 3, 6, 7]
+    assert first_numbers(pmagent(caused, "log", "why", "8").lines) == [8]
 
 
 def test_why_is_bounded_in_number_and_depth_and_says_so(caused: Path) -> None:
     done = pmagent(caused, "log", "why", "2", "--limit", "2")
-    assert first_numbers(done.lines()) == [2, 3, 4]
-    assert "… and 2 more" in done.out
-    assert first_numbers(pmagent(caused, "log", "why", "2", "--depth", "1").lines()) == [2, 3, 4]
+    assert first_numbers(done.lines) == [2, 3, 4]
+    assert "… and 2 more" in done.text
+    assert first_numbers(pmagent(caused, "log", "why", "2", "--depth", "1").lines) == [2, 3, 4]
 
 
 def test_why_as_a_document(caused: Path) -> None:
-    document = pmagent(caused, "log", "why", "3", "--format", "json").json()
+    document = pmagent(caused, "log", "why", "3", "--format", "json").document
     assert [event["position"] for event in document["causes"]] == [2, 3]
     assert [(node["position"], node["depth"]) for node in document["consequences"]] == [(5, 1), (6, 1), (7, 2)]
     assert document["consequences"][0]["data"] == {"n": 5}
@@ -57,18 +58,18 @@ def test_a_chain_longer_than_the_screen_is_drawn(tmp_path: Path) -> None:
     write_log(tmp_path, [note(n, causation=n - 1 if n > 2 else 0) for n in range(2, 1300)])
     done = pmagent(tmp_path, "log", "why", "2", "--limit", "100000", "--depth", "1000", environ={"COLUMNS": "100"})
     assert done.code == 0
-    assert len(done.lines()) == 1002
+    assert len(done.lines) == 1002
     last = pmagent(tmp_path, "log", "why", "1299")
-    assert "too many causes to show all" in last.out
+    assert "too many causes to show all" in last.text
 
 
 def test_show_has_causes_above_consequences_below_and_the_proof(caused: Path) -> None:
     done = pmagent(caused, "log", "show", "3")
-    lines = done.lines()
+    lines = done.lines
     assert first_numbers(lines) == [2, 5, 6]
     assert "position    3" in lines
     assert any(line.startswith("verified    ✓ yes: 00000000000000000001.jsonl, byte ") for line in lines)
-    document = pmagent(caused, "log", "show", "3", "--format", "json").json()
+    document = pmagent(caused, "log", "show", "3", "--format", "json").document
     place = document["verified"]
     stored = segments(caused)[0].read_bytes()[place["offset"] :].split(b"\n")[0]
     assert stored.startswith(b'{"position":3,')
@@ -80,7 +81,7 @@ def test_events_are_found_by_id_too(tmp_path: Path) -> None:
     drafts = [note(1, id="42"), note(2, id='odd "id" \\ ü'), note(3, id="2.toy.0", decision=True, causation=2)]
     write_log(tmp_path, drafts)
     for named, position in (("id:42", 2), ('odd "id" \\ ü', 3), ("2.toy.0", 4), ("id:2.toy.0", 4)):
-        document = pmagent(tmp_path, "log", "show", named, "--format", "json").json()
+        document = pmagent(tmp_path, "log", "show", named, "--format", "json").document
         assert document["event"]["position"] == position
 
 
@@ -88,15 +89,15 @@ def test_events_are_found_by_id_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", ["show", "why"])
 def test_an_event_that_is_not_there_is_a_clear_no(caused: Path, command: str, named: str) -> None:
     done = pmagent(caused, "log", command, named)
-    assert (done.code, done.out) == (1, "")
-    assert done.err.startswith("error: the log has no ")
+    assert (done.code, done.text) == (1, "")
+    assert done.errors.startswith("error: the log has no ")
 
 
 def test_verify_says_that_all_is_well(caused: Path) -> None:
     for path in ([], [str(caused)], [str(caused / ".pmagent")], [str(caused / ".pmagent" / "log")]):
         done = pmagent(caused, "log", "verify", "--decode", *path)
-        assert done.code == 0, done.err
-        assert done.out.startswith("✓ intact: 8 events")
+        assert done.code == 0, done.errors
+        assert done.text.startswith("✓ intact: 8 events")
 
 
 def test_verify_names_file_offset_and_position_of_damage_and_exits_4(caused: Path) -> None:
@@ -105,17 +106,17 @@ def test_verify_names_file_offset_and_position_of_damage_and_exits_4(caused: Pat
     flip(segments(caused)[0], offset + 60)
     done = pmagent(caused, "log", "verify")
     assert done.code == 4
-    assert f"00000000000000000001.jsonl, byte {offset}, position 5" in done.out
-    assert "pmagent log export --until 4" in done.err
-    finding = pmagent(caused, "log", "verify", "--format", "json").json()["finding"]
+    assert f"00000000000000000001.jsonl, byte {offset}, position 5" in done.text
+    assert "pmagent log export --until 4" in done.errors
+    finding = pmagent(caused, "log", "verify", "--format", "json").document["finding"]
     assert (finding["offset"], finding["position"]) == (offset, 5)
 
 
 def test_export_is_byte_faithful_and_takes_ranges(caused: Path, tmp_path: Path) -> None:
     stored = segments(caused)[0].read_text()
-    assert pmagent(caused, "log", "export").out == stored
-    assert pmagent(caused, "log", "export", "--from", "3", "--until", "5").lines() == stored.splitlines()[2:5]
-    assert pmagent(caused, "log", "export", "--from", "5", "--until", "3").out == ""
+    assert pmagent(caused, "log", "export").text == stored
+    assert pmagent(caused, "log", "export", "--from", "3", "--until", "5").lines == stored.splitlines()[2:5]
+    assert pmagent(caused, "log", "export", "--from", "5", "--until", "3").text == ""
     file = tmp_path / "copy.jsonl"
     assert pmagent(caused, "log", "export", "-o", str(file)).code == 0
     assert file.read_text() == stored
@@ -126,8 +127,8 @@ def test_export_gives_what_is_intact_of_a_corrupt_log_and_exits_4(caused: Path, 
     offset = raw.index(b'{"position":5,')
     flip(segments(caused)[0], offset + 60)
     done = pmagent(caused, "log", "export")
-    assert (done.code, done.out.encode()) == (4, raw[:offset])
-    assert "position 5" in done.err
+    assert (done.code, done.out) == (4, raw[:offset])
+    assert "position 5" in done.errors
     assert pmagent(caused, "log", "export", "--until", "4").code == 0
     file = tmp_path / "copy.jsonl"
     assert pmagent(caused, "log", "export", "-o", str(file)).code == 4
@@ -139,11 +140,11 @@ def test_every_reading_command_ends_with_4_at_damage(caused: Path, command: list
     flip(segments(caused)[0], segments(caused)[0].read_bytes().index(b'{"position":7,') + 60)
     done = pmagent(caused, "log", *command)
     assert done.code == 4
-    assert "the log is corrupt" in done.err
+    assert "the log is corrupt" in done.errors
 
 
 def test_stat_counts(caused: Path) -> None:
-    document = pmagent(caused, "log", "stat", "--format", "json").json()
+    document = pmagent(caused, "log", "stat", "--format", "json").document
     assert document["events"] == 8
     assert document["types"] == {"toy.noted": 7, "log.created": 1}
     assert document["actors"] == {"toy": 7, "log": 1}
@@ -152,12 +153,12 @@ def test_stat_counts(caused: Path) -> None:
     lines = segments(caused)[0].read_bytes().splitlines(keepends=True)
     assert document["largest_line"]["bytes"] == max(map(len, lines))
     done = pmagent(caused, "log", "stat")
-    assert "8 events in 1 segment(s)" in done.out
+    assert "8 events in 1 segment(s)" in done.text
 
 
 def test_stat_stays_bounded_with_endless_names(tmp_path: Path) -> None:
     write_log(tmp_path, [note(n, type=f"t{n}.done") for n in range(1100)])
-    types = pmagent(tmp_path, "log", "stat", "--format", "json").json()["types"]
+    types = pmagent(tmp_path, "log", "stat", "--format", "json").document["types"]
     assert types["(others)"] == 101
     assert len(types) == 1001
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.logged import note, pmagent, segments, write_log
+from tests.support.commands import pmagent
+from tests.support.logged import note, segments, write_log
 
 
 @pytest.fixture
@@ -27,8 +28,8 @@ def logged(tmp_path: Path) -> Path:
 def positions(workspace: Path, *arguments: str) -> list[int]:
     """Positions that a tail shows."""
     done = pmagent(workspace, "log", "tail", *arguments)
-    assert done.code == 0, done.err
-    return [int(line.split()[0]) for line in done.lines()]
+    assert done.code == 0, done.errors
+    return [int(line.split()[0]) for line in done.lines]
 
 
 def test_the_last_twenty_are_shown_unless_told(logged: Path) -> None:
@@ -79,7 +80,7 @@ def test_filters(logged: Path, arguments: list[str], wanted: object) -> None:
 
 
 def test_since_a_time_begins_with_the_event_of_that_time(logged: Path) -> None:
-    document = pmagent(logged, "log", "show", "9", "--format", "json").json()
+    document = pmagent(logged, "log", "show", "9", "--format", "json").document
     shown = positions(logged, "--since", document["event"]["time"], "--until", "pos:12")
     assert shown[-1] == 12
     assert 9 in shown
@@ -94,27 +95,27 @@ def test_since_a_time_begins_with_the_event_of_that_time(logged: Path) -> None:
 )
 def test_a_filter_that_is_not_understood_is_a_usage_error(logged: Path, arguments: list[str]) -> None:
     done = pmagent(logged, "log", "tail", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert "hint:" in done.err
+    assert (done.code, done.text) == (2, "")
+    assert "hint:" in done.errors
 
 
 def test_json_is_the_stored_lines_byte_for_byte(logged: Path) -> None:
     stored = b"".join(path.read_bytes() for path in segments(logged)).decode().splitlines()
-    assert pmagent(logged, "log", "tail", "-n", "all", "--format", "json").lines() == stored
+    assert pmagent(logged, "log", "tail", "-n", "all", "--format", "json").lines == stored
     wanted = [line for line in stored if '"actor":"ann"' in line]
-    assert pmagent(logged, "log", "tail", "--actor", "ann", "-n", "5", "--format", "json").lines() == wanted[-5:]
+    assert pmagent(logged, "log", "tail", "--actor", "ann", "-n", "5", "--format", "json").lines == wanted[-5:]
 
 
 def test_json_lines_are_kept_across_segments(tmp_path: Path) -> None:
     write_log(tmp_path, [note(n) for n in range(200)], 4096)
     stored = b"".join(path.read_bytes() for path in segments(tmp_path)).decode()
     assert len(segments(tmp_path)) > 5
-    assert pmagent(tmp_path, "log", "tail", "-n", "all", "--format", "json").out == stored
+    assert pmagent(tmp_path, "log", "tail", "-n", "all", "--format", "json").text == stored
 
 
 def test_it_goes_on_where_the_cursor_says(logged: Path) -> None:
     first = pmagent(logged, "log", "tail", "--until", "pos:20", "-n", "all", "--show-cursor")
-    assert first.err == "— cursor 20 —\n"
+    assert first.errors == "— cursor 20 —\n"
     assert positions(logged, "--after", "20") == list(range(21, 32))
     write_log(logged, [note(99)])
     assert positions(logged, "--after", "31") == [32]
@@ -123,14 +124,14 @@ def test_it_goes_on_where_the_cursor_says(logged: Path) -> None:
 def test_exit_on_ends_at_the_first_such_event_and_says_no_when_there_is_none(logged: Path) -> None:
     done = pmagent(logged, "log", "tail", "-n", "all", "--exit-on", "a.failed")
     assert done.code == 0
-    assert len(done.lines()) == 3
+    assert len(done.lines) == 3
     assert pmagent(logged, "log", "tail", "--exit-on", "z.*").code == 1
 
 
 def test_following_ends_at_its_time_limit(logged: Path) -> None:
     done = pmagent(logged, "log", "tail", "-f", "-n", "1", "--timeout", "1ms")
-    assert (done.code, len(done.lines())) == (0, 1)
-    assert "— caught up at 31 —" in done.err
+    assert (done.code, len(done.lines)) == (0, 1)
+    assert "— caught up at 31 —" in done.errors
     assert pmagent(logged, "log", "tail", "-f", "--exit-on", "z.*", "--timeout", "1ms").code == 6
     assert pmagent(logged, "log", "tail", "-f", "--exit-on", "b.*", "--timeout", "1m").code == 0
 
@@ -139,14 +140,14 @@ def test_lines_are_no_wider_than_the_screen(logged: Path) -> None:
     write_log(logged, [note(50, {"text": "世界" * 5000}), note(51, {"text": "x" * 900_000})])
     for columns in (100, 140):
         done = pmagent(logged, "log", "tail", environ={"COLUMNS": str(columns)})
-        assert max(len(line) for line in done.lines()) <= columns
+        assert max(len(line) for line in done.lines) <= columns
 
 
 def test_a_workspace_without_a_log_says_what_to_do(tmp_path: Path) -> None:
     done = pmagent(tmp_path, "log", "tail")
     assert done.code == 1
-    assert done.err.startswith("error: there is no log in")
-    assert "hint: pmagent init" in done.err
+    assert done.errors.startswith("error: there is no log in")
+    assert "hint: pmagent init" in done.errors
 
 
 def test_data_of_an_unknown_or_odd_shape_is_shown_all_the_same(tmp_path: Path) -> None:
@@ -155,4 +156,4 @@ def test_data_of_an_unknown_or_odd_shape_is_shown_all_the_same(tmp_path: Path) -
     drafts = [note(0, data, type=type, id=f"{n}.{type}") for n, data in enumerate(odd) for type in types]
     write_log(tmp_path, drafts)
     done = pmagent(tmp_path, "log", "tail", "-n", "all")
-    assert (done.code, len(done.lines())) == (0, 1 + len(odd) * len(types))
+    assert (done.code, len(done.lines)) == (0, 1 + len(odd) * len(types))

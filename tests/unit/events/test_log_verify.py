@@ -14,6 +14,7 @@ from events.line import decode_line
 from events.reader import event_at
 from events.segments import SegmentReader, segment_name
 from events.verify import Finding, Verification, require_intact, verify_log
+from tests.support.altered import rechained
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,
@@ -30,7 +31,6 @@ from tests.support.logs import (
     write_log,
 )
 from tests.support.memory_disk import MemoryDisk
-from tests.support.rechain import rechained
 
 
 def fresh(batches: tuple[int, ...] = (1, 2, 1, 3, 1), log_id: str = LOG_ID, kind: str = "note") -> MemoryDisk:
