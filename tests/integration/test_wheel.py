@@ -62,7 +62,9 @@ def build_wheel(tmp: Path) -> Path:
     hatch = [sys.executable, "-I", "-m", "hatchling", "build"]
     subprocess.run([*hatch, "-t", "sdist", "-d", str(tmp)], cwd=source, check=True, capture_output=True)
     (archive,) = tmp.glob("pmagent-*.tar.gz")
-    shutil.unpack_archive(archive, tmp / "unpacked", filter="data")
+    (tmp / "unpacked").mkdir()
+    # Python before 3.11.4, Debian 12's own, unpacks only without a filter, and later ones warn of just that.
+    subprocess.run(["tar", "-xzf", str(archive), "-C", str(tmp / "unpacked")], check=True)
     (unpacked,) = (tmp / "unpacked").iterdir()
     subprocess.run([*hatch, "-t", "wheel", "-d", str(tmp)], cwd=unpacked, check=True, capture_output=True)
     (wheel,) = tmp.glob("pmagent-*.whl")
