@@ -259,7 +259,20 @@ class Engine:
             raise HistoryError(f"position {decision.position}: its cause {decision.causation} is not being reacted to")
         if self._witness is not None:
             self._witness.recorded(decision)
-        self._fold_decision(decision, reading)
+        about = decision.actor
+        if about == ENGINE:
+            reading.engine_decisions += 1
+            about = about_whom(decision)
+        slot = self._slots.get(about)
+        if slot is None:
+            return  # an actor that this code does not have any more
+        reading.recorded = reading.recorded + 1 if slot == reading.slot else 1
+        reading.slot = slot
+        if decision.actor == about:
+            try:
+                self.states[about] = self.actors[slot].evolve(self.states[about], decision)
+            except Exception as error:
+                raise _unfoldable(about, decision.position, error) from error
 
     def _deliver(self, event: Event) -> None:
         """All recorded decisions before ``event``'s have been read: hand it to its hearers."""
@@ -294,23 +307,6 @@ class Engine:
         for actor, _, failure in reading.taken:
             if failure is not None and actor.name not in self.halted:
                 raise _unfoldable(actor.name, reading.event.position, failure) from failure
-
-    def _fold_decision(self, event: Event, reading: RecordedReaction) -> None:
-        about = event.actor
-        if about == ENGINE:
-            reading.engine_decisions += 1
-            about = about_whom(event)
-        slot = self._slots.get(about)
-        if slot is None:
-            return  # an actor that this code does not have any more
-        reading.recorded = reading.recorded + 1 if slot == reading.slot else 1
-        reading.slot = slot
-        if event.actor == about:
-            actor = self.actors[slot]
-            try:
-                self.states[about] = actor.evolve(self.states[about], event)
-            except Exception as error:
-                raise _unfoldable(about, event.position, error) from error
 
     def complete(self, now: str) -> Output:
         """After the last recorded event: decide what a crash cut off, and go live. Recorded decisions stay.

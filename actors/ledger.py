@@ -39,6 +39,9 @@ class Cancel(msgspec.Struct, frozen=True):
 
 NO_CANCELS: Final[Sequence[Cancel]] = ()
 
+_ENDING: Final = frozenset((EffectRefused, EffectCancelRequested, OaPermitRevoked, KernelModeDecided, ActorHalted))
+"""The decisions, besides requests, that concern open effects."""
+
 
 class EffectLedger:
     """Open effects by the position of their request. ``refusers``: whose refusals close an effect."""
@@ -68,21 +71,27 @@ class EffectLedger:
         elif effect_of(data) is not None:
             self.open[event.position] = event
             return True, NO_CANCELS
-        elif isinstance(data, EffectRefused):
+        elif type(data) in _ENDING:
+            return False, self._end(event)
+        return False, NO_CANCELS
+
+    def _end(self, event: Event) -> Sequence[Cancel]:
+        data = event.data
+        if isinstance(data, EffectRefused):
             if event.actor in self._refusers:
                 self._close(data.request)
         elif isinstance(data, EffectCancelRequested):
             request = self.open.get(data.request)
             if request is not None and request.actor == event.actor:
-                return False, [self._cancel(data.request, "cancel_requested")]
+                return [self._cancel(data.request, "cancel_requested")]
         elif isinstance(data, OaPermitRevoked):
-            return False, self._revoke(lambda request: request.permit == data.permit)
+            return self._revoke(lambda request: request.permit == data.permit)
         elif isinstance(data, KernelModeDecided):
             everything = data.mode == "BLOCKED" and data.previous != "BLOCKED"
-            return False, self._revoke(lambda request: everything or not allows(data.mode, request.scope().action))
+            return self._revoke(lambda request: everything or not allows(data.mode, request.scope().action))
         elif isinstance(data, ActorHalted) and data.name == WATCHER:
-            return False, self._revoke(lambda _: True)
-        return False, NO_CANCELS
+            return self._revoke(lambda _: True)
+        return NO_CANCELS
 
     def _revoke(self, concerned: Callable[[OutwardRequest], bool]) -> Sequence[Cancel]:
         """Cancel the open outward effects that are ``concerned``."""
