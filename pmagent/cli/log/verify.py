@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
@@ -33,11 +34,11 @@ def verify(app: App, path: Path | None, decode: bool, format: str) -> int:
     if format == "json":
         app.output.document({"path": str(folder), **msgspec.to_builtins(result)})
     else:
-        _screen(app.output, folder, result, seconds)
+        _screen(app.output, folder, result, seconds, f" {shlex.quote(str(path))}" if path else "")
     return Exit.DONE if result.ok else Exit.CORRUPT
 
 
-def _screen(output: Output, folder: Path, result: Verification, seconds: float) -> None:
+def _screen(output: Output, folder: Path, result: Verification, seconds: float, argument: str) -> None:
     amount = f"{result.events:,} events, {sized(result.bytes)} in {result.segments} segment(s)"
     if result.finding is None:
         output.line(Styled("✓ intact", "green"), f": {amount}, checked in {spoken(seconds)}")
@@ -50,10 +51,12 @@ def _screen(output: Output, folder: Path, result: Verification, seconds: float) 
     tail = result.tail
     output.line(f"  tail      position {tail.position}, batch {tail.batch}, {tail.time or 'no time'}")
     output.line(f"  sum       {result.tail.sum}")
-    if result.beyond_bytes:
+    if result.beyond is not None:
+        found = result.beyond
         output.line(f"  beyond    {sized(result.beyond_bytes)} behind the durable end: being written, or a torn tail")
+        output.line(f"            {found.file}, byte {found.offset}, position {found.position}: {found.reason}")
     if result.finding is not None and result.tail.position:
         output.note(
-            Styled("hint:", "cyan"), f" what precedes it: pmagent log export --until {result.tail.position}; "
+            Styled("hint:", "cyan"), f" what precedes it: pmagent log export --until {result.tail.position}{argument}; "
             "restore the rest from a copy of the log's folder",
         )

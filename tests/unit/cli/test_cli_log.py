@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -110,6 +112,27 @@ def test_verify_names_file_offset_and_position_of_damage_and_exits_4(caused: Pat
     assert "pmagent log export --until 4" in done.errors
     finding = pmagent(caused, "log", "verify", "--format", "json").document["finding"]
     assert (finding["offset"], finding["position"]) == (offset, 5)
+
+
+def test_the_way_out_that_verify_names_works_for_the_path_that_it_was_given(caused: Path, tmp_path: Path) -> None:
+    raw = segments(caused)[0].read_bytes()
+    flip(segments(caused)[0], raw.index(b'{"position":5,') + 60)
+    path = tmp_path / "its copy"
+    shutil.copytree(caused / ".pmagent", path / ".pmagent")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    done = pmagent(elsewhere, "log", "verify", str(path))
+    command = done.errors.split("pmagent ", 1)[1].split(";", 1)[0]
+    exported = pmagent(elsewhere, *shlex.split(command))
+    assert (exported.code, exported.out) == (0, raw[: raw.index(b'{"position":5,')])
+
+
+def test_what_stands_behind_the_durable_end_is_named_and_no_damage(caused: Path) -> None:
+    raw = segments(caused)[0].read_bytes()
+    segments(caused)[0].write_bytes(raw + raw.splitlines(keepends=True)[-1])
+    done = pmagent(caused, "log", "verify")
+    assert done.code == 0
+    assert f"00000000000000000001.jsonl, byte {len(raw)}, position 9: its sum does not fit" in done.text
 
 
 def test_export_is_byte_faithful_and_takes_ranges(caused: Path, tmp_path: Path) -> None:
