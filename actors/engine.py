@@ -217,7 +217,7 @@ class Engine:
         cls = type(data)
         if cls is ActorHalted and event.actor == ENGINE:
             self.halted[data.name] = data.input
-        elif cls is ActorResumed:
+        elif cls is ActorResumed and event.kind == "fact":  # an operator's word; no actor resumes another
             self.halted.pop(data.name, None)
         opened, cancels = self.effects.book(event)
         if out is not None:

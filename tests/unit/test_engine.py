@@ -25,6 +25,7 @@ from events.sequencer import Sequencer
 from replay.replayer import replay_log
 from tests.support.recorded import stored_log
 from tests.support.toys import (
+    EVER,
     Asked,
     Bench,
     Done,
@@ -332,6 +333,50 @@ def test_what_is_refused_for_a_halted_gate_is_refused_once_wherever_the_log_is_c
         ]
         assert again.effects.open == {}
     assert replay_log(stored_log(bench.history), bench.actors).equal
+
+
+def test_no_actor_halts_or_resumes_another() -> None:
+    halting = ActorHalted(name="toy", input=2, error="ValueError", place="here")
+    liar = Scripted("liar", {1: [halting], 3: [ActorResumed(name="toy")]}, [Poked])
+    bench = Bench([Toy("toy", [Poked], decide_fails=[2]), liar])
+    bench.fact(Poked(n=1))
+    assert bench.engine.halted == {}
+    (cause,) = (event for event in bench.fact(Poked(n=2)).events if event.kind == "fact")
+    bench.fact(Poked(n=3))
+    assert bench.engine.halted == refolded(bench.actors, bench.history).halted == {"toy": cause.position}
+
+
+def test_too_many_open_effects_halt_who_asks_for_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.ledger.OPEN_EFFECTS_MAX", 2)
+    bench = Bench([worker(WorkRequested(n=1)), Scripted("other", {}, [Poked])])
+    assert [len(bench.fact(Poked(n=1)).starts) for _ in range(3)] == [1, 1, 0]
+    assert [event.data.error for event in bench.of(ActorHalted)] == ["ReactionTooLarge"]
+    assert len(bench.engine.effects.open) == 2
+
+
+def test_expired_permits_are_forgotten_when_another_is_granted() -> None:
+    bench = Bench([Grantor()])
+    for _ in range(5):
+        bench.fact(permit_for("worker", seconds=1.5))
+    assert len(bench.engine.states["gate"].permits) <= 2
+
+
+def test_what_recovery_decides_bears_the_time_of_the_recovery() -> None:
+    bench = Bench([worker(Echoed(n=5, depth=0))])
+    bench.fact(Poked(n=1))
+    (decision,) = refolded(bench.actors, bench.history[:1]).complete(EVER).events
+    assert (decision.time, bench.history[1].time < EVER) == (EVER, True)
+    assert decision.raw == bench.history[1].raw
+
+
+def test_no_snapshot_is_taken_within_a_reaction() -> None:
+    bench = Bench([worker(Echoed(n=5, depth=0))])
+    bench.fact(Poked(n=1))
+    engine = refolded(bench.actors, bench.history)
+    with pytest.raises(ValueError, match="between reactions"):
+        export_engine(engine)
+    engine.complete("")
+    export_engine(engine)
 
 
 def test_an_outward_type_that_is_registered_late_needs_a_permit_too() -> None:

@@ -9,9 +9,18 @@ from actors.kernel.actor import KernelWatcher
 from actors.ledger import WATCHER, Cancel, EffectLedger
 from contracts.effect import ActorHalted
 from contracts.kernel import KernelModeDecided
-from contracts.payload import encode, type_of
+from contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
 from events.event import Event
 from tests.support.toys import START, SendRequested, WorkRequested
+
+
+@event_type("toy.diagnostic_requested", effect=Effect(repeatable=True))
+class DiagnosticRequested(OutwardRequest, frozen=True, kw_only=True):
+    """An outward effect that every mode allows."""
+
+    def scope(self) -> Scope:
+        """See OutwardRequest."""
+        return Scope("diagnostic", "toy")
 
 
 def event(position: int, data: msgspec.Struct, actor: str = "kernel") -> Event:
@@ -38,6 +47,15 @@ def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(
 ) -> None:
     assert ledger.book(event(9, decided(mode, previous)))[1] == [Cancel(5, "permit_revoked")]
     assert ledger.cancelled == {5: "permit_revoked"}
+
+
+def test_the_change_to_blocked_ends_even_what_blocked_allows(ledger: EffectLedger) -> None:
+    assert ledger.book(event(7, DiagnosticRequested(permit=3), "toy"))[0]
+    assert ledger.book(event(8, decided("DEGRADED", "NORMAL")))[1] == [Cancel(5, "permit_revoked")]
+    ledger.book(Event(9, START, "o", "fact", "toy", "toy.done", "", 5, None, b"{}"))
+    assert ledger.book(event(10, decided("BLOCKED", "DEGRADED")))[1] == [Cancel(7, "permit_revoked")]
+    assert ledger.book(event(11, DiagnosticRequested(permit=4), "toy"))[0]
+    assert Cancel(11, "permit_revoked") not in ledger.book(event(12, decided("BLOCKED", "BLOCKED")))[1]
 
 
 def test_a_mode_that_allows_what_runs_ends_nothing(ledger: EffectLedger) -> None:

@@ -49,6 +49,13 @@ def test_why_is_bounded_in_number_and_depth_and_says_so(caused: Path) -> None:
     assert first_numbers(pmagent(caused, "log", "why", "2", "--depth", "1").lines) == [2, 3, 4]
 
 
+def test_an_event_that_names_a_later_cause_is_refused(tmp_path: Path) -> None:
+    write_log(tmp_path, [note(2, causation=3), note(3)])
+    done = pmagent(tmp_path, "log", "why", "2")
+    assert done.code == 1
+    assert "3, which comes after it" in done.errors
+
+
 def test_why_as_a_document(caused: Path) -> None:
     document = pmagent(caused, "log", "why", "3", "--format", "json").document
     assert [event["position"] for event in document["causes"]] == [2, 3]

@@ -330,6 +330,20 @@ def test_damage_behind_a_stale_head_is_found_when_a_later_batch_is_intact() -> N
     assert_found(disk, line)
 
 
+def test_a_line_whose_batch_is_unreadable_is_of_the_batch_of_the_lines_around_it() -> None:
+    """So the batch behind them proves that it was durable."""
+    disk = MemoryDisk()
+    write_log(disk, [1, 3, 1], segment_bytes=10_000)
+    disk.put(HEAD_PATH, head_bytes(Tail()))
+    line = lines_of(disk)[3]
+    data = disk.contents[line.path].data
+    data[data.index(b'"batch":', line.start) + 8] ^= 0x40
+    data[line.end - 100] ^= 1
+    assert_found(disk, line)
+    with pytest.raises(CorruptLog, match="batch 4 behind it is intact"):
+        open_segments(disk, 10_000)
+
+
 def test_a_shortened_log_that_goes_on_is_found_by_head() -> None:
     """Truncate, then continue: HEAD of before does not fit what was written instead."""
     disk = fresh()
