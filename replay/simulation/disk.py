@@ -58,6 +58,8 @@ class SimDisk:
         self._changes: dict[str, list[Change]] = {}
         self.generation = 0
         self.crash_after: int | None = None
+        self.between_names = False
+        """Whether the process ends, or has ended last, after a change of a folder and before the next operation."""
         self.full = False
         self.watched = True
         """Off while the simulation itself looks at the disk: no fault strikes then."""
@@ -149,6 +151,9 @@ class SimDisk:
 
     def _change(self, path: str, change: Change) -> None:
         self._changes.setdefault(dirname(path), []).append(change)
+        if self.crash_after is None and self.strike("crash: between names"):
+            self.crash_after = 0
+            self.between_names = True
 
     # --- ends -----------------------------------------------------------------------------------------------------
 
@@ -230,6 +235,11 @@ class SimDisk:
         """A file's content; None when there is none."""
         inode = self._names.get(path)
         return bytes(inode.data) if inode is not None else None
+
+    def get_durable(self, path: str) -> bytes | None:
+        """What a power loss would leave of a file at least, if it struck now; None when not even its name."""
+        inode = self._durable_names.get(path)
+        return bytes(inode.durable) if inode is not None else None
 
 
 def _rename(names: dict[str, _Inode], change: Change) -> None:

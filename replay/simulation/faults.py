@@ -11,6 +11,8 @@ CHANCES: Final[dict[str, float]] = {
     "crash: process": 0.03,
     "crash: power": 0.03,
     "crash: in recovery": 0.3,
+    "crash: between names": 0.3,
+    "crash: power, soon after a start": 0.3,
     "disk: full": 0.05,
     "disk: write error": 0.01,
     "disk: read error": 0.005,
@@ -19,6 +21,7 @@ CHANCES: Final[dict[str, float]] = {
     "effect: hangs": 0.1,
     "effect: answers late": 0.1,
     "effect: answers twice": 0.2,
+    "effect: answers a later process": 0.5,
     "effect: ignores being stopped": 0.5,
     "clock: goes back": 0.02,
     "clock: jumps ahead": 0.02,
@@ -33,17 +36,26 @@ CHANCES: Final[dict[str, float]] = {
     "actor: raises": 0.1,
     "permit: forged": 0.1,
     "permit: used again": 0.2,
+    "permit: used late": 0.3,
+    "permit: used for another action": 0.2,
+    "permit: used for another subject": 0.2,
+    "permit: used by another": 0.2,
     "snapshot: stale": 0.3,
-    "snapshot: foreign": 0.1,
+    "snapshot: of another log": 0.2,
+    "snapshot: of another history": 0.2,
+    "snapshot: of other code": 0.2,
     "snapshot: damaged": 0.2,
     "stop: orderly": 0.1,
 }
 """Fault -> the chance that it strikes at an occasion, at its most frequent."""
 
 CONSEQUENCES: Final = (
-    "disk: bytes lost", "disk: bytes torn", "disk: name lost", "disk: sealing lost", "log: tail cut",
-    "effect: cut off", "effect: past its limit", "effect: cancelled", "effect: performed again", "effect: refused",
-    "snapshot: used", "request: sent again",
+    "disk: bytes lost", "disk: bytes torn", "disk: name lost", "disk: sealing lost", "log: tail cut", "log: rolled",
+    "effect: cut off", "effect: past its limit", "effect: cancelled", "effect: performed again",
+    "effect: second end dropped", "effect: held after a start", "actor: halted one asked", "document: written",
+    "refused: no grant", "refused: another holder", "refused: another action", "refused: another subject",
+    "refused: expired", "refused: used up", "refused: revoked", "replay: alteration found",
+    "snapshot: used", "snapshot: refused", "request: sent again",
 )
 """What follows from faults; counted too, so that it is known to have been met."""
 

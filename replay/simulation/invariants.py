@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine
+from actors.oa.policy import allows
 from actors.snapshot import EngineState, export_engine
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
+from contracts.kernel import KernelModeDecided, KernelObserved
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import BlobSource, OutwardRequest, effect_of, is_request, typed
 from events.event import Event, Tail
+from events.head import NAME as HEAD
+from events.head import decode_head
 from events.reader import runs
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
@@ -36,6 +40,22 @@ class Documents(Protocol):
 
     def render(self) -> dict[str, bytes]:
         """All documents."""
+        ...
+
+    def take_changed(self) -> dict[str, bytes]:
+        """Those that may have changed since the last call."""
+        ...
+
+    def export(self) -> dict[str, bytes]:
+        """The folds, for the snapshot cache."""
+        ...
+
+    def decoded(self, exported: dict[str, bytes]) -> dict[str, Any]:
+        """Folds from the cache."""
+        ...
+
+    def restore(self, states: dict[str, Any]) -> None:
+        """Take what ``decoded`` gave."""
         ...
 
 
@@ -64,6 +84,9 @@ class Watch:
         self.acknowledged: dict[str, int] = {}
         """Facts whose sender was told that they are durable: id -> position."""
         self.performed: Counter[int] = Counter()
+        self._durable_documents = documents() if documents else None
+        self._folded = 0
+        self._started_at = 0
 
     # --- as it happens -----------------------------------------------------------------------------------------------
 
@@ -75,6 +98,8 @@ class Watch:
         require(len(found) == storage.tail().position, "the log holds what its tail says")
         self.history = [event for event, _ in found]
         self.sums = [sum_ for _, sum_ in found]
+        self._started_at = len(found)
+        self.committed(storage.tail())
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
@@ -82,6 +107,29 @@ class Watch:
             require(event.position == len(self.history) + 1, f"position {event.position} follows {len(self.history)}")
             self.history.append(event)
             self.sums.append(sum_)
+
+    def committed(self, tail: Tail) -> None:
+        """A batch was written: HEAD says so to whoever reads (synced or not)."""
+        self._head(self._disk.get(f"{self._folder}/{HEAD}"), tail, "after a batch")
+
+    def settled(self, tail: Tail) -> None:
+        """The log is idle, open or closed: HEAD is durable."""
+        self._head(self._disk.get_durable(f"{self._folder}/{HEAD}"), tail, "on the disk")
+
+    def _head(self, raw: bytes | None, tail: Tail, where: str) -> None:
+        newest = decode_head(raw).newest if raw is not None else None
+        said = newest.tail() if newest is not None else None
+        require(said == tail, f"HEAD {where} names position {said.position if said else None}, not {tail.position}")
+
+    def written(self, documents: Mapping[str, bytes | None]) -> None:
+        """Documents were written: they show what is durable, all of it and nothing else."""
+        if self._durable_documents is None or not documents:
+            return
+        self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
+        self._folded = len(self.history)
+        shown = self._durable_documents.render()
+        for path, content in documents.items():
+            require(content == shown.get(path), f"the document {path} shows something else than what is durable")
 
     def acknowledge(self, id: str, position: int) -> None:
         """Somebody was told that the fact ``id`` is durable."""
@@ -105,6 +153,7 @@ class Watch:
         require(not taken_back, f"effect {at} started though it was taken back")
         if isinstance(event.data, OutwardRequest):
             self._permit(event, event.data)
+            self._present(event, event.data)
         self.performed[at] += 1
 
     def _permit(self, event: Event, request: OutwardRequest) -> None:
@@ -126,6 +175,14 @@ class Watch:
         require(len(users) <= data.uses, f"{where}: used {len(users)} times of {data.uses}")
         revoked = any(isinstance(e.data, OaPermitRevoked) and e.data.permit == request.permit for e in self.history)
         require(not revoked, f"{where}: started though revoked")
+
+    def _present(self, event: Event, request: OutwardRequest) -> None:
+        """What the permit was granted on still holds: the surfaces were read since the start, and allow it."""
+        where = f"effect {event.position} under permit {request.permit}"
+        seen = any(isinstance(e.data, KernelObserved) for e in self.history[self._started_at :])
+        require(seen, f"{where}: started before the surfaces were read again")
+        decided = next(e.data for e in reversed(self.history) if isinstance(e.data, KernelModeDecided))
+        require(allows(decided.mode, request.scope().action), f"{where}: forbidden in {decided.mode}")
 
     def bounded(self, *sizes: int) -> None:
         """Queues are short."""
@@ -153,6 +210,7 @@ class Watch:
         require(replayed.equal, f"replay differs: {first}")
         self.check_order()
         self.check_actors()
+        self.check_gate()
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -191,6 +249,14 @@ class Watch:
             else:
                 require(event.actor not in halted or event.kind == "fact", f"{event.actor} decides though halted")
 
+    def check_gate(self) -> None:
+        """What the gate refused is just what it had to refuse."""
+        refused = {e.data.request for e in self.history if isinstance(e.data, EffectRefused)}
+        for position, objections in verdicts(self.history).items():
+            if objections and position not in refused:
+                raise Violation(f"effect {position} was let through: {', '.join(objections)}")
+            require(bool(objections) or position not in refused, f"effect {position} was refused for nothing")
+
     def check_ended(self) -> None:
         """After everything came to rest: each effect has its end, each request its one answer."""
         for event in self.history:
@@ -199,6 +265,43 @@ class Watch:
             if is_request(event.data):
                 answers = [e for e in self.history if e.kind == "decision" and _answers(e, event)]
                 require(len(answers) == 1, f"request {event.position} ({event.type}) has {len(answers)} answers")
+
+
+def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
+    """What is to be said against each outward request: its position -> objections, none for a good one."""
+    grants: dict[int, OaPermitGranted] = {}
+    used: Counter[int] = Counter()
+    revoked: set[int] = set()
+    found: dict[int, list[str]] = {}
+    for event in history:
+        data = event.data
+        if event.kind == "fact":
+            continue
+        if isinstance(data, OaPermitGranted) and event.actor == "oa":
+            grants[event.position] = data
+        elif isinstance(data, OaPermitRevoked):
+            revoked.add(data.permit)
+        elif isinstance(data, OutwardRequest):
+            grant = grants.get(data.permit)
+            found[event.position] = ["no grant"] if grant is None else [
+                name for name, holds in (
+                    ("another holder", grant.holder != event.actor),
+                    ("another action", grant.action != data.scope().action),
+                    ("another subject", grant.subject != data.scope().subject),
+                    ("expired", event.time >= grant.expires_at),
+                    ("used up", used[data.permit] >= grant.uses),
+                    ("revoked", data.permit in revoked),
+                ) if holds
+            ]
+            used[data.permit] += not found[event.position]
+    return found
+
+
+def met_in(history: Sequence[Event]) -> list[str]:
+    """Which consequences of faults (``faults.CONSEQUENCES``) the log shows."""
+    met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
+    met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
+    return met
 
 
 def _terminals(history: Sequence[Event], request: Event) -> list[Event]:

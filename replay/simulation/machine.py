@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
@@ -18,7 +19,8 @@ from actors.intake import Intake
 from actors.snapshot import FORMAT, Snapshot, encode_snapshot, export_engine, restore_engine, usable
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
-from contracts.payload import effect_of, type_of, typed
+from contracts.kernel import KernelObserved, KernelReadRequested
+from contracts.payload import OutwardRequest, effect_of, type_of, typed
 from events.blobs import BlobStore
 from events.commit import Committer
 from events.errors import OutcomeUnknown
@@ -30,12 +32,15 @@ from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
 from replay.simulation.disk import Crashed
 from replay.simulation.invariants import Documents, Watch
+from replay.simulation.snapshots import CODE, spoiled
 from replay.simulation.world import World
 
 FOLDER: Final = "/state/log"
 BLOBS: Final = "/state/blobs"
 SNAPSHOT: Final = "/state/snapshot"
-CODE: Final = "simulated"
+DOCUMENTS: Final = "/workspace"
+FIRST_SECONDS: Final = 35.0
+"""A start that has seen no reading for so long looks for itself, as the daemon does."""
 
 Perform = Callable[["Running"], None]
 
@@ -51,7 +56,8 @@ class Running:
 
 
 class Machine:
-    """One process after another over one disk. ``perform`` is the outside world's side of an effect."""
+    """One process after another over one disk. ``perform`` is the outside world's side of an effect, ``observe`` looks
+    at the surfaces as the watcher does."""
 
     def __init__(
         self, world: World, actors: Callable[[], Sequence[AnyActor]], documents: Callable[[], Documents] | None,
@@ -61,16 +67,18 @@ class Machine:
         self._actors = actors
         self._make_documents = documents
         self._log_id = f"{world.random.getrandbits(128):032x}"
-        self._segment_bytes = world.random.choice((3_000, 20_000, 1_000_000))
-        self._blobs = BlobStore(world.disk, BLOBS)
-        self._intake = Intake(Redactor(secrets), self._blobs)
+        self._segment_bytes = world.random.choice((3_000, 3_000, 20_000, 1_000_000))
+        self.blobs = BlobStore(world.disk, BLOBS)
+        self._intake = Intake(Redactor(secrets), self.blobs)
         self.watch = Watch(
-            world.disk, FOLDER, actors, documents, self._blobs, [secret.encode() for secret in secrets]
+            world.disk, FOLDER, actors, documents, self.blobs, [secret.encode() for secret in secrets]
         )
         self.perform: Perform = lambda _: None
+        self.observe: Callable[[], None] = lambda: None
         self.boot = 0
         self.up = False
         self._power = False
+        self._again = False
         self._snapshots: list[bytes] = []
 
     # --- life and death ------------------------------------------------------------------------------------------
@@ -96,7 +104,15 @@ class Machine:
         world.disk.crash(power)
         if world.random.random() < 0.8:
             world.disk.full = False
+        # What a process left unsynced is lost only if the next one takes it for durable, and the power goes then.
+        again = world.disk.between_names or world.faults.strike("crash: power, soon after a start")
+        self._again = again and not power
+        world.disk.between_names = False
         world.later(world.between(0.01, 2.0), "start", self.start)
+
+    def _lose_power(self) -> None:
+        self._power = True
+        raise Crashed
 
     def start(self) -> None:
         """A new process opens the log and goes live."""
@@ -115,17 +131,18 @@ class Machine:
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
         for run in runs(self.storage, from_snapshot + 1):
-            events = [typed(stored, self._blobs) for stored in run]
+            events = [typed(stored, self.blobs) for stored in run]
             for event in events:
                 self.engine.fold(event)
         if self.documents is not None:
-            self.documents.fold(self.watch.history, self.watch.sums)
+            self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
+            self._write_documents(self.documents.render())
         self._committer = Committer(self.storage)
-        self._commit_due = False
-        self._stopping = False
+        self._commit_due = self._write_due = self._stopping = False
         self._running: dict[int, Running] = {}
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
+        self._held: list[Event] | None = []
         if self.storage.recovered is not None:
             world.faults.note("log: tail cut")
         first = opening_events(
@@ -143,6 +160,13 @@ class Machine:
         self._take_up([event for event in before if self.engine.effects.is_open(event.position)])
         started = DaemonStarted(version="sim", python="3", surface="daemon")
         self.append(started, f"daemon.started:{self.boot}", "daemon")
+        self._in_process(FIRST_SECONDS, "first look", self._look)
+        if self._again:
+            self._in_process(world.between(0.0, 0.5), "power", self._lose_power)
+
+    def _look(self) -> None:
+        if self._held is not None:
+            self.observe()
 
     def _unwatched(self, look: Callable[..., None], *arguments: Any) -> None:
         """The simulation looks at the disk: that is no operation of the process."""
@@ -174,8 +198,10 @@ class Machine:
         self.append(DaemonStopped(reason="SIGTERM"), f"daemon.stopped:{self.boot}", "daemon")
         while not self._committer.idle:
             self._commit()
+        self._write_changed()
         self._save()
         self.storage.close()
+        self.watch.settled(self.storage.tail())
         self.up = False
         self._world.later(self._world.between(0.01, 1.0), "start", self.start)
 
@@ -185,29 +211,25 @@ class Machine:
         tail = self.storage.tail()
         if not self.engine.quiescent or self.engine.sequencer.position != tail.position:
             return
-        snapshot = Snapshot(FORMAT, self._log_id, tail, CODE, export_engine(self.engine), {})
+        extra = self.documents.export() if self.documents is not None else {}
+        snapshot = Snapshot(FORMAT, self._log_id, tail, CODE, export_engine(self.engine), extra)
         self._snapshots.append(encode_snapshot(snapshot))
         self._world.disk.put(SNAPSHOT, self._snapshots[-1])
 
     def _restore(self) -> int:
-        """Start from the cache, which may be an old one, of another log, or damaged; the position it stands at."""
+        """Start from the cache, which may be an old one, a stranger's, or damaged; the position it stands at."""
         world = self._world
         raw = world.disk.get(SNAPSHOT)
         if raw is None:
             return 0
-        if world.faults.strike("snapshot: stale"):
-            raw = world.random.choice(self._snapshots)
-        if world.faults.strike("snapshot: foreign"):
-            kept = msgspec.msgpack.decode(raw[32:], type=Snapshot)
-            strange = Tail(kept.tail.position, kept.tail.batch, kept.tail.time, f"{world.random.getrandbits(256):064x}")
-            raw = encode_snapshot(msgspec.structs.replace(kept, tail=strange))
-        if world.faults.strike("snapshot: damaged"):
-            at = world.random.randrange(len(raw))
-            raw = raw[:at] + bytes([raw[at] ^ (1 << world.random.randrange(8))]) + raw[at + 1 :]
-        snapshot = usable(raw, self._log_id, CODE, self.storage)
+        snapshot = usable(spoiled(world, raw, self._snapshots, self._actors), self._log_id, CODE, self.storage)
         if snapshot is None:
+            world.faults.note("snapshot: refused")
             return 0
+        states = self.documents.decoded(snapshot.extra) if self.documents is not None else {}
         restore_engine(self.engine, snapshot.engine, snapshot.tail)
+        if self.documents is not None:
+            self.documents.restore(states)
         world.faults.note("snapshot: used")
         return snapshot.tail.position
 
@@ -245,14 +267,16 @@ class Machine:
         if durable is None:
             return
         self._world.note(durable.tail.sum)
+        self.watch.committed(durable.tail)
         at = 0
         for submission in durable.submissions:
             events = submission.events
             sums = durable.sums[at : at + len(events)]
             at += len(events)
             self.watch.durable(events, sums)
-            if self.documents is not None:
-                self.documents.fold(events, sums)
+            self._show(events, sums)
+            if self._held is not None and any(isinstance(event.data, KernelObserved) for event in events):
+                self._in_process(0.0, "release outward", self._release_outward)
             output, done = submission.token
             if done is not None:
                 done()
@@ -269,8 +293,29 @@ class Machine:
     def _settle(self) -> None:
         if self._committer.idle:
             self._committer.settle()
+            self.watch.settled(self.storage.tail())
             if self._world.random.random() < 0.2:
                 self._save()
+
+    def _show(self, events: Sequence[Event], sums: Sequence[str]) -> None:
+        """Fold durable events into the documents, and write these soon; many changes at once are one write."""
+        if self.documents is not None:
+            self.documents.fold(events, sums)
+        if not self._write_due:
+            self._write_due = True
+            self._in_process(0.0, "documents", self._write_changed)
+
+    def _write_changed(self) -> None:
+        self._write_due = False
+        if self.documents is not None:
+            self._write_documents(self.documents.take_changed())
+
+    def _write_documents(self, documents: dict[str, bytes]) -> None:
+        for path, content in documents.items():
+            self._world.disk.put(f"{DOCUMENTS}/{path}", content)
+            self._world.faults.note("document: written")
+            self._world.note(f"{path} {sha256(content).hexdigest()}")
+        self.watch.written({path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents})
 
     # --- effects -------------------------------------------------------------------------------------------------
 
@@ -280,6 +325,10 @@ class Machine:
         cancelled = self.engine.effects.cancelled.get(event.position)
         if cancelled is not None:
             self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
+            return
+        if self._held is not None and isinstance(event.data, OutwardRequest):
+            self._world.faults.note("effect: held after a start")
+            self._held.append(event)
             return
         effect = effect_of(event.data)
         assert effect is not None, "only effects start"
@@ -294,16 +343,28 @@ class Machine:
             self._in_process(effect.limit_s, "limit", self._expire, running, effect.limit_s)
         self.perform(running)
 
-    def answer(self, running: Running, payload: msgspec.Struct) -> None:
-        """A performer answers: in time, late, again, or to a process that is gone."""
-        if not self.up or running.boot != self.boot:
+    def _release_outward(self) -> None:
+        """The surfaces have been read since the start."""
+        held, self._held = self._held or [], None
+        for event in held:
+            self._start_effect(event)
+
+    def answer(self, running: Running, payload: msgspec.Struct, word: str = "outcome") -> None:
+        """A performer answers: in time, late, again (``word`` distinguishes its answers), or to a process that is gone.
+        What it did outside may outlive that one, and answer the next."""
+        if not self.up:
+            return
+        if running.boot != self.boot:
+            outlives = not isinstance(running.event.data, KernelReadRequested)
+            if outlives and self._world.faults.strike("effect: answers a later process"):
+                self.guard(self._conclude, running.event, payload, f"{word} of process {running.boot}")
             return
         if running.stopped and not running.ended:
             payload = EffectCancelled(request=running.event.position, reason=running.stopped)
-        self.guard(self._answered, running, payload)
+        self.guard(self._answered, running, payload, word)
 
-    def _answered(self, running: Running, payload: msgspec.Struct) -> None:
-        self._conclude(running.event, payload)
+    def _answered(self, running: Running, payload: msgspec.Struct, word: str) -> None:
+        self._conclude(running.event, payload, word)
         self._release(running)
 
     def _release(self, running: Running) -> None:
@@ -313,8 +374,10 @@ class Machine:
         self._running.pop(running.event.position, None)
         cls = type(running.event.data)
         self._count[cls] -= 1
+        effect = effect_of(running.event.data)
+        assert effect is not None, "only effects run"
         waiting = self._waiting.get(cls)
-        if waiting:
+        while waiting and self._count[cls] < effect.concurrency:
             self._start_effect(waiting.popleft())
 
     def _expire(self, running: Running, limit: float) -> None:
@@ -341,9 +404,11 @@ class Machine:
         """How long a performer takes to end when it is told to."""
         return 10.0 if self._world.faults.strike("effect: ignores being stopped") else self._world.between(0.0, 0.01)
 
-    def _conclude(self, event: Event, payload: msgspec.Struct) -> None:
+    def _conclude(self, event: Event, payload: msgspec.Struct, word: str = "outcome") -> None:
         area = type_of(payload).split(".", 1)[0]
-        draft = self._intake.fact(payload, f"{event.position}.outcome", area, event.correlation, event.position)
+        draft = self._intake.fact(payload, f"{event.position}.{word}", area, event.correlation, event.position)
         output = self.engine.finish(event.position, draft, self._world.now())
         if output is not None:
             self._submit(output)
+        else:
+            self._world.faults.note("effect: second end dropped")

@@ -13,10 +13,19 @@ from contracts.kernel import KernelReadRequested
 from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
 from replay.simulation.machine import Machine, Running
 from replay.simulation.surfaces import WORKSPACE, SimFiles
-from replay.simulation.workload import Done, QuestionAsked, WorkAsked
+from replay.simulation.workload import WORKERS, Done, QuestionAsked, WorkAsked
 from replay.simulation.world import World
 
 ACTIONS = ("feature_work", "feature_work", "remediation", "diagnostic", "unheard_of")
+
+MISUSES = {
+    "permit: used again": "again",
+    "permit: used late": "late",
+    "permit: used for another action": "action",
+    "permit: used for another subject": "subject",
+    "permit: used by another": "holder",
+}
+"""Fault -> the ``use`` of a job."""
 
 
 class Demand:
@@ -41,6 +50,7 @@ class Outside:
         self._observations = 0
         self.demands: list[Demand] = []
         machine.perform = self.perform
+        machine.observe = self._observe
 
     # --- the plan of a run ---------------------------------------------------------------------------------------
 
@@ -106,9 +116,11 @@ class Outside:
         how = random.choice(("permit", "permit", "permit", "tidy", "cancel", "timer"))
         if faults.strike("permit: forged"):
             how = "forge"
+        seconds = self._world.between(0.01, random.choice((5.0, 60.0)))
         return WorkAsked(
-            n=n, how=how, action=random.choice(ACTIONS), again=faults.strike("permit: used again"),
-            seconds=self._world.between(0.01, 60.0), text=f"please, with password={self._secret}",
+            n=n, how=how, to=random.choice(WORKERS), action=random.choice(ACTIONS), seconds=seconds,
+            use=next((use for fault, use in MISUSES.items() if how == "permit" and faults.strike(fault)), ""),
+            after=self._world.between(0.0, 3 * seconds), text=f"please, with password={self._secret}",
         )
 
     def _send(self, demand: Demand) -> None:
@@ -163,7 +175,7 @@ class Outside:
         if world.faults.strike("effect: answers twice"):
             world.later(
                 seconds + world.between(0.0, 2.0), "performed twice",
-                lambda: self._machine.answer(running, Done(n=-1)),
+                lambda: self._machine.answer(running, Done(n=-1), "second"),
             )
 
     def _fire(self, running: Running, timer: TimerRequested) -> None:

@@ -13,13 +13,15 @@ import msgspec
 
 from actors.actor import AnyActor
 from actors.registry import all_actors
-from contracts.effect import EffectRefused
 from events.errors import PmagentError
-from replay.simulation.invariants import Documents, require
-from replay.simulation.machine import Machine
+from events.segments import segment_firsts
+from replay.simulation.altered import altered_is_found
+from replay.simulation.disk import Crashed
+from replay.simulation.invariants import Documents, met_in, require
+from replay.simulation.machine import FOLDER, Machine
 from replay.simulation.outside import Outside
 from replay.simulation.tripwires import tripwires
-from replay.simulation.workload import Fragile, Worker
+from replay.simulation.workload import WORKERS, Fragile, Worker
 from replay.simulation.world import Violation, World
 
 SAFETY_SECONDS: Final = 60.0
@@ -70,7 +72,7 @@ class SimulationFailed(PmagentError):
 
 def actors() -> Sequence[AnyActor]:
     """The real actors, and those that give them work."""
-    return [*all_actors(), Worker(), Fragile()]
+    return [*all_actors(), *map(Worker, WORKERS), Fragile()]
 
 
 def simulate(
@@ -83,7 +85,7 @@ def simulate(
     """
     try:
         return play(Random(seed), seed=seed, documents=documents, only=only)  # noqa: S311 - chance that can be repeated is the point
-    except Exception as error:
+    except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
 
 
@@ -133,8 +135,12 @@ def _play(
     watch.check_documents(machine.documents)
     watch.check_ended()
     require(not machine.engine.effects.open, "an effect is still open")
-    if any(isinstance(event.data, EffectRefused) for event in watch.history):
-        world.faults.note("effect: refused")
+    for met in met_in(watch.history):
+        world.faults.note(met)
+    if len(segment_firsts(world.disk, FOLDER)) > 1:
+        world.faults.note("log: rolled")
+    if altered_is_found(watch.history, actors(), machine.blobs, random):
+        world.faults.note("replay: alteration found")
     return SimResult(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
         dict(sorted(world.faults.struck.items())),

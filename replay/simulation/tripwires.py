@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
+import datetime as dt
 import inspect
 import os
 import random
 import secrets
 import socket
 import subprocess
+import sys
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
@@ -19,11 +23,16 @@ _FORBIDDEN: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
     (time, ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")),
     (random, ("random", "randint", "randrange", "choice", "shuffle", "getrandbits", "uniform", "seed")),
     (secrets, ("token_hex", "token_bytes", "token_urlsafe", "randbelow", "choice")),
-    (os, ("urandom", "open", "getpid", "listdir")),
+    (uuid, ("uuid1", "uuid4")),
+    (os, ("urandom", "open", "getpid", "listdir", "scandir", "stat", "getenv")),
+    (builtins, ("open", "input")),
     (threading.Thread, ("start",)),
     (socket, ("socket", "create_connection")),
     (subprocess, ("Popen", "run")),
 )
+_CLOCKS: Final = (dt.datetime, dt.date)
+"""Types whose ``now`` and ``today`` read the clock; a type of C cannot be wired, so our modules get another one."""
+
 _OURS: Final = ("actors.", "contracts.", "events.", "projections.", "replay.", "pmagent.")
 
 
@@ -33,25 +42,51 @@ class Leak(AssertionError):
 
 @contextmanager
 def tripwires() -> Iterator[None]:
-    """Raise Leak, naming the place, when our code reaches for what is not simulated. What a library (Hypothesis, the
-    test runner) does on its own account goes through."""
+    """Raise Leak, naming the place, when our code reaches for what is not simulated, through the module that has it or
+    by a name it was imported under. What a library (Hypothesis, the test runner) does on its own account goes
+    through."""
+    wires: dict[int, Any] = {id(clock): _stopped(clock) for clock in _CLOCKS}
     with ExitStack() as stack:
         for owner, names in _FORBIDDEN:
             for name in names:
-                stack.enter_context(patch.object(owner, name, _wire(owner, name)))
+                original = getattr(owner, name)
+                wires[id(original)] = wire = _wire(owner, name, original)
+                stack.enter_context(patch.object(owner, name, wire))
+        for module_name, module in list(sys.modules.items()):
+            if _ours(module_name) and module_name != __name__:
+                for name, value in list(vars(module).items()):
+                    if id(value) in wires:
+                        stack.enter_context(patch.object(module, name, wires[id(value)]))
         yield
 
 
-def _wire(owner: Any, name: str) -> Callable[..., Any]:
-    original = getattr(owner, name)
+def _ours(module: str) -> bool:
+    return f"{module}.".startswith(_OURS)
 
+
+def _wire(owner: Any, name: str, original: Any) -> Callable[..., Any]:
     def wire(*arguments: Any, **named: Any) -> Any:
         own = inspect.currentframe()
         frame = own.f_back if own is not None else None
         assert frame is not None, "a function that is called has a caller"
         module = str(frame.f_globals.get("__name__", ""))
-        if f"{module}.".startswith(_OURS):
+        if _ours(module):
             raise Leak(f"{module}:{frame.f_code.co_qualname} calls {getattr(owner, '__name__', owner)}.{name}")
         return original(*arguments, **named)
 
     return wire
+
+
+def _stopped(clock: Any) -> type:
+    """The type ``clock`` without the ways to read the time; its instances are those of the whole one."""
+
+    class Meta(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, clock)
+
+    def leak(*_: Any, **__: Any) -> Any:
+        raise Leak(f"the clock is read through {clock.__name__}")
+
+    names = dict.fromkeys(("now", "utcnow", "today"), staticmethod(leak))
+    own = {"__new__": lambda _, *arguments, **named: clock(*arguments, **named)}
+    return Meta(clock.__name__, (clock,), {**names, **own})

@@ -1,8 +1,10 @@
-"""Who works in a simulated world, beside the real actors: one that uses permits, and one that fails at times."""
+"""Who works in a simulated world, beside the real actors: two that use permits, well or badly, and one that fails at
+times."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -12,16 +14,31 @@ from contracts.oa import OaPermitGranted, OaPermitRequested
 from contracts.payload import Effect, OutwardRequest, Payload, Scope, effect_of, event_type
 from events.event import Event, time_after
 
+WORKERS: Final = ("worker", "mate")
+"""The actors that use permits."""
+
+OTHER_ACTION: Final = ("diagnostic", "remediation")
+"""What a permit is misused for: one that every mode allows, or one that a DEGRADED one does."""
+
+replace = msgspec.structs.replace
+
 
 @event_type("sim.work_asked")
 class WorkAsked(Payload, frozen=True, kw_only=True):
-    """Work for the worker. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer."""
+    """Work for the worker ``to``. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer.
+
+    A permit is asked for ``seconds`` and used as ``use`` says: "" (as it was granted), again (twice), late (``after``
+    so many seconds, when it may have expired or been revoked), action or subject (for another one), holder (it is
+    asked for, and held by, another).
+    """
 
     n: int
     how: str
+    to: str
     action: str = "feature_work"
-    again: bool = False
+    use: str = ""
     seconds: float = 60.0
+    after: float = 0.0
     text: str = ""
 
 
@@ -81,18 +98,22 @@ class Answered(Payload, frozen=True, kw_only=True):
 
 
 class WorkerState(msgspec.Struct, frozen=True):
-    """The jobs that wait for a permit, by the position of the request for it; the latest effects requested."""
+    """The jobs that wait for a permit, by the position of the request for it; those whose permit is to be used later,
+    by the permit; the latest effects requested."""
 
     jobs: dict[int, WorkAsked] = {}
+    later: dict[int, WorkAsked] = {}
     asked: WorkAsked | None = None
     latest: list[int] = []
 
 
 class Worker:
-    """Asks for permits and uses them; now and then one that it does not have."""
+    """Asks for permits and uses them; now and then one that it does not have, or not for this."""
 
-    name = "worker"
     hears: frozenset[type[msgspec.Struct]] = frozenset((WorkAsked, OaPermitGranted, Done, TimerFired))
+
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def initial(self) -> WorkerState:
         """Nothing to do."""
@@ -102,28 +123,35 @@ class Worker:
         """Note jobs and requests."""
         data = event.data
         if isinstance(data, WorkAsked):
-            return msgspec.structs.replace(state, asked=data)
+            return replace(state, asked=data)
         if isinstance(data, OaPermitRequested) and state.asked is not None:
-            kept = dict(list(state.jobs.items())[-31:])
-            return msgspec.structs.replace(state, jobs={**kept, event.position: state.asked})
+            return replace(state, jobs={**_last(state.jobs), event.position: state.asked})
+        if isinstance(data, OaPermitGranted) and data.request in state.jobs:
+            return replace(state, later={**_last(state.later), event.position: state.jobs[data.request]})
         if event.actor == self.name and effect_of(data) is not None:
-            return msgspec.structs.replace(state, latest=[*state.latest, event.position][-8:])
+            return replace(state, latest=[*state.latest, event.position][-8:])
         return state
 
     def decide(self, state: WorkerState, event: Event) -> Iterable[Payload]:
         """See the class."""
         data = event.data
-        if isinstance(data, WorkAsked):
+        if isinstance(data, WorkAsked) and data.to == self.name:
             return self._on_work(state, event, data)
         if isinstance(data, OaPermitGranted) and data.request in state.jobs:
-            return self._on_permit(state.jobs[data.request], event.position)
+            return self._on_permit(state.jobs[data.request], event)
+        if isinstance(data, TimerFired) and data.name.startswith(f"{self.name}:"):
+            permit = int(data.name.partition(":")[2])
+            if permit in state.later:
+                return self._use(state.later[permit], permit)
         return ()
 
     def _on_work(self, state: WorkerState, event: Event, asked: WorkAsked) -> Iterable[Payload]:
         match asked.how:
             case "permit":
+                holder = self.name if asked.use != "holder" else WORKERS[self.name == WORKERS[0]]
                 yield OaPermitRequested(
-                    action=asked.action, subject=f"job-{asked.n % 3}", holder=self.name, seconds=asked.seconds,
+                    action=asked.action, subject=f"job-{asked.n % 3}", holder=holder, seconds=asked.seconds,
+                    uses=1 + (asked.n % 4 == 0),
                 )
             case "forge":
                 yield SendRequested(n=asked.n, action=asked.action, permit=max(1, event.position - asked.n))
@@ -134,11 +162,24 @@ class Worker:
             case "cancel" if state.latest:
                 yield EffectCancelRequested(request=state.latest[-1])
 
-    def _on_permit(self, job: WorkAsked, permit: int) -> Iterable[Payload]:
+    def _on_permit(self, job: WorkAsked, grant: Event) -> Iterable[Payload]:
+        if job.use == "late":
+            yield TimerRequested(at=time_after(grant.time, job.after), name=f"{self.name}:{grant.position}")
+        else:
+            yield from self._use(job, grant.position)
+
+    def _use(self, job: WorkAsked, permit: int) -> Iterable[Payload]:
         kind = SendRequested if job.n % 2 else FetchRequested
-        yield kind(n=job.n, action=job.action, permit=permit)
-        if job.again:
-            yield kind(n=job.n, action=job.action, permit=permit)
+        action = job.action if job.use != "action" else OTHER_ACTION[job.action == OTHER_ACTION[0]]
+        n = job.n + (job.use == "subject")
+        yield kind(n=n, action=action, permit=permit)
+        if job.use == "again":
+            yield kind(n=n, action=action, permit=permit)
+
+
+def _last(jobs: dict[int, WorkAsked]) -> dict[int, WorkAsked]:
+    """Without the oldest, so that a new one finds room."""
+    return dict(list(jobs.items())[-31:])
 
 
 class FragileState(msgspec.Struct, frozen=True):

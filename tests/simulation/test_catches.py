@@ -2,28 +2,141 @@
 
 from __future__ import annotations
 
+import os
+import re
+import time
+import uuid
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from actors import engine, gate
+from actors.engine import Engine
 from actors.gate import Gate
 from actors.ledger import EffectLedger
 from actors.oa.actor import Oa
 from contracts.payload import Correlated, Payload
+from events import log, recovery, segment_store
 from events.event import Event
 from events.head import HeadFile
 from events.redact import Redactor
+from events.segment_store import SegmentStorage
+from projections.documents import Documents
+from projections.registry import all_projections
+from replay.replayer import Replayer
+from replay.simulation import machine
 from replay.simulation.disk import SimFile
 from replay.simulation.machine import Machine
 from replay.simulation.runner import run_seeds
+from tests.support.commands import pmagent
+from tests.support.planted import plant
 
-COUNT = 80
+COUNT = 150
+
+SCOPE = "(permit.action, permit.subject) != (scope.action, scope.subject)"
+SUM = "if event_at(storage, position).sum == snapshot.tail.sum else None"
+
+SHOW = "self._show(output.events, ['0' * 64] * len(output.events))"
+
+PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
+    # what the failure says, and where what is exchanged for what
+    "a permit's expiry is not looked at": ("expired", [
+        (gate, "_use", "event.time >= permit.expires_at", "False"),
+        (gate, "_unexpired", "if time < permit.expires_at", ""),
+    ]),
+    "a permit's holder is not looked at": ("another holder", [(gate, "_use", "permit.holder != event.actor", "False")]),
+    "a permit's action is not looked at": ("another (scope|action)", [
+        (gate, "_use", SCOPE, "permit.subject != scope.subject"),
+    ]),
+    "a permit's subject is not looked at": ("another (scope|subject)", [
+        (gate, "_use", SCOPE, "permit.action != scope.action"),
+    ]),
+    "a permit's uses are not counted": ("used", [(gate, "_use", "permit.uses_left < 1", "False")]),
+    "a revoked permit counts": ("revoked", [(Gate, "evolve", "if at != data.permit", "")]),
+    "the gate refuses what it must not": ("refused for nothing", [
+        (gate, "_use", "permit.uses_left < 1", "permit.uses_left < 2"),
+    ]),
+    "an opening does not sync the folder": ("durable events|is missing|no segment|corrupt", [
+        (segment_store, "open_segments", "    disk.sync_folder(folder)\n", ""),
+    ]),
+    "a roll does not sync the folder": ("durable events|is missing|no segment|corrupt", [
+        (SegmentStorage, "_roll", "self._disk.sync_folder(self._folder)", "pass"),
+    ]),
+    "an opening takes bytes for durable that may not be": ("durable events|corrupt", [
+        (recovery, "_settle", "scan.tail.position > head.position", "False"),
+    ]),
+    "HEAD is not written": ("HEAD after a batch", [(SegmentStorage, "append_batch", "self._head.write(tail)", "pass")]),
+    "HEAD is not synced": ("HEAD on the disk", [(HeadFile, "settle", "self._file.sync()", "pass")]),
+    "another log's snapshot counts": ("from a snapshot differs", [
+        (machine, "usable", "snapshot.log_id != log_id or ", ""), (machine, "usable", SUM, ""),
+    ]),
+    "a snapshot of another history of the log counts": ("from a snapshot differs", [(machine, "usable", SUM, "")]),
+    "a snapshot of other code counts": ("from a snapshot differs|replay differs", [
+        (machine, "usable", " or snapshot.code != code", ""),
+    ]),
+    "an effect is ended a second time": ("[2-9] ends", [
+        (Engine, "finish", "not self.effects.is_open(request) or ", ""),
+    ]),
+    "a halted actor decides": ("decides though halted", [
+        (Engine, "react", "name in self.halted and self.halted[name] != event.position", "False"),
+    ]),
+    "nobody answers for a halted actor": ("has 0 answers", [
+        (engine, "_consequences", "if is_request(event.data):", "if False:"),
+    ]),
+    "documents show what is not durable": ("something else than what is durable", [
+        (Machine, "_submit", "self.watch.bounded(", f"{SHOW}; self.watch.bounded("),
+    ]),
+    "a replay does not look at the gate": ("was altered; a replay finds", [
+        (Replayer, "_wanted", "return self._only is None", "return about_whom(event) != 'gate' and self._only is None"),
+    ]),
+    "a replay looks at nothing": ("was altered; a replay finds", [
+        (Replayer, "_wanted", "self._only is None", "False"),
+    ]),
+    "outward effects start before the surfaces were read": ("before the surfaces were read again", [
+        (Machine, "_start_effect", "self._held is not None and ", "False and "),
+    ]),
+}
+
+
+def documents() -> Documents:
+    """The real projections."""
+    return Documents(all_projections())
+
+
+def failure(count: int = COUNT) -> str:
+    """What the first seed that fails says; "" when none does."""
+    return next(iter(run_seeds(1, count, documents=documents, failures_max=1).failures), "")
 
 
 def found() -> bool:
     """Whether some seed fails."""
-    return bool(run_seeds(1, COUNT, failures_max=1).failures)
+    return bool(failure())
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    says, exchanges = PLANTED[fault]
+    for owner, name, old, new in exchanges:
+        plant(monkeypatch, owner, name, old, new)
+    assert re.search(says, failure())
+
+
+def test_the_seed_that_a_failure_names_shows_it_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    plant(monkeypatch, gate, "_use", "permit.holder != event.actor", "False")
+    told = failure()
+    named = re.search(r"pmagent (sim --seed [0-9]+)", told)
+    assert named is not None
+    again = pmagent(tmp_path, *named[1].split(), "--format", "json")
+    assert again.code == 1
+    document = msgspec.json.decode(again.out)
+    assert document["ok"] is False
+    assert [one.partition(";")[0] for one in document["failures"]] == [told.partition(";")[0]]
+    monkeypatch.undo()
+    whole = pmagent(tmp_path, *named[1].split(), "--format", "json")
+    assert (whole.code, msgspec.json.decode(whole.out)["ok"]) == (0, True)
 
 
 def test_a_sync_that_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,8 +148,6 @@ def test_head_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     write = HeadFile.write
 
     def ahead(self: HeadFile, tail: Any) -> None:
-        import msgspec
-
         write(self, msgspec.structs.replace(tail, position=tail.position + 1))
 
     monkeypatch.setattr(HeadFile, "write", ahead)
@@ -62,7 +173,7 @@ def test_a_cancellation_that_a_crash_forgets(monkeypatch: pytest.MonkeyPatch) ->
         start(self, recovered)
 
     monkeypatch.setattr(Machine, "_take_up", forgetful)
-    assert run_seeds(1, 400, failures_max=1).failures
+    assert failure(400)
 
 
 def test_a_redactor_that_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,13 +192,22 @@ def test_a_decision_that_depends_on_chance(monkeypatch: pytest.MonkeyPatch) -> N
     assert found()
 
 
-def test_a_look_at_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
+LEAKS = {
+    "time.time()": "calls time.time",
+    "log.now()": "events.log:now calls time.time_ns",
+    "log.datetime.now()": "the clock is read through datetime",
+    "uuid.uuid4()": "calls uuid.uuid4",
+    "os.urandom(1)": "calls os.urandom",
+    "open('/dev/null')": "calls builtins.open",
+}
 
-    from events import log
 
-    monkeypatch.setattr(Oa, "initial", lambda _: log.now() and time.time())
-    failure = run_seeds(1, 1).failures[0]
-    assert "Leak" in failure
-    assert "events.log:now calls time.time_ns" in failure
-    assert "pmagent sim --seed 1" in failure
+@pytest.mark.parametrize("leak", LEAKS)
+def test_whoever_reaches_outside_is_named(leak: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = {"__name__": "actors.leaking", "time": time, "log": log, "uuid": uuid, "os": os}
+    reach = eval(f"lambda: {leak}", names)
+    monkeypatch.setattr(Oa, "initial", lambda _: reach())
+    told = failure(1)
+    assert "Leak" in told
+    assert LEAKS[leak] in told
+    assert "pmagent sim --seed 1" in told

@@ -23,8 +23,10 @@ SEEDS = [int(line.split()[0]) for line in LINES if line[:1].isdigit()]
 HISTORIES = """
 import sys
 sys.path.insert(0, sys.argv[1])
+from projections.documents import Documents
+from projections.registry import all_projections
 from replay.simulation.runner import simulate
-print(*(simulate(seed).history for seed in range(40, 44)))
+print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 44)))
 """
 
 
