@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -15,14 +16,18 @@ from events.segments import SegmentReader
 from projections.documents import rebuild
 from projections.registry import all_projections
 
+LEADS_OUT: Final = "a link leads out of the workspace"
+"""Such a link is neither read nor written through: what it leads to is nobody's document."""
+
 
 class DocumentUnwritable(PmagentError):
     """A document cannot be written where it belongs."""
 
 
 class Difference(msgspec.Struct, frozen=True):
-    """A document that is not what the log says: ``state`` is missing, unreadable or differs; ``offset`` is the first
-    differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped)."""
+    """A document that is not what the log says: ``state`` is missing, unreadable (``found`` says why) or differs:
+    ``offset`` is then the first differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped).
+    """
 
     path: str
     state: str
@@ -43,7 +48,8 @@ def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
 
 def check_documents(workspace: Path) -> list[Difference]:
     """Each document of the log that is not on disk as it must be. Raises NotFound, CorruptLog."""
-    return [found for path, content in documents_of(workspace).items() if (found := _compare(workspace, path, content))]
+    root = workspace.resolve()
+    return [found for path, content in documents_of(workspace).items() if (found := _compare(root, path, content))]
 
 
 def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
@@ -55,8 +61,8 @@ def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
         try:
             if _compare(root, path, content) is None:
                 continue
-            if not target.parent.resolve().is_relative_to(root):
-                raise DocumentUnwritable(f"{path}: a link leads out of the workspace", "remove the link")
+            if _outside(root, target.parent):
+                raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link")
             target.parent.mkdir(parents=True, exist_ok=True)
             write_atomic(target, content)
         except OSError as error:
@@ -68,9 +74,19 @@ def write_documents(workspace: Path, documents: dict[str, bytes]) -> list[str]:
     return written
 
 
-def _compare(workspace: Path, path: str, content: bytes) -> Difference | None:
+def _outside(root: Path, path: Path) -> bool:
+    """Whether a link in ``path`` leads out of ``root``, or in a circle."""
     try:
-        found = (workspace / path).read_bytes()
+        return not path.resolve().is_relative_to(root)
+    except (OSError, RuntimeError):  # what a circle raises depends on the Python version
+        return True
+
+
+def _compare(root: Path, path: str, content: bytes) -> Difference | None:
+    if _outside(root, root / path):
+        return Difference(path, "unreadable", found=LEADS_OUT)
+    try:
+        found = (root / path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return Difference(path, "missing")
     except OSError as error:

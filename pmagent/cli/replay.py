@@ -135,6 +135,8 @@ def _rebuild_check(app: App, format: str) -> int:
             app.output.line(f"    first at byte {found.offset}")
             app.output.line(f"    the log says  {found.expected}")
             app.output.line(f"    on disk       {found.found}")
+        elif found.found:
+            app.output.line(f"    {found.found}")
     if differences:
         app.output.note(Styled("hint:", "cyan"), " pmagent rebuild writes them anew")
     return Exit.NO if differences else Exit.DONE

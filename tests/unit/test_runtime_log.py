@@ -77,12 +77,14 @@ async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_e
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
     storage = Gated()
     ends: list[str] = []
+    stopped = anyio.Event()
 
     async def perform(_event: Event, _io: Io) -> Payload:
         try:
             return await forever(_event, _io)
         finally:
             ends.append("stopped")
+            stopped.set()
 
     async def append(rig: Rig) -> None:
         with pytest.raises(OutcomeUnknown):
@@ -104,6 +106,7 @@ async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_e
                     others.start_soon(append, rig)
                     others.start_soon(ask, rig)
                 await rig.runtime.failed.wait()
+                await stopped.wait()  # at once, not only when the daemon ends
                 with pytest.raises(OutcomeUnknown):
                     await rig.runtime.append(Poked(n=2), "late", "tests")
                 await rig.runtime.final(Poked(n=3), "final", "tests")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import pmagent
-from tests.support.logged import note, segments, write_log
+from tests.support.logged import flip, note, segments, write_log
 
 
 @pytest.fixture
@@ -157,3 +157,13 @@ def test_data_of_an_unknown_or_odd_shape_is_shown_all_the_same(tmp_path: Path) -
     write_log(tmp_path, drafts)
     done = pmagent(tmp_path, "log", "tail", "-n", "all")
     assert (done.code, len(done.lines)) == (0, 1 + len(odd) * len(types))
+
+
+def test_an_error_behind_events_leaves_nothing_but_events_on_stdout(tmp_path: Path) -> None:
+    write_log(tmp_path, [note(n) for n in range(2, 31)])
+    (segment,) = segments(tmp_path)
+    stored = segment.read_text().splitlines()
+    flip(segment, sum(len(line) + 1 for line in stored[:24]) + 30)
+    done = pmagent(tmp_path, "log", "tail", "-n", "all", "--format", "json")
+    assert (done.code, done.lines) == (4, stored[:24])
+    assert "position 25" in done.errors

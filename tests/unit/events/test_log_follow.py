@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import Draft, StoredEvent, Tail
+from events.memory import MemoryStorage
 from events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at
 from events.reader import events as read_events
 from events.segments import SegmentReader, segment_firsts
@@ -242,3 +243,20 @@ def test_a_reader_never_sees_anything_but_the_chain_while_a_writer_writes(tmp_pa
         assert [line.split()[0] for line in lines if line != b"caught up"] == [b"%d" % n for n in range(3, 6004)]
         assert lines.count(b"caught up") <= 1, "it may never have caught up"
     writer.storage.close()
+
+
+class Shifted(MemoryStorage):
+    """A storage that is one position off: a bug of some other implementation."""
+
+    def read(self, position: int, bytes_max: int = 1 << 20) -> bytes:
+        """See StorageReader."""
+        return super().read(position + 1, bytes_max)
+
+
+def test_a_storage_that_hands_out_other_lines_is_found_wherever_reading_begins() -> None:
+    writer = BatchWriter(Shifted())
+    writer.create(LOG_ID)
+    writer.write([draft(number) for number in range(2, 9)])
+    for start in (1, 2, 5):
+        with pytest.raises(CorruptLog, match="position"):
+            Reader(writer.storage, start).next_run()
