@@ -11,11 +11,9 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from events.errors import CorruptLog
+from events.blobs import BLOB_PREFIX
+from events.errors import CorruptLog, NotFound
 from events.event import Event, LogCreated, LogRecovered, StoredEvent
-
-BLOB_PREFIX = b'{"blob":{"sha256":"'
-"""How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
 
 
 class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -184,15 +182,14 @@ _in_blob = msgspec.json.Decoder(_InBlob)
 def typed(stored: StoredEvent, blobs: BlobSource | None = None) -> Event:
     """The event as actors see it: payload decoded, fetched from the blob store if it lies there.
 
-    Raises CorruptLog when the stored bytes do not have the shape of their type (a release never changes one).
+    Raises CorruptLog when the stored bytes do not have the shape of their type (a release never changes one), or the
+    blob that they name is gone or damaged.
     """
     content = raw = bytes(stored.data)
     decoder = _DECODERS.get(stored.type)
     try:
         if raw.startswith(BLOB_PREFIX):
-            if blobs is None:
-                raise CorruptLog("", 0, stored.position, "the payload lies in a blob, and no blob store is at hand")
-            content = blobs.get(_in_blob.decode(raw).blob.sha256)
+            content = _fetched(_in_blob.decode(raw).blob.sha256, stored.position, blobs)
         # The same as decode(), without the call: this is where replay spends its time.
         data = decode(stored.type, content) if decoder is None or _UPCASTS else decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -201,6 +198,18 @@ def typed(stored: StoredEvent, blobs: BlobSource | None = None) -> Event:
         stored.position, stored.time, stored.id, stored.kind, stored.actor, stored.type,
         stored.correlation, stored.causation, data, raw,
     )
+
+
+def _fetched(digest: str, position: int, blobs: BlobSource | None) -> bytes:
+    """The content of the blob that the event at ``position`` names. Raises CorruptLog, which says where it is named."""
+    if blobs is None:
+        raise CorruptLog("", 0, position, "the payload lies in a blob, and no blob store is at hand")
+    try:
+        return blobs.get(digest)
+    except NotFound as error:
+        raise CorruptLog("", 0, position, error.message) from error
+    except CorruptLog as error:
+        raise CorruptLog(error.file, error.offset, position, error.reason) from error
 
 
 event_type("log.created")(LogCreated)

@@ -14,6 +14,9 @@ from typing import Final
 from events.disk import Disk, DiskFile
 from events.errors import CorruptLog, NotFound
 
+BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
+"""How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
+
 BLOB_BYTES_MAX: Final = 256 * 1024 * 1024
 """Upper bound of one blob."""
 

@@ -2,12 +2,14 @@
 
 Checked: segments without a gap, each line's sum, literal tail, position, batch and time, the log's identity, and HEAD's
 two slots. Each line is checked against the sum that the line before it claims; by induction the whole chain holds.
+On demand also: each line's shape, and the blobs that events name.
 """
 
 from __future__ import annotations
 
 import msgspec
 
+from events.blobs import BLOB_PREFIX, BlobStore
 from events.damage import created_log_id, later_batch, sum_of
 from events.disk import Disk, RealDisk
 from events.errors import CorruptLog, NotFound
@@ -17,6 +19,8 @@ from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
 from events.reader import RUN_BYTES
 from events.segments import segment_firsts, segment_name
+
+_NAMES_BLOB = b'"data":' + BLOB_PREFIX
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -48,19 +52,24 @@ class Verification(msgspec.Struct, frozen=True):
     beyond: Finding | None = None
 
 
-def verify_log(folder: str, disk: Disk | None = None, *, decode: bool = False) -> Verification:
-    """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does.
+def verify_log(
+    folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: str | None = None
+) -> Verification:
+    """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does; ``blobs``, the
+    folder of the blob store, also has each blob read that an event names.
 
     Raises NotFound when there is no log at all.
     """
-    return _Verifier(folder, disk or RealDisk(), decode).run()
+    disk = disk or RealDisk()
+    return _Verifier(folder, disk, decode, BlobStore(disk, blobs) if blobs is not None else None).run()
 
 
 class _Verifier:
-    def __init__(self, folder: str, disk: Disk, decode: bool) -> None:
+    def __init__(self, folder: str, disk: Disk, decode: bool, blobs: BlobStore | None) -> None:
         self._folder = folder
         self._disk = disk
         self._decode = decode
+        self._blobs = blobs
         self._checker = ChainChecker(Tail())
         self._log_id = ""
         self._bytes = 0
@@ -165,9 +174,10 @@ class _Verifier:
             if sum_of(run, index) != slot.sum:
                 at = offset + sum(len(line) + 1 for line in run.split(b"\n")[:index])
                 return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
-        if self._decode:
-            return self._decode_run(run, name, offset, before)
-        return None
+        found = self._decode_run(run, name, offset, before) if self._decode else None
+        if found is None and self._blobs is not None and _NAMES_BLOB in run:
+            found = _blob_finding(self._blobs, run, name, offset, before)
+        return found
 
     def _decode_run(self, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
         try:
@@ -182,6 +192,26 @@ class _Verifier:
                     return Finding(name, at, position, f"not an event: {error}")
                 at += len(line) + 1
         return None
+
+
+def _blob_finding(blobs: BlobStore, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
+    """The first event of ``run`` whose blob is gone or is not what its name says."""
+    position = before.position
+    for line in run.split(b"\n"):
+        position += 1
+        if _NAMES_BLOB in line:  # it may also stand deep in what was observed: only the payload's own counts
+            try:
+                data = bytes(decode_line(line).data)
+                if data.startswith(BLOB_PREFIX):
+                    blobs.get(data[len(BLOB_PREFIX) : len(BLOB_PREFIX) + 64].decode("ascii", "replace"))
+            except NotFound as error:
+                return Finding(name, offset, position, error.message)
+            except CorruptLog as error:
+                return Finding(name, offset, position, f"{error.file}: {error.reason}")
+            except msgspec.DecodeError as error:
+                return Finding(name, offset, position, f"not an event: {error}")
+        offset += len(line) + 1
+    return None
 
 
 def require_intact(folder: str, disk: Disk | None = None) -> Verification:

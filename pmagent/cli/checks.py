@@ -143,7 +143,7 @@ def _log(layout: Layout) -> Check:
                          "pmagent log verify checks all of it")
     finally:
         storage.close()
-    result = verify_log(folder)
+    result = verify_log(folder, blobs=str(layout.blobs))
     if result.finding is not None:
         found = result.finding
         where = f"{found.file}, byte {found.offset}, position {found.position}"

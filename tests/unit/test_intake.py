@@ -10,10 +10,10 @@ import pytest
 from actors.intake import Intake
 from contracts.daemon import DaemonStopped
 from contracts.kernel import KernelObserved, SurfaceReading
-from contracts.payload import BLOB_PREFIX, Unknown, encode, typed
-from events.blobs import BlobStore
+from contracts.payload import Unknown, encode, typed
+from events.blobs import BLOB_PREFIX, BlobStore
 from events.disk import RealDisk
-from events.errors import CorruptLog, NotFound
+from events.errors import CorruptLog
 from events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, Event, StoredEvent, Tail
 from events.line import decode_line, seal
 from events.redact import MASK, Redactor
@@ -76,11 +76,14 @@ def test_a_blob_that_is_missing_or_damaged_is_an_error_not_an_empty_payload(
     content = blob.read_bytes()
     blob.chmod(0o600)
     blob.write_bytes(content[:-2] + b"z" + content[-1:])
-    with pytest.raises(CorruptLog):
+    with pytest.raises(CorruptLog) as damaged:
         typed(line, blobs)
     blob.unlink()
-    with pytest.raises(NotFound):
+    with pytest.raises(CorruptLog) as missing:
         typed(line, blobs)
+    assert damaged.value.position == missing.value.position == line.position
+    assert blob.name in damaged.value.message
+    assert blob.name in missing.value.message
     with pytest.raises(CorruptLog):
         typed(line)
 

@@ -14,7 +14,7 @@ from contracts.payload import Payload, encode
 from events.blobs import BlobStore
 from events.commit import Committer
 from events.disk import RealDisk
-from events.errors import NotFound
+from events.errors import CorruptLog
 from events.event import Draft, Event
 from events.memory import MemoryStorage
 from events.segment_store import SegmentStorage
@@ -264,5 +264,6 @@ def test_a_log_folder_is_read_with_the_blobs_beside_it(tmp_path: Path) -> None:
     storage.close()
     assert replay_log(tmp_path / "log", toys()).equal
     (tmp_path / "blobs" / name[:2] / name).unlink()
-    with pytest.raises(NotFound):
+    with pytest.raises(CorruptLog) as gone:
         replay_log(tmp_path / "log", toys())
+    assert gone.value.position == accepted.events[0].position

@@ -57,8 +57,7 @@ def _proof(storage: SegmentReader, event: StoredEvent) -> dict[str, object]:
 
 
 def _blob(folder: Path, event: StoredEvent) -> str | None:
-    from contracts.payload import BLOB_PREFIX
-    from events.blobs import BlobStore
+    from events.blobs import BLOB_PREFIX, BlobStore
 
     if not bytes(event.data).startswith(BLOB_PREFIX):
         return None

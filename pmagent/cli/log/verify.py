@@ -23,13 +23,14 @@ from pmagent.exitcodes import Exit
 @format_option()
 @pass_app
 def verify(app: App, path: Path | None, decode: bool, format: str) -> int:
-    """Check every byte of the log in PATH (a workspace, or a log's folder; default: this workspace).
+    """Check every byte of the log in PATH (a workspace, or a log's folder; default: this workspace), and every blob
+    that it names, in the folder blobs beside it.
 
     Exit 0: intact. Exit 4: corrupt; the first bad event is named by file, byte offset and position.
     """
     folder = log_folder(path or app.workspace)
     begun = time.perf_counter()
-    result = verify_log(str(folder), decode=decode)
+    result = verify_log(str(folder), decode=decode, blobs=str(folder.parent / "blobs"))
     seconds = time.perf_counter() - begun
     if format == "json":
         app.output.document({"path": str(folder), **msgspec.to_builtins(result)})

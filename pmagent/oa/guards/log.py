@@ -10,14 +10,15 @@ from pmagent.oa.guards.report import Findings, lacking
 from projections.rebuild import Difference, check_documents
 
 LOG = ".pmagent/log"
+BLOBS = ".pmagent/blobs"
 REBUILD = "pmagent rebuild"
 
 
 def log_integrity(given: Given) -> Findings:
-    """Every line of the log up to its durable end is as it was written."""
+    """Every line of the log up to its durable end is as it was written, and so is every blob that it names."""
     found = Findings()
     try:
-        result = verify_log(str(given.workspace / LOG))
+        result = verify_log(str(given.workspace / LOG), blobs=str(given.workspace / BLOBS))
     except NotFound:
         found.missing.append(LOG)
         found.diagnostics.append(lacking(LOG, "missing", required=True, remediation="pmagent up"))

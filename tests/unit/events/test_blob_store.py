@@ -13,6 +13,9 @@ import pytest
 from events.blobs import BLOB_BYTES_MAX, BlobStore
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
+from events.event import Draft
+from events.verify import Finding, verify_log
+from tests.support.logs import FOLDER, LOG_ID, BatchWriter, lines_of, open_segments
 from tests.support.memory_disk import MemoryDisk
 
 CONTENT = b"content" * 1000
@@ -131,3 +134,32 @@ def test_a_blob_has_an_upper_bound(store: BlobStore) -> None:
 
     with pytest.raises(ValueError, match="at most"):
         store.put(Large())
+
+
+def test_a_blob_that_is_gone_or_damaged_is_found_at_the_event_that_names_it() -> None:
+    """Only where the payload itself lies in a blob: what merely looks so, deep in a payload, names none."""
+    disk = MemoryDisk()
+    digest = BlobStore(disk, "/blobs").put(b"large")
+    named = b'{"blob":{"sha256":"%s","size":5,"media_type":"text/plain"}}' % digest.encode()
+    alike = b'{"data":{"blob":{"sha256":"%s"}}}' % (b"0" * 64)
+    storage = open_segments(disk)
+    writer = BatchWriter(storage)
+    writer.create(LOG_ID)
+    for number, raw in enumerate((b"{}", alike, named, b"{}")):
+        writer.write([Draft("test.note", None, raw, f"n{number}", "source")])
+    storage.close()
+    assert verify_log(FOLDER, disk, blobs="/blobs").ok
+    path = f"/blobs/{digest[:2]}/{digest}"
+    (line,) = (line for line in lines_of(disk) if line.position == 4)
+
+    def found() -> Finding | None:
+        result = verify_log(FOLDER, disk, blobs="/blobs")
+        assert (result.ok, result.events) == (False, 3)
+        return result.finding
+
+    place = line.path.removeprefix(f"{FOLDER}/"), line.start, 4
+    disk.put(path, b"other")
+    assert found() == Finding(*place, f"{path[1:]}: its content is not what its name says")
+    disk.unlink(path)
+    assert found() == Finding(*place, f"there is no blob {digest}")
+    assert verify_log(FOLDER, disk).ok
