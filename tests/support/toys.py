@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from zlib import crc32
 
 import msgspec
@@ -248,3 +248,21 @@ def outcome(number: int, request: int) -> msgspec.Struct:
     return Done(n=number) if number % 3 else EffectFailed(request=request, error="ValueError", place="toy")
 
 
+class Scripted(Toy):
+    """A toy that decides what it is told: number in the input -> payloads."""
+
+    def __init__(
+        self, name: str, script: Mapping[int, Sequence[Payload]], hears: Iterable[type[msgspec.Struct]]
+    ) -> None:
+        super().__init__(name, hears)
+        self.script = script
+
+    def decide(self, state: ToyState, event: Event) -> Iterable[Payload]:
+        """See the class."""
+        del state
+        return self.script.get(getattr(event.data, "n", 0), [])
+
+
+def worker(*decisions: Payload, n: int = 1, name: str = "worker") -> Scripted:
+    """An actor that answers ``Poked(n)`` with ``decisions``."""
+    return Scripted(name, {n: list(decisions)}, [Poked])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import msgspec
 import pytest
 
-from actors.actor import AnyActor
-from actors.engine import DECISIONS_MAX, Engine, HistoryError
+from actors.engine import DECISIONS_MAX, Engine
 from actors.snapshot import export_engine
 from contracts.effect import (
     ActorHalted,
@@ -20,7 +19,7 @@ from contracts.effect import (
 )
 from contracts.oa import OaPermitRevoked
 from contracts.payload import Effect, OutwardRequest, Payload, Scope, encode, event_type
-from events.event import Draft, Event, LogRecovered, Tail
+from events.event import Draft, Event, Tail
 from events.sequencer import Sequencer
 from replay.replayer import replay_log
 from tests.support.recorded import stored_log
@@ -33,33 +32,15 @@ from tests.support.toys import (
     Grantor,
     GrantorState,
     Poked,
+    Scripted,
     SendRequested,
     Toy,
     ToyState,
     WorkRequested,
     permit_for,
     refolded,
+    worker,
 )
-
-
-class Scripted(Toy):
-    """A toy that decides what it is told: number in the input -> payloads."""
-
-    def __init__(
-        self, name: str, script: Mapping[int, Sequence[Payload]], hears: Iterable[type[msgspec.Struct]]
-    ) -> None:
-        super().__init__(name, hears)
-        self.script = script
-
-    def decide(self, state: ToyState, event: Event) -> Iterable[Payload]:
-        """See the class."""
-        del state
-        return self.script.get(getattr(event.data, "n", 0), [])
-
-
-def worker(*decisions: Payload, n: int = 1, name: str = "worker") -> Scripted:
-    """An actor that answers ``Poked(n)`` with ``decisions``."""
-    return Scripted(name, {n: list(decisions)}, [Poked])
 
 
 def test_decisions_follow_their_cause_breadth_first_in_the_order_of_the_actors() -> None:
@@ -415,42 +396,6 @@ def test_a_revocation_told_as_a_fact_is_nobodys_decision() -> None:
     bench, permit = permitted()
     bench.fact(OaPermitRevoked(permit=permit, reason="made up"))
     assert len(bench.fact(Poked(n=permit)).starts) == 1
-
-
-def test_decisions_of_an_actor_that_is_gone_are_read_over() -> None:
-    actors: list[AnyActor] = [worker(Echoed(n=1, depth=1), name="gone"), worker(WorkRequested(n=2))]
-    bench = Bench(actors)
-    bench.fact(Poked(n=1))
-    bench.fact(Poked(n=2))
-    again = refolded(actors[1:], bench.history)
-    assert again.complete(bench.now).events == []
-    assert again.states["worker"] == bench.engine.states["worker"]
-
-
-def test_a_decision_without_its_cause_cannot_be_folded() -> None:
-    bench = Bench([worker(Echoed(n=1, depth=1))])
-    bench.fact(Poked(n=1))
-    bench.fact(Poked(n=2))
-    late = msgspec.structs.replace(bench.history[1], position=4, causation=1)
-    with pytest.raises(HistoryError, match="cause 1"):
-        refolded(bench.actors, [*bench.history, late])
-
-
-def test_history_that_an_actor_cannot_take_any_more_is_refused_with_actor_and_position() -> None:
-    bench = Bench([Toy("toy", [Poked])])
-    for n in range(1, 4):
-        bench.fact(Poked(n=n))
-    with pytest.raises(HistoryError, match="actor toy cannot take the event at position 1"):
-        refolded([Toy("toy", [Poked], evolve_fails=[1])], bench.history).complete(bench.now)
-
-
-def test_the_logs_own_remarks_are_heard_by_nobody_and_do_not_end_a_reaction() -> None:
-    bench = Bench([worker(Echoed(n=1, depth=1), Echoed(n=2, depth=1))])
-    bench.fact(Poked(n=1))
-    data = LogRecovered(segment="s", offset=0, cut_bytes=1, kept_as="k", reason="r")
-    remark = Event(3, bench.now, "log.recovered:x", "fact", "log", "log.recovered", "", 0, data, encode(data))
-    engine = refolded(bench.actors, [*bench.history[:2], remark])
-    assert [(event.id, event.position) for event in engine.complete(bench.now).events] == [("1.worker.1", 4)]
 
 
 def test_actors_need_different_names_and_none_is_the_engine() -> None:
