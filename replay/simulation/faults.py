@@ -8,10 +8,10 @@ from typing import Final
 
 CHANCES: Final[dict[str, float]] = {
     # The process ends at an operation of the disk; with the power, what was not synced is taken back.
-    "crash: process": 0.03,
-    "crash: power": 0.03,
+    "crash: process": 0.02,
+    "crash: power": 0.02,
     "crash: in recovery": 0.3,
-    "crash: between names": 0.3,
+    "crash: between names": 0.15,
     "crash: power, soon after a start": 0.3,
     "disk: full": 0.05,
     "disk: write error": 0.01,
@@ -21,7 +21,7 @@ CHANCES: Final[dict[str, float]] = {
     "effect: hangs": 0.1,
     "effect: answers late": 0.1,
     "effect: answers twice": 0.2,
-    "effect: answers a later process": 0.5,
+    "effect: answers a later process": 0.9,
     "effect: ignores being stopped": 0.5,
     "clock: goes back": 0.02,
     "clock: jumps ahead": 0.02,
@@ -36,7 +36,7 @@ CHANCES: Final[dict[str, float]] = {
     "actor: raises": 0.1,
     "permit: forged": 0.1,
     "permit: used again": 0.2,
-    "permit: used late": 0.3,
+    "permit: used late": 0.5,
     "permit: used for another action": 0.2,
     "permit: used for another subject": 0.2,
     "permit: used by another": 0.2,

@@ -120,7 +120,8 @@ class Outside:
         return WorkAsked(
             n=n, how=how, to=random.choice(WORKERS), action=random.choice(ACTIONS), seconds=seconds,
             use=next((use for fault, use in MISUSES.items() if how == "permit" and faults.strike(fault)), ""),
-            after=self._world.between(0.0, 3 * seconds), text=f"please, with password={self._secret}",
+            after=self._world.between(0.0, random.choice((1.0, 3.0)) * seconds),
+            text=f"please, with password={self._secret}",
         )
 
     def _send(self, demand: Demand) -> None:

@@ -268,6 +268,26 @@ def test_sim_sums_up_and_a_history_that_is_not_repeated_fails(tmp_path: Path, mo
     assert done.document["histories"] == {"3": "a" * 8, "4": "a" * 8}
 
 
+def test_sim_tells_a_failure_that_only_one_of_two_runs_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from replay.simulation import runner
+
+    calls: list[int] = []
+
+    def moody(*_: Any, seed: int, **__: Any) -> Any:
+        calls.append(seed)
+        if len(calls) > 1:
+            raise ValueError("an invariant")
+        return runner.SimResult(seed, "a" * 8, 5, 9, 60.0, 2, {})
+
+    monkeypatch.setattr("replay.simulation.runner.play", moody)
+    done = pmagent(tmp_path, "sim", "--seed", "12", "--twice", "--format", "json")
+    assert done.code == 1
+    assert done.document["ok"] is False
+    assert [told.partition(";")[0] for told in done.document["failures"]] == [
+        "in its second run only, seed 12: ValueError: an invariant"
+    ]
+
+
 def test_sim_names_the_seed_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any, **__: Any) -> Any:
         raise ValueError("an invariant")

@@ -34,7 +34,7 @@ from replay.simulation.runner import run_seeds
 from tests.support.commands import pmagent
 from tests.support.planted import plant
 
-COUNT = 150
+COUNT = 300
 
 SCOPE = "(permit.action, permit.subject) != (scope.action, scope.subject)"
 SUM = "if event_at(storage, position).sum == snapshot.tail.sum else None"
