@@ -40,3 +40,10 @@ def test_the_latest_facts_are_known_and_decisions_are_not(monkeypatch: pytest.Mo
     sequencer.admit(Draft("t", None, b"{}", "3.a.0", "a", kind="decision"), moment(9))
     assert [sequencer.seen(id) for id in ("old", "note-0", "note-2", "3.a.0")] == [None, 1, 3, None]
     assert Sequencer(Tail(), sequencer.recent()).recent() == [("note-0", 1), ("note-1", 2), ("note-2", 3)]
+
+
+def test_facts_noted_together_are_bounded_like_those_noted_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("events.sequencer.RECENT_FACTS_MAX", 3)
+    sequencer = Sequencer(Tail(), [("b", 2)])
+    sequencer.remember_all([("d", 4), ("a", 1), ("c", 3)])
+    assert sequencer.recent() == [("b", 2), ("c", 3), ("d", 4)]
