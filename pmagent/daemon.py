@@ -18,14 +18,12 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from actors.kernel.effects import watch
 from actors.kernel.surfaces import digest
+from actors.ledger import WATCHER
 from events.errors import PmagentError
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.wire import REQUEST_BYTES_MAX, BadMessage, Failure, Reply, Request, peer_uid, reachable, receive_line
-
-WATCHER = "kernel"
-"""The actor of the watcher's facts."""
 
 FIRST_SECONDS = 35.0
 """When the reading that a start asks for has not come by then, it will not: its performer has ended."""
