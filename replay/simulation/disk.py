@@ -278,7 +278,7 @@ class SimFile:
         grows = offset + len(data) > len(inode.data)
         full = disk.watched and disk.full and grows
         failed = disk.strike("disk: write error")
-        dies = disk.ends_here()
+        dies = disk.ends_here() or (len(data) > SECTOR and disk.strike("crash: in a write"))
         if full or failed or dies:
             data = data[: disk.part(len(data))]
         if data:

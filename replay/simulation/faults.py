@@ -11,6 +11,7 @@ CHANCES: Final[dict[str, float]] = {
     "crash: process": 0.02,
     "crash: power": 0.02,
     "crash: in recovery": 0.3,
+    "crash: in a write": 0.05,
     "crash: between names": 0.15,
     "crash: power, soon after a start": 0.3,
     "disk: full": 0.05,

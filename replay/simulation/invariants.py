@@ -11,6 +11,7 @@ from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine
 from actors.oa.policy import allows
 from actors.snapshot import EngineState, export_engine
+from contracts.daemon import DaemonStarted
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
 from contracts.kernel import KernelModeDecided, KernelObserved
 from contracts.oa import OaPermitGranted, OaPermitRevoked
@@ -211,6 +212,7 @@ class Watch:
         self.check_order()
         self.check_actors()
         self.check_gate()
+        self.check_grants()
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -256,6 +258,15 @@ class Watch:
             if objections and position not in refused:
                 raise Violation(f"effect {position} was let through: {', '.join(objections)}")
             require(bool(objections) or position not in refused, f"effect {position} was refused for nothing")
+
+    def check_grants(self) -> None:
+        """No permit is granted on what was read before the last start."""
+        seen = False
+        for event in self.history:
+            if isinstance(event.data, (DaemonStarted, KernelObserved)):
+                seen = isinstance(event.data, KernelObserved)
+            elif isinstance(event.data, OaPermitGranted):
+                require(seen, f"permit {event.position} was granted on what was read before the start")
 
     def check_ended(self) -> None:
         """After everything came to rest: each effect has its end, each request its one answer."""

@@ -113,7 +113,7 @@ class Outside:
         if kind in (3, 4):
             fatal = random.choice(("decide", "evolve")) if faults.strike("actor: raises") else ""
             return QuestionAsked(n=n, fatal=fatal)
-        how = random.choice(("permit", "permit", "permit", "tidy", "cancel", "timer"))
+        how = random.choice(("permit", "permit", "permit", "tidy", "tidy", "cancel", "timer"))
         if faults.strike("permit: forged"):
             how = "forge"
         seconds = self._world.between(0.01, random.choice((5.0, 60.0)))

@@ -86,6 +86,15 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "nobody answers for a halted actor": ("has 0 answers", [
         (engine, "_consequences", "if is_request(event.data):", "if False:"),
     ]),
+    "a reaction that a crash cut short stays so": ("replay differs|has [0-9]+ answers|has no end", [
+        (Engine, "complete", "if reading is not None:", "if False:"),
+    ]),
+    "a permit is granted on what was read before the start": ("read before the start", [
+        (Oa, "evolve", "return replace(state, standing=None)", "return state"),
+    ]),
+    "a resent fact is taken again": ("differs|twice", [
+        (Engine, "accept", "self.sequencer.seen(draft.id) is not None", "False"),
+    ]),
     "documents show what is not durable": ("something else than what is durable", [
         (Machine, "_submit", "self.watch.bounded(", f"{SHOW}; self.watch.bounded("),
     ]),

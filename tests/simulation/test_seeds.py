@@ -37,7 +37,7 @@ def documents() -> Documents:
 
 @pytest.mark.slow
 def test_invariants_hold_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 200, documents=documents)
+    summary = run_seeds(1, 160, documents=documents)
     assert summary.failures == []
     assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
 
