@@ -18,7 +18,7 @@ from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
 from events.reader import RUN_BYTES
-from events.segments import segment_firsts, segment_name
+from events.segments import SUFFIX, line_start, segment_firsts, segment_name
 
 _NAMES_BLOB = b'"data":' + BLOB_PREFIX
 
@@ -82,7 +82,7 @@ class _Verifier:
         firsts = segment_firsts(self._disk, self._folder)
         slot, finding = self._read_head(bool(firsts))
         durable = slot.tail() if slot else Tail()
-        finding = self._check_segments(firsts, slot) or finding
+        finding = self._check_segments(firsts, slot) or finding or _stranger(self._disk, self._folder)
         return Verification(
             finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
             self._checker.tail, durable, self._beyond_bytes, finding, self._beyond,
@@ -152,6 +152,8 @@ class _Verifier:
                 wrong = Finding(name, offset, position, fault.reason)
                 if slot is None or not newest or position <= slot.position:
                     return wrong
+                if _belongs_elsewhere(chunk[len(intact) :], position):
+                    return wrong  # no torn write leaves a whole line of another position
                 later = later_batch(file, offset, size, self._checker.tail)
                 if later:
                     return Finding(name, offset, position, f"{fault.reason}; batch {later} behind it is intact")
@@ -221,3 +223,19 @@ def require_intact(folder: str, disk: Disk | None = None) -> Verification:
         found = result.finding
         raise CorruptLog(found.file, found.offset, found.position, found.reason)
     return result
+
+
+def _belongs_elsewhere(rest: bytes, position: int) -> bool:
+    """Whether ``rest`` begins with a whole line that claims another position than ``position``."""
+    line, newline, _ = rest.partition(b"\n")
+    claim = line_start(line)
+    return bool(newline) and claim is not None and claim[0] != position
+
+
+def _stranger(disk: Disk, folder: str) -> Finding | None:
+    """A file that anybody who reads ``*.jsonl`` would take for a segment, and that is none."""
+    known = {segment_name(first) for first in segment_firsts(disk, folder)}
+    for name in disk.names(folder):
+        if name.endswith(SUFFIX) and name not in known:
+            return Finding(name, 0, 0, "it is no segment of this log, but looks like one")
+    return None

@@ -177,16 +177,9 @@ def test_every_doubled_line_is_found() -> None:
     for line in lines_of(disk):
         whole = disk.read(line.path)
         disk.put(line.path, whole[: line.end] + whole[line.start : line.end] + whole[line.end :])
-        result = verified(disk)
-        if line.position == len(lines_of(fresh())):
-            assert result.ok, "behind the durable end nothing is an event"
-            assert result.beyond is not None
-            assert (result.beyond.offset, result.beyond_bytes) == (line.end, line.end - line.start)
-        else:
-            assert result.finding is not None
-            assert (result.finding.file, result.finding.offset, result.finding.position) == (
-                line.file, line.end, line.position + 1,
-            )
+        finding = verified(disk).finding
+        assert finding is not None
+        assert (finding.file, finding.offset, finding.position) == (line.file, line.end, line.position + 1)
         disk.put(line.path, whole)
 
 
@@ -227,9 +220,8 @@ def test_every_line_of_another_log_is_found() -> None:
 
 @pytest.mark.parametrize("what", ["removed", "foreign", "doubled", "emptied", "zeroed"])
 def test_every_segment_that_is_tampered_with_is_found(what: str) -> None:
-    for number, victim in enumerate(segment_paths(fresh())):
+    for victim in segment_paths(fresh()):
         disk, other = fresh(), fresh(log_id="f" * 32)
-        paths = segment_paths(disk)
         first = int(victim[-26:-6])
         content = disk.read(victim)
         if what == "removed":
@@ -241,10 +233,6 @@ def test_every_segment_that_is_tampered_with_is_found(what: str) -> None:
         else:
             disk.put(victim, b"" if what == "emptied" else bytes(len(content)))
         result = verified(disk)
-        if what == "doubled" and number == len(paths) - 1:
-            assert result.beyond is not None
-            assert result.beyond.offset == result.beyond_bytes == len(content)
-            continue
         if what == "doubled":
             first += content.count(b"\n")
         assert result.finding is not None
@@ -290,7 +278,7 @@ def test_what_follows_the_durable_end_is_told_and_is_no_finding(tail: bytes) -> 
     assert (result.beyond.file, result.beyond.offset, result.beyond.position) == (newest[-26:], len(whole), 10)
 
 
-def test_a_stale_tail_of_an_older_generation_is_no_event() -> None:
+def test_a_stale_tail_of_an_older_generation_is_no_event_and_is_found() -> None:
     """Blocks that held an earlier, cut tail come back: same log, same positions, another chain."""
     disk = fresh()
     old = fresh((1, 2, 1, 3, 2))
@@ -300,10 +288,29 @@ def test_a_stale_tail_of_an_older_generation_is_no_event() -> None:
     stale = old.read(segment_paths(old)[-1]).splitlines(keepends=True)[-1]
     disk.put(segment_paths(disk)[-1], disk.read(segment_paths(disk)[-1]) + stale)
     result = verified(disk)
-    assert result.ok
     assert result.tail == durable
-    assert result.beyond_bytes == len(stale)
+    assert result.finding is not None
+    assert result.finding.position == durable.position + 1
     assert newest in disk.contents
+
+
+def test_a_copy_of_the_last_segment_under_the_next_name_is_found() -> None:
+    disk = fresh()
+    last = segment_paths(disk)[-1]
+    following = len(lines_of(disk)) + 1
+    disk.put(f"{FOLDER}/{segment_name(following)}", disk.read(last))
+    finding = verified(disk).finding
+    assert finding is not None
+    assert (finding.file, finding.offset, finding.position) == (segment_name(following), 0, following)
+
+
+@pytest.mark.parametrize("name", ["evil.jsonl", "1.jsonl", "00000000000000000001 (copy).jsonl"])
+def test_a_file_that_looks_like_a_segment_and_is_none_is_found(name: str) -> None:
+    disk = fresh()
+    disk.put(f"{FOLDER}/{name}", disk.read(segment_paths(disk)[0]))
+    result = verified(disk)
+    assert result.finding is not None
+    assert (result.finding.file, result.tail.position) == (name, len(lines_of(fresh())))
 
 
 def test_a_torn_tail_in_a_segment_that_has_a_successor_is_a_finding_whatever_head_says() -> None:
