@@ -114,8 +114,10 @@ async def _answer(host: Host, stream: SocketStream) -> None:
             with anyio.fail_after(10):
                 line = await receive_line(stream, REQUEST_BYTES_MAX)
             reply = await _reply(host, line)
-        except (TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
-            _log.warning("a client sent no request", error=type(error).__name__)
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            return  # somebody only looked whether we answer, or went away
+        except TimeoutError:
+            _log.warning("a client sent no request in time")
             return
         except BadMessage as error:
             reply = _failure(error)

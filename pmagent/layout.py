@@ -12,13 +12,8 @@ from events.atomic import write_atomic
 FOLDER: Final = ".pmagent"
 """What belongs to pmagent; agents and tasks can never write it."""
 
-_IGNORE: Final = b"""# what a run leaves behind; config.toml is the part worth keeping in git
-log/
-blobs/
-cache/
-run/
-LOCK
-"""
+GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
+"""``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -67,4 +62,4 @@ class Layout(msgspec.Struct, frozen=True):
             folder.mkdir(mode=0o700, exist_ok=True)
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
-            write_atomic(ignore, _IGNORE)
+            write_atomic(ignore, GITIGNORE)

@@ -19,6 +19,7 @@ import msgspec
 
 from actors.engine import Engine
 from actors.kernel.actor import KernelState
+from actors.kernel.surfaces import SHARE
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
 from contracts.kernel import Reason
@@ -30,7 +31,7 @@ from contracts.oa import (
     OaSessionBooted,
     OaSnapshotRequested,
 )
-from contracts.oa_documents import StateDocument
+from contracts.oa_documents import SnapshotAnswer, StateDocument
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
@@ -42,7 +43,7 @@ from pmagent import cache
 from pmagent.answer import Answer
 from pmagent.client import HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
-from pmagent.layout import Layout
+from pmagent.layout import FOLDER, Layout
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -164,8 +165,20 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
     if name == "rebuild":
         documents = documents_of(workspace)
         return Answer(document={"documents": sorted(documents), "written": write_documents(workspace, documents)})
+    if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
+        return _no_workspace(workspace, name)  # a log is not begun just because somebody stands in the wrong folder
     with flat_errors():
         return anyio.run(partial(_in_process, workspace, name, arguments))
+
+
+def _no_workspace(workspace: Path, name: str) -> Answer:
+    """What an operation answers where there are no surfaces and no log: the contract's refusal, or NotFound."""
+    error = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
+    mend = "pmagent init makes it one; --workspace names another"
+    if name == "oa.snapshot":
+        refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=f"{error} (mend: {mend})")
+        return Answer(document=_plain(refused), exit_code=1)
+    raise NotFound(error, mend)
 
 
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:

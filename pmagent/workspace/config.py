@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,15 +11,19 @@ import msgspec
 from pmagent.config import FILE as PATH
 from pmagent.config import resolve
 
-__all__ = ["FIRST_PHASE", "PATH", "TEMPLATE", "Phases", "phases"]
+__all__ = ["FIRST_PHASE", "PATH", "Phases", "phases", "template"]
 
 FIRST_PHASE = "1"
 
-TEMPLATE = f"""\
+
+
+def template(phase: str) -> str:
+    """A first config.toml, for a workspace in ``phase``."""
+    return f"""\
 # Settings of this workspace. Flags and PMAGENT_* variables win over this file; pmagent doctor shows what holds.
 
 [kernel]
-phase = "{FIRST_PHASE}"               # the phase that the surfaces name, a word or a number
+phase = {json.dumps(phase, ensure_ascii=False)}               # the phase that the surfaces name, a word or a number
 # last_completed_phase = "0"
 """
 

@@ -11,10 +11,11 @@ from typing import Any
 import msgspec
 
 from actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
-from actors.kernel.surfaces import NAMES, SSOT, WORD_CHARS_MAX, kernel
+from actors.kernel.surfaces import BOOTSTRAP, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
 from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from events.atomic import write_atomic
 from events.event import format_time
+from pmagent.layout import FOLDER, GITIGNORE
 from pmagent.oa.guards import kernel_surfaces, log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings
@@ -37,17 +38,18 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
     """Write the surfaces that are missing, coherent with those that are there, and ``.pmagent/config.toml``.
 
     Returns the paths created, relative to ``path``. Touches no file that exists. Raises WorkspaceError: no
-    git repository, or a surface that is there and cannot be understood.
+    git repository, or a surface that is there and cannot be understood. The phase of surfaces that are there is the
+    configured one from then on.
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
     created = []
-    folder = _folder(workspace, ".pmagent", 0o700)
-    if _create(folder / "config.toml", config.TEMPLATE.encode()):
-        created.append(config.PATH)
-    if _create(folder / ".gitignore", b"*\n!.gitignore\n!config.toml\n"):
-        created.append(".pmagent/.gitignore")
     old, paths = _present(workspace, files or RealFiles(workspace))
+    folder = _folder(workspace, FOLDER, 0o700)
+    if _create(folder / "config.toml", config.template(_phases_of(old)[0] or config.FIRST_PHASE).encode()):
+        created.append(config.PATH)
+    if _create(folder / ".gitignore", GITIGNORE):
+        created.append(f"{FOLDER}/.gitignore")
     new = _computed(workspace, old, paths, branch, now or _now())
     for name, content in new.items():
         if name not in old and _create(_target(workspace, paths[name]), encoded(content)):
@@ -92,14 +94,23 @@ def _computed(
 
 
 def _phases_of(old: dict[str, Content]) -> tuple[str | None, str | None]:
-    """The phases that the SSOT surface names, each as far as it can be understood by itself."""
-    content = old.get(SSOT, {})
-    inner = content.get("phases")
-    phases = inner if isinstance(inner, dict) else {}
-    return (
-        _word(content.get("current_phase")) or _word(phases.get("current")),
-        _word(content.get("last_completed_phase")) or _word(phases.get("last_completed")),
+    """The phases that the surfaces name, each as far as it can be understood by itself: the SSOT surface first, then
+    the bootstrap's and the handoff's copies."""
+    ssot, bootstrap = old.get(SSOT, {}), old.get(BOOTSTRAP, {})
+    phases, meta = _inner(ssot, "phases"), _inner(bootstrap, "meta")
+    handoff = old.get(HANDOFF, {})
+    current = (ssot.get("current_phase"), phases.get("current"), *(c.get("current_phase") for c in (meta, handoff)))
+    last = (
+        ssot.get("last_completed_phase"),
+        phases.get("last_completed"),
+        *(c.get("last_completed_phase") for c in (meta, handoff)),
     )
+    return next(filter(None, map(_word, current)), None), next(filter(None, map(_word, last)), None)
+
+
+def _inner(content: Content, key: str) -> Content:
+    inner = content.get(key)
+    return inner if isinstance(inner, dict) else {}
 
 
 def _word(value: Any) -> str | None:

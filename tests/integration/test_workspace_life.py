@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from events.errors import NotFound
 from pmagent.oa.guards.table import GUARDS, run_guard
 from pmagent.operations import call
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
@@ -68,3 +69,14 @@ def test_a_refused_snapshot_leaves_the_state_as_it_was(living: Path) -> None:
     assert (living / STATE).read_bytes() == before
     boot = call(living, "boot.oa")
     assert (boot.exit_code, boot.document["mode"]) == (1, "BLOCKED")
+
+
+def test_in_a_folder_that_is_no_workspace_nothing_is_begun(tmp_path: Path) -> None:
+    answer = call(tmp_path, "oa.snapshot")
+    assert answer.exit_code == 1
+    assert answer.document["success"] is False
+    assert answer.document["state"] is None
+    assert "pmagent init" in answer.document["error"]
+    with pytest.raises(NotFound):
+        call(tmp_path, "boot.oa")
+    assert list(tmp_path.iterdir()) == []

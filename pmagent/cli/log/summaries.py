@@ -108,7 +108,8 @@ def _blob(blob: dict[str, Any]) -> str:
 
 def _mode_decided(data: dict[str, Any]) -> str:
     was = data.get("previous")
-    change = f"{_shown(was)} → {_shown(data.get('mode'))}" if was else _shown(data.get("mode"))
+    now = _shown(data.get("mode"))
+    change = f"{_shown(was)} → {now}" if was and was != data.get("mode") else now
     reasons = data.get("reasons")
     return f"{change}: {_shown(reasons)}" if reasons else change
 

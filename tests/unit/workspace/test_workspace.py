@@ -273,3 +273,25 @@ def test_one_refresh_is_enough_when_the_phases_were_half_broken(repository: Path
     assert load(repository, SSOT)["phases"] == {"current": 1, "last_completed": 23}
     refresh_surfaces(repository, now=NOW)
     assert {path: path.read_bytes() for path in once} == once
+
+
+PHASED = ("share/SSOT_SURFACE_V17.json", "share/PM_BOOTSTRAP_STATE.json", "share/HANDOFF_KERNEL.json")
+
+
+@pytest.mark.parametrize("kept", PHASED)
+def test_the_phase_of_surfaces_that_are_there_stays(repository: Path, kept: str) -> None:
+    init_workspace(repository, now=NOW)
+    for path in PHASED:
+        content = json.loads((repository / path).read_text().replace('"1"', '"28B"'))
+        content.get("phases", {}).pop("current", None)
+        (repository / path).write_text(json.dumps(content))
+        if path != kept:
+            (repository / path).unlink()
+    (repository / ".pmagent" / "config.toml").unlink()
+
+    init_workspace(repository, now=NOW)
+    refresh_surfaces(repository, now=NOW)
+
+    assert mode(repository) == "NORMAL"
+    assert judge(read_surfaces(repository).surfaces).phase == "28B"
+    assert 'phase = "28B"' in (repository / ".pmagent" / "config.toml").read_text()
