@@ -82,6 +82,8 @@ class Committer:
         """The submissions of the next batch, and their events; what does not fit goes on waiting, in its order."""
         with self._swap:
             taken, self._waiting = self._waiting, []
+        if len(taken) == 1:  # a single writer's batch: nothing to measure, a submission is never split
+            return taken, list(taken[0].events)
         events = [event for submission in taken for event in submission.events]
         if len(events) <= BATCH_EVENTS_MAX and sum(map(len, map(_data, events))) <= BATCH_BYTES_MAX:
             return taken, events

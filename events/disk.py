@@ -100,12 +100,12 @@ class RealFile:
     def write_at(self, offset: int, data: bytes) -> None:
         """See DiskFile."""
         self._at_end = False  # it may move the end
-        while data:
-            written = os.pwrite(self._descriptor, data, offset)
-            if written == 0:
+        written = os.pwrite(self._descriptor, data, offset)
+        while written < len(data):
+            more = os.pwrite(self._descriptor, data[written:], offset + written)
+            if more == 0:
                 raise OSError("the file takes no more bytes")
-            data = data[written:]
-            offset += written
+            written += more
 
     def read_at(self, offset: int, size: int) -> bytes:
         """See DiskFile."""

@@ -87,7 +87,7 @@ class SegmentStorage:
         """See Storage. An error of the disk poisons the storage: fsync is never tried again (DESIGN §2)."""
         if self._poison:
             raise OutcomeUnknown(self._poison)
-        if expected != self._tail:
+        if expected is not self._tail and expected != self._tail:
             raise TailMoved(f"the tail is at position {self._tail.position}, not {expected.position}")
         data = b"".join(lines)
         try:
