@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
-from actors.kernel.surfaces import BOOTSTRAP, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
+from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
 from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from events.atomic import write_atomic
 from events.event import format_time
@@ -44,7 +44,7 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
     workspace = path.absolute()
     branch = git.branch(workspace)
     created = []
-    old, paths = _present(workspace, files or RealFiles(workspace))
+    old, paths, _ = _present(workspace, files or RealFiles(workspace))
     folder = _folder(workspace, FOLDER, 0o700)
     if _create(folder / "config.toml", config.template(_phases_of(old)[0] or config.FIRST_PHASE).encode()):
         created.append(config.PATH)
@@ -65,11 +65,12 @@ def refresh_surfaces(path: Path, *, now: str | None = None, files: Files | None 
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
-    old, paths = _present(workspace, files or RealFiles(workspace))
+    old, paths, left = _present(workspace, files or RealFiles(workspace))
     new = _computed(workspace, old, paths, branch, now or _now())
-    for name, content in new.items():
-        write_atomic(_target(workspace, paths[name]), encoded(content))
-    return [paths[name] for name in new]
+    written = [name for name in new if name not in left]
+    for name in written:
+        write_atomic(_target(workspace, paths[name]), encoded(new[name]))
+    return [paths[name] for name in written]
 
 
 def _computed(
@@ -139,22 +140,26 @@ def _check(name: str, found: Findings) -> Content:
     return {"name": name, "passed": passed, "message": message, "details": dict(found.details)}
 
 
-def _present(workspace: Path, files: Files) -> tuple[dict[str, Content], dict[str, str]]:
-    """The surfaces that are there, parsed, and the path of each surface. Raises WorkspaceError for a broken
+def _present(workspace: Path, files: Files) -> tuple[dict[str, Content], dict[str, str], set[str]]:
+    """The surfaces that are there, parsed, the path of each surface, and those to be left as they are: a CONTEXT that
+    is broken is for its writer to mend, and keeps nobody from the rest. Raises WorkspaceError for another broken
     one."""
     read_surfaces(workspace, files)  # waits until nobody writes them
     moment = glance(workspace, files)
     old: dict[str, Content] = {}
     broken: list[str] = []
+    left: set[str] = set()
     for name in NAMES:
         content = _content(workspace / moment.paths[name], files)
         if isinstance(content, dict):
             old[name] = content
+        elif content is not None and name == CONTEXT:
+            left.add(name)
         elif content is not None:
             broken.append(moment.paths[name])
     if broken:
         raise WorkspaceError(f"{', '.join(broken)}: not a JSON object", "repair or delete it; nothing was written")
-    return old, moment.paths
+    return old, moment.paths, left
 
 
 def _content(path: Path, files: Files) -> Any:

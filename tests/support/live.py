@@ -163,11 +163,11 @@ class NoIo:
 
     async def sleep_until(self, at: str) -> None:
         """See Io."""
-        raise NotImplementedError(at)
+        raise AssertionError(f"nothing here sleeps, not even until {at}")
 
     async def store_blob(self, content: bytes) -> str:
         """See Io."""
-        raise NotImplementedError(content)
+        raise AssertionError(f"nothing here stores {len(content)} bytes")
 
 
 @asynccontextmanager

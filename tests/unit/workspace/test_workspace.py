@@ -295,3 +295,16 @@ def test_the_phase_of_surfaces_that_are_there_stays(repository: Path, kept: str)
     assert mode(repository) == "NORMAL"
     assert judge(read_surfaces(repository).surfaces).phase == "28B"
     assert 'phase = "28B"' in (repository / ".pmagent" / "config.toml").read_text()
+
+
+def test_a_broken_context_is_left_to_its_writer_and_keeps_nobody_from_the_rest(repository: Path) -> None:
+    init_workspace(repository, now=NOW)
+    context = repository / "share" / "oa" / "CONTEXT.json"
+    context.write_text('{"context": ')
+    change(repository, "share/PM_BOOTSTRAP_STATE.json", branch="another")
+
+    written = refresh_surfaces(repository, now=NOW)
+
+    assert mode(repository) == "NORMAL"
+    assert "share/oa/CONTEXT.json" not in written
+    assert context.read_text() == '{"context": '
