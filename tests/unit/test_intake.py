@@ -68,6 +68,12 @@ def test_a_fact_above_the_limit_goes_to_a_blob_and_comes_back_the_same(intake: I
     assert event.data.surfaces[0].content == {"text": "x" * (2 * DATA_BYTES_MAX), "secret": MASK}
 
 
+def test_exactly_what_a_line_holds_stays_in_it_and_one_byte_more_does_not(intake: Intake) -> None:
+    spare = DATA_BYTES_MAX - len(encode(reading("")))
+    assert not bytes(stored(intake, reading("x" * spare)).data).startswith(BLOB_PREFIX)
+    assert bytes(stored(intake, reading("x" * (spare + 1))).data).startswith(BLOB_PREFIX)
+
+
 def test_a_blob_that_is_missing_or_damaged_is_an_error_not_an_empty_payload(
     intake: Intake, blobs: BlobStore, tmp_path: Path
 ) -> None:
