@@ -28,6 +28,7 @@ from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRe
 from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from events.errors import PmagentError
 from events.event import DATA_BYTES_MAX, Draft, Event
+from events.line import check_texts
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 
 ENGINE: Final = "engine"
@@ -199,6 +200,7 @@ class Engine:
         correlation = cause.correlation
         if type(payload) is Correlated:
             payload, correlation = payload.payload, payload.correlation
+            check_texts(actor, actor, actor, correlation)
         name, raw = type_of(payload), encode(payload)
         return Event(
             position, self.sequencer.time, f"{cause.position}.{actor}.{n}", "decision", actor, name,

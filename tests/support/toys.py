@@ -11,7 +11,18 @@ from actors.actor import AnyActor
 from actors.engine import Engine, Output
 from contracts.effect import EffectCancelRequested, EffectFailed
 from contracts.oa import OaPermitGranted, OaPermitRequested, OaPermitRevoked
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, decode, effect_of, encode, event_type, type_of
+from contracts.payload import (
+    Correlated,
+    Effect,
+    OutwardRequest,
+    Payload,
+    Scope,
+    decode,
+    effect_of,
+    encode,
+    event_type,
+    type_of,
+)
 from events.event import Draft, Event, Tail, time_after
 from events.sequencer import Sequencer
 
@@ -122,7 +133,7 @@ class Toy:
             return msgspec.structs.replace(taken, asked_for=[*state.asked_for, event.position][-4:])
         return taken
 
-    def decide(self, state: ToyState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: ToyState, event: Event) -> Iterable[Payload | Correlated]:
         """Up to three decisions, of any of the kinds there are."""
         data = event.data
         number = getattr(data, "n", 0)
