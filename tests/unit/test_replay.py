@@ -10,7 +10,7 @@ import pytest
 
 from actors.actor import AnyActor
 from actors.engine import ENGINE
-from contracts.payload import Payload, encode
+from contracts.payload import Correlated, Payload, encode
 from events.blobs import BlobStore
 from events.commit import Committer
 from events.disk import RealDisk
@@ -199,7 +199,7 @@ def test_only_one_actor_is_compared_when_asked(bench: Bench, log: MemoryStorage)
 class Louder(Toy):
     """Today's code decides one thing more, and is one number off."""
 
-    def decide(self, state: ToyState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: ToyState, event: Event) -> Iterable[Payload | Correlated]:
         """See the class."""
         for payload in super().decide(state, event):
             yield msgspec.structs.replace(payload, n=payload.n + 1) if isinstance(payload, Echoed) else payload
