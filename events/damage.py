@@ -29,7 +29,7 @@ def created_log_id(lines: bytes) -> str | None:
     try:
         first = decode_line(lines[: lines.index(b"\n")])
         return msgspec.json.decode(first.data, type=LogCreated).log_id if first.type == "log.created" else None
-    except ValueError:  # msgspec's are ValueErrors too
+    except (ValueError, RecursionError):  # msgspec's are ValueErrors too
         return None
 
 

@@ -205,7 +205,7 @@ class Redactor:
     def _raw(self, value: msgspec.Raw, depth: int) -> msgspec.Raw:
         try:
             inner = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return msgspec.Raw(self.content(bytes(value)))
         changed = self._value(inner, depth)
         return value if changed is inner else msgspec.Raw(msgspec.json.encode(changed))

@@ -30,7 +30,12 @@ def segment_name(first: int) -> str:
 
 def segment_firsts(disk: Disk, folder: str) -> list[int]:
     """First positions of the segments in ``folder``, ascending."""
-    return [int(match[1]) for name in disk.names(folder) if (match := _NAME.fullmatch(name))]
+    return firsts_of(disk.names(folder))
+
+
+def firsts_of(names: list[str]) -> list[int]:
+    """First positions of the segments among a folder's ``names``, which are sorted."""
+    return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
 
 
 def line_start(line: bytes) -> tuple[int, int] | None:

@@ -18,7 +18,7 @@ from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
 from events.reader import RUN_BYTES
-from events.segments import SUFFIX, line_start, segment_firsts, segment_name
+from events.segments import SUFFIX, firsts_of, line_start, segment_firsts, segment_name
 
 _NAMES_BLOB = b'"data":' + BLOB_PREFIX
 
@@ -79,10 +79,11 @@ class _Verifier:
         self._bytes_in_last = 0
 
     def run(self) -> Verification:
-        firsts = segment_firsts(self._disk, self._folder)
-        slot, finding = self._read_head(bool(firsts))
+        slot, finding = self._read_head(bool(segment_firsts(self._disk, self._folder)))
+        # Only now, and only once: a live writer's HEAD may lie in a segment that was begun since an earlier look.
+        names = self._disk.names(self._folder)
         durable = slot.tail() if slot else Tail()
-        finding = self._check_segments(firsts, slot) or finding or _stranger(self._disk, self._folder)
+        finding = self._check_segments(firsts_of(names), slot) or finding or _stranger(names)
         return Verification(
             finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
             self._checker.tail, durable, self._beyond_bytes, finding, self._beyond,
@@ -232,10 +233,10 @@ def _belongs_elsewhere(rest: bytes, position: int) -> bool:
     return bool(newline) and claim is not None and claim[0] != position
 
 
-def _stranger(disk: Disk, folder: str) -> Finding | None:
+def _stranger(names: list[str]) -> Finding | None:
     """A file that anybody who reads ``*.jsonl`` would take for a segment, and that is none."""
-    known = {segment_name(first) for first in segment_firsts(disk, folder)}
-    for name in disk.names(folder):
+    known = {segment_name(first) for first in firsts_of(names)}
+    for name in names:
         if name.endswith(SUFFIX) and name not in known:
             return Finding(name, 0, 0, "it is no segment of this log, but looks like one")
     return None

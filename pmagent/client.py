@@ -14,7 +14,17 @@ from events.errors import PmagentError
 from events.lock import is_locked
 from pmagent.answer import Answer
 from pmagent.layout import Layout
-from pmagent.wire import REPLY_BYTES_MAX, BadMessage, RemoteError, Reply, Request, peer_uid, reachable, receive_line
+from pmagent.wire import (
+    REPLY_BYTES_MAX,
+    UNDECODABLE,
+    BadMessage,
+    RemoteError,
+    Reply,
+    Request,
+    peer_uid,
+    reachable,
+    receive_line,
+)
 
 CONNECT_SECONDS: Final = 15.0
 """How long a daemon that holds the lock may take to open its socket: it folds the log first."""
@@ -50,7 +60,7 @@ async def call_daemon(layout: Layout, name: str, arguments: dict[str, Any]) -> A
         raise _unreachable(layout, "went away before its answer", gone=True) from error
     except OSError as error:
         raise _unreachable(layout, f"cannot be reached ({type(error).__name__})") from error
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise BadMessage("the daemon's answer is not understood", "is it of another version? restart it") from error
     if reply.failure is not None:
         raise RemoteError(reply.failure)

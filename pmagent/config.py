@@ -134,7 +134,7 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
         raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error
     known = [setting.key for setting in _settings()]

@@ -23,7 +23,17 @@ from events.errors import PmagentError
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
-from pmagent.wire import REQUEST_BYTES_MAX, BadMessage, Failure, Reply, Request, peer_uid, reachable, receive_line
+from pmagent.wire import (
+    REQUEST_BYTES_MAX,
+    UNDECODABLE,
+    BadMessage,
+    Failure,
+    Reply,
+    Request,
+    peer_uid,
+    reachable,
+    receive_line,
+)
 
 FIRST_SECONDS = 35.0
 """When the reading that a start asks for has not come by then, it will not: its performer has ended."""
@@ -130,7 +140,7 @@ async def _answer(host: Host, stream: SocketStream) -> None:
 async def _reply(host: Host, line: bytes) -> Reply:
     try:
         request = msgspec.json.decode(line, type=Request)
-    except msgspec.DecodeError:
+    except UNDECODABLE:
         return _failure(BadMessage("this is not a request", "one JSON object: operation, arguments"))
     try:
         answer = await perform(host, request.operation, request.arguments)

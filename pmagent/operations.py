@@ -234,6 +234,8 @@ def _request(arguments: dict[str, Any], kind: str) -> str:
     request = arguments.get("request") or new_request(kind)
     if not isinstance(request, str) or not 0 < len(request) <= 200:
         raise BadOperation("the request id must be a short text")
+    if ":" in request or request.endswith(".outcome"):  # an effect whose outcome's id is taken would never end
+        raise BadOperation("the request id looks like a fact's own id", "use no colon, and not the end .outcome")
     return request
 
 

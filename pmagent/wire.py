@@ -22,6 +22,9 @@ from events.errors import PmagentError
 REQUEST_BYTES_MAX: Final = 1 << 20
 REPLY_BYTES_MAX: Final = 64 << 20
 
+UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding a message may raise; the last two msgspec does not make its own."""
+
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is asked: an operation of ``pmagent.operations``."""

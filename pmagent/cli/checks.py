@@ -132,7 +132,7 @@ def _log(layout: Layout) -> Check:
     try:
         storage = SegmentReader(disk, folder)
     except NotFound:
-        return Check("log", "warn", "there is none yet", "pmagent up, or pmagent oa snapshot, begins it")
+        return Check("log", "warn", "there is none yet", "after pmagent init, pmagent up begins it")
     try:
         tail = storage.tail()
         size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))

@@ -83,7 +83,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
-        output.line("log        none yet: pmagent up, or pmagent oa snapshot, begins it")
+        output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")
     output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
     for session in document["sessions"]:
         output.line(f"           {session['session_id']}, booted in {session['boot_mode']}")

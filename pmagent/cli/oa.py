@@ -42,7 +42,6 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
     if not document["success"]:
         output.line(Styled("✗ refused", "red"), f": {document['path']} is left as it was")
         output.line(f"  {document.get('error', '')}")
-        output.note(Styled("hint:", "cyan"), " pmagent kernel refresh writes missing surfaces; then again")
         return
     state = document["state"]
     if not state:

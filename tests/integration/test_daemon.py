@@ -153,7 +153,18 @@ def test_a_workspace_with_a_very_long_path_works(workspace: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [b"\n", b"null\n", b"{}\n", b"\xff\xfe\n", b'{"operation":"status","arguments":[]}\n', b"[" * 5000 + b"\n"]
+    "line",
+    [
+        b"\n",
+        b"null\n",
+        b"{}\n",
+        b"\xff\xfe\n",
+        b'{"operation":"status","arguments":[]}\n',
+        b"[" * 5000 + b"\n",
+        b'{"operation":"status","arguments":{"a":' + b"[" * 50_000 + b"]" * 50_000 + b"}}\n",
+        b'{"operation":"stat\xff","arguments":{}}\n',
+        b'{"operation":"status","arguments":{"a":"\xff"}}\n',
+    ],
 )
 def test_what_is_no_request_gets_one_clear_answer(workspace: Path, line: bytes) -> None:
     with running(workspace):
@@ -164,6 +175,18 @@ def test_what_is_no_request_gets_one_clear_answer(workspace: Path, line: bytes) 
                 answer = json.loads(reply.readline())
         assert answer["failure"]["kind"] == "BadMessage"
         assert call(workspace, "status").exit_code == 0
+
+
+@pytest.mark.parametrize("taken", ["{}.outcome", "daemon.started:{log}:{}", "kernel.observed:{log}:{}"])
+def test_no_request_takes_the_id_of_a_fact_to_come(workspace: Path, taken: str) -> None:
+    with running(workspace):
+        log = call(workspace, "status").document["log"]
+        id_ = taken.format(log["position"] + 2, log=log["log_id"])
+        with pytest.raises(PmagentError, match="request id") as caught:
+            call(workspace, "oa.snapshot", {"request": id_})
+        assert caught.value.exit_code == 2
+        assert call(workspace, "oa.snapshot").exit_code == 0
+        assert call(workspace, "status").document["open_effects"] == []
 
 
 def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) -> None:

@@ -19,7 +19,7 @@ from actors.kernel.surfaces import (
 )
 from contracts.oa_documents import Mismatch
 from pmagent.oa.guards.reading import Given
-from pmagent.oa.guards.report import REFRESH, Findings, lacking, mismatched
+from pmagent.oa.guards.report import REFRESH, Findings, lacking, mismatched, surface_lacking
 
 
 def bootstrap_consistency(given: Given) -> Findings:
@@ -54,7 +54,7 @@ def handoff_kernel(given: Given) -> Findings:
         fault = kernel.faults.get(HANDOFF)
         (found.missing if fault else found.absent).append(path)
         found.diagnostics.append(
-            lacking(path, fault.status if fault else "missing", required=fault is not None, remediation=REFRESH)
+            surface_lacking(path, fault.status if fault else "missing", required=fault is not None)
         )
         return found
     _tell(found, _handoff(kernel, kernel.handoff, path), "kernel_mismatch")
@@ -108,7 +108,7 @@ def surface_schema(given: Given) -> Findings:
         if fault is not None:
             needed = reading.name != CONTEXT
             (found.missing if needed else found.absent).append(fault.path)
-            found.diagnostics.append(lacking(fault.path, fault.status, required=needed, remediation=REFRESH))
+            found.diagnostics.append(surface_lacking(fault.path, fault.status, required=needed))
         elif reading.status == "missing":
             found.absent.append(reading.path)
     found.details = {reading.name: reading.status for reading in given.observed.surfaces}
@@ -122,7 +122,7 @@ def _needing(kernel: Kernel, *names: str) -> Findings:
         if fault := kernel.faults.get(name):
             assert name in REQUIRED
             found.missing.append(fault.path)
-            found.diagnostics.append(lacking(fault.path, fault.status, required=True, remediation=REFRESH))
+            found.diagnostics.append(surface_lacking(fault.path, fault.status, required=True))
     return found
 
 

@@ -9,7 +9,7 @@ from actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, REALITY_CHECK, be
 from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, KEY_CHECKS, REALITY, REQUIRED, SSOT
 from contracts.oa_documents import Mismatch, OADiagnostic
 from pmagent.oa.guards.reading import STATE_PATH, Given
-from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings, lacking, mismatched
+from pmagent.oa.guards.report import REFRESH, SNAPSHOT, Findings, lacking, mismatched, surface_lacking
 
 
 def check(given: Given) -> Findings:
@@ -23,7 +23,7 @@ def check(given: Given) -> Findings:
         # A handoff kernel is its own guard's business; here it is a surface that might be absent.
         required = name in REQUIRED
         (found.missing if required else found.absent).append(reading.path)
-        found.diagnostics.append(lacking(reading.path, reading.status, required=required, remediation=REFRESH))
+        found.diagnostics.append(surface_lacking(reading.path, reading.status, required=required))
     _optional(given, found)
     return found
 

@@ -54,6 +54,12 @@ def mismatched(mismatch: Mismatch, category: str, remediation: str) -> OADiagnos
     )
 
 
+def surface_lacking(path: str, why: str, *, required: bool) -> OADiagnostic:
+    """``lacking`` for a kernel surface: what is missing is written anew, what is broken is for a person to mend."""
+    mend = REFRESH if why == "missing" else f"repair {path}, or delete it and run: {REFRESH}"
+    return lacking(path, why, required=required, remediation=mend)
+
+
 def lacking(path: str, why: str, *, required: bool, remediation: str | None) -> OADiagnostic:
     """The diagnostic for a surface that is not there (``why`` is "missing") or not valid (a reading's
     status)."""

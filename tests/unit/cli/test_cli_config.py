@@ -53,6 +53,7 @@ def test_a_workspace_that_is_no_directory_is_an_error(tmp_path: Path) -> None:
         ("[cli]\ntail_lines = 'x'\n", "cli.tail_lines", ""),
         ('[cli]\ncolor = "pink"\n', "cli.color", ""),
         ("[cli\n", "cannot be read as TOML", ""),
+        (f"x = {'[' * 5000}{']' * 5000}\n", "cannot be read as TOML", ""),
     ],
 )
 def test_what_is_not_understood_is_named_with_its_file(tmp_path: Path, text: str, message: str, hint: str) -> None:

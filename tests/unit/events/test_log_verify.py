@@ -25,7 +25,7 @@ from tests.support.logs import (
     sums,
     write_log,
 )
-from tests.support.memory_disk import MemoryDisk
+from tests.support.memory_disk import MemoryDisk, MemoryFile
 
 
 def fresh(batches: tuple[int, ...] = (1, 2, 1, 3, 1), log_id: str = LOG_ID, kind: str = "note") -> MemoryDisk:
@@ -302,6 +302,42 @@ def test_a_copy_of_the_last_segment_under_the_next_name_is_found() -> None:
     finding = verified(disk).finding
     assert finding is not None
     assert (finding.file, finding.offset, finding.position) == (segment_name(following), 0, following)
+
+
+class BusyDisk(MemoryDisk):
+    """Before the look number ``look`` (a folder's names, an opened file) somebody appends, and a segment is begun."""
+
+    def __init__(self, look: int) -> None:
+        super().__init__()
+        self.look = look
+        self.idle = True
+
+    def names(self, folder: str) -> list[str]:
+        self._looked()
+        return super().names(folder)
+
+    def open(self, path: str, *, write: bool = False, create: bool = False) -> MemoryFile:
+        self._looked()
+        return super().open(path, write=write, create=create)
+
+    def _looked(self) -> None:
+        if not self.idle:
+            self.look -= 1
+            if self.look == 0:
+                self.idle = True
+                write_log(self, (1, 2, 1, 3))
+
+
+@pytest.mark.parametrize("look", range(1, 12))
+def test_a_log_that_grows_while_it_is_verified_is_intact(look: int) -> None:
+    disk = BusyDisk(look)
+    write_log(disk, (1, 2, 1, 3, 1))
+    before = len(segment_paths(disk))
+    disk.idle = False
+    result = verified(disk)
+    assert result.finding is None
+    assert result.events >= result.durable.position >= 9
+    assert len(segment_paths(disk)) > before or not disk.idle
 
 
 @pytest.mark.parametrize("name", ["evil.jsonl", "1.jsonl", "00000000000000000001 (copy).jsonl"])

@@ -241,6 +241,8 @@ def test_every_string_of_a_structure_is_masked() -> None:
             "bytes": secret.encode() + b"\xff",
             "raw": msgspec.Raw(json.dumps({"a": secret}).encode()),
             "raw, not json": msgspec.Raw(b'"' + secret.encode()),
+            "raw, not UTF-8": msgspec.Raw(b'"\xff' + secret.encode() + b'"'),
+            "raw, deep": msgspec.Raw(b"[" * 5000 + secret.encode() + b"]" * 5000),
         },
     )
     masked = Redactor([secret]).value(value)
@@ -254,6 +256,8 @@ def test_every_string_of_a_structure_is_masked() -> None:
             "bytes": MASK.encode() + b"\xff",
             "raw": msgspec.Raw(json.dumps({"a": MASK}, separators=(",", ":")).encode()),
             "raw, not json": msgspec.Raw(b'"' + MASK.encode()),
+            "raw, not UTF-8": msgspec.Raw(b'"\xff' + MASK.encode() + b'"'),
+            "raw, deep": msgspec.Raw(b"[" * 5000 + MASK.encode() + b"]" * 5000),
         },
     )
     assert secret.encode() not in msgspec.json.encode(masked)

@@ -128,6 +128,15 @@ def test_optional_files_only_warn(snapped: Path) -> None:
     assert {one["severity"] for one in answer["diagnostics"]} == {"warn"}
 
 
+@pytest.mark.parametrize("name", ["oa_state", "surface_schema"])
+@pytest.mark.parametrize("path", [CONTEXT, REALITY])
+def test_what_refresh_does_not_mend_is_not_said_to_be_mended_by_it(snapped: Path, name: str, path: str) -> None:
+    (snapped / path).write_text('{"context": [')
+    told = guard(snapped, name)["diagnostics"]
+    advice = [one["remediation"] for one in told if one["details"].get("path") == path]
+    assert advice == [f"repair {path}, or delete it and run: pmagent kernel refresh"]
+
+
 def test_files_are_looked_at_now_and_only_inside_the_workspace(snapped: Path) -> None:
     change(snapped, STATE, surfaces={"a": "/etc/passwd", "b": "../x", "c": SSOT, "d": 5}, surface_status={"c": False})
     answer = guard(snapped)
