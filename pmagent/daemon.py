@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import msgspec
 import structlog
-from anyio.abc import SocketAttribute, SocketStream
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from actors.kernel.effects import watch
 from actors.kernel.surfaces import digest
@@ -34,6 +34,9 @@ from pmagent.wire import (
     reachable,
     receive_line,
 )
+
+CONNECTIONS_MAX = 256
+"""So many clients are answered at once at most; fewer where the process may open few files."""
 
 FIRST_SECONDS = 35.0
 """When the reading that a start asks for has not come by then, it will not: its performer has ended."""
@@ -59,7 +62,7 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
             spare_collector()
             listener = await _listen(host.layout)
             async with listener, anyio.create_task_group() as tasks:
-                tasks.start_soon(partial(listener.serve, partial(_answer, host)))
+                tasks.start_soon(_serve_connections, host, listener)
                 tasks.start_soon(_watch, host)
                 tasks.start_soon(_fail_with_log, host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
@@ -84,7 +87,7 @@ def spare_collector() -> None:
     gc.set_threshold(10_000, 20, 50)
 
 
-async def _listen(layout: Layout) -> anyio.abc.SocketListener:
+async def _listen(layout: Layout) -> SocketListener:
     layout.run.chmod(0o700)
     layout.socket.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
     with reachable(layout.socket) as address:
@@ -111,6 +114,24 @@ async def _watch(host: Host) -> None:
         id_ = f"kernel.observed:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
         draft = await anyio.to_thread.run_sync(host.runtime.intake.fact, observed, id_, WATCHER)
         await host.runtime.append_draft(draft)
+
+
+async def _serve_connections(host: Host, listener: SocketListener) -> None:
+    """Answer each connection. Only so many at once, so that the log and the documents always find a free descriptor;
+    further ones wait to be accepted."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    places = anyio.Semaphore(max(1, min(CONNECTIONS_MAX, soft // 4)))
+
+    async def answer(stream: SocketStream) -> None:
+        try:
+            await _answer(host, stream)
+        finally:
+            places.release()
+
+    async with anyio.create_task_group() as tasks:
+        while True:
+            await places.acquire()
+            tasks.start_soon(answer, await listener.accept())
 
 
 async def _answer(host: Host, stream: SocketStream) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import socket
 import stat
+import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -203,6 +205,21 @@ def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) 
                     assert json.loads(reply.readline())["failure"]["kind"] == "BadMessage"
         assert call(workspace, "status").exit_code == 0
         half.close()
+
+
+def test_more_clients_than_there_are_descriptors_harm_nobody(workspace: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as stack:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard))
+        try:
+            stack.enter_context(running(workspace))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        with ExitStack() as clients, reachable(Layout(workspace).socket) as address:
+            for _ in range(100):
+                clients.enter_context(socket.socket(socket.AF_UNIX)).connect(address)
+            time.sleep(0.3)  # it takes as many as it can meanwhile
+        assert call(workspace, "oa.snapshot").exit_code == 0
 
 
 PERMIT = {"action": "feature_work", "subject": "run-1", "holder": "orchestrator"}
