@@ -27,14 +27,14 @@ from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import RequestRefused
 from contracts.kernel import KernelObserved
-from contracts.payload import typed
+from contracts.payload import type_of, typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Event, Tail
 from events.lock import WriterLock
 from events.log import now, open_storage, opening_events
-from events.reader import runs
+from events.reader import event_at, runs
 from events.redact import Redactor, secrets_in
 from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
@@ -82,6 +82,12 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
             yield member
 
 
+class RequestReused(PmagentError):
+    """The request's id belongs to a request of another kind."""
+
+    exit_code = 2
+
+
 class Host:
     """A live workspace. Made by ``open_host``."""
 
@@ -116,8 +122,9 @@ class Host:
         """Append an operator's request (idempotent by ``request_id``) and return the event of one of the types
         ``answers`` that answers it, when the documents that follow from it are on disk.
 
-        Raises Refused, TimedOut, OutcomeUnknown.
+        Raises Refused, RequestReused, TimedOut, OutcomeUnknown.
         """
+        self._check_unused(payload, request_id)
         wanted = {*answers, "request.refused"}
         event = await self.runtime.ask(
             payload, request_id, OPERATOR, request_id, lambda found: found.type in wanted, self._answer_in_log, seconds
@@ -129,6 +136,17 @@ class Host:
                 f"pmagent log why {event.position} shows why; start again with a version that does not fail",
             )
         return event
+
+    def _check_unused(self, payload: msgspec.Struct, request_id: str) -> None:
+        """A request that is sent again is the same request; nothing would ever answer another under its id."""
+        known = self.runtime.engine.sequencer.seen(request_id)
+        if known is None or known > self.tail.position:
+            return
+        stood = event_at(self.storage, known)
+        if stood.type != type_of(payload):
+            raise RequestReused(
+                f"the request id {request_id} was used for {stood.type} (position {known})", "use a new id"
+            )
 
     def _answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
         """The answer to a request that stands in the log already: somebody lost a connection and asks again."""

@@ -24,6 +24,7 @@ from events.event import Event
 from events.reader import Follower, Progress
 from events.segments import SegmentReader
 from events.verify import verify_log
+from pmagent.host import RequestReused
 from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.wire import RemoteError, reachable
@@ -239,6 +240,14 @@ def test_a_request_id_that_looks_like_a_secret_is_answered_all_the_same(workspac
     request = "boot.oa-" + "AKIA" + "A" * 16
     assert call(workspace, "boot.oa", {"request": request}).exit_code == 0
     assert request not in (workspace / ".pmagent" / "log" / f"{1:020d}.jsonl").read_text()
+
+
+def test_a_request_id_that_was_used_for_something_else_is_refused_at_once(workspace: Path) -> None:
+    call(workspace, "boot.oa", {"request": "mine-1"})
+    with pytest.raises(RequestReused) as caught:
+        call(workspace, "oa.snapshot", {"request": "mine-1"})
+    assert caught.value.exit_code == 2
+    assert "oa.boot_requested" in caught.value.message
 
 
 def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path) -> None:
