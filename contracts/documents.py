@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from contracts.oa_documents import (
@@ -14,6 +16,26 @@ from contracts.oa_documents import (
     SnapshotAnswer,
     StateDocument,
 )
+from contracts.reasoning import (
+    PAYLOADS,
+    PROGRAM_TOOLS,
+    GuardFailureInterpreterResult,
+    OPSBlockGeneratorResult,
+    PhaseTransitionValidatorResult,
+    ReasoningEnvelope,
+    ReasoningResult,
+    SafeOPSDecisionResult,
+)
+from contracts.reasoning_forms import (
+    GuardFailureInterpreterInput,
+    GuardFailureInterpreterOutput,
+    OPSBlockGeneratorInput,
+    OPSBlockGeneratorOutput,
+    PhaseTransitionValidatorInput,
+    PhaseTransitionValidatorOutput,
+    SafeOPSDecisionInput,
+    SafeOPSDecisionOutput,
+)
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "oa/state": StateDocument,
@@ -24,5 +46,67 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "oa/diagnostic": OADiagnostic,
     "oa/kernel_status": KernelStatus,
     "oa/reality_check": RealityCheck,
+    "oa/reasoning_envelope": ReasoningEnvelope,
+    "oa/reasoning_result": ReasoningResult,
+    "oa/safe_ops_decision_result": SafeOPSDecisionResult,
+    "oa/ops_block_generator_result": OPSBlockGeneratorResult,
+    "oa/guard_failure_interpreter_result": GuardFailureInterpreterResult,
+    "oa/phase_transition_validator_result": PhaseTransitionValidatorResult,
+    "oa/safe_ops_decision_input": SafeOPSDecisionInput,
+    "oa/safe_ops_decision_output": SafeOPSDecisionOutput,
+    "oa/ops_block_generator_input": OPSBlockGeneratorInput,
+    "oa/ops_block_generator_output": OPSBlockGeneratorOutput,
+    "oa/guard_failure_interpreter_input": GuardFailureInterpreterInput,
+    "oa/guard_failure_interpreter_output": GuardFailureInterpreterOutput,
+    "oa/phase_transition_validator_input": PhaseTransitionValidatorInput,
+    "oa/phase_transition_validator_output": PhaseTransitionValidatorOutput,
 }
 """``<area>/<name>`` -> type; the schema lies in ``schemas/<area>/v1/<name>.json``."""
+
+
+def _when(condition: dict[str, Any], then: dict[str, Any]) -> dict[str, Any]:
+    """A rule: where the properties have the values of ``condition``, they also fit ``then``."""
+    values = {name: value if isinstance(value, list) else [value] for name, value in condition.items()}
+    constants = {name: {"enum": allowed} for name, allowed in values.items()}
+    return {"if": {"properties": constants}, "then": {"properties": then}}
+
+
+_READY = [
+    _when({"transition_status": "READY"}, {"missing_criteria": {"maxItems": 0}}),
+    _when({"transition_status": "NOT_READY"}, {"missing_criteria": {"minItems": 1}}),
+]
+
+_SAFE: dict[str, dict[str, Any]] = {
+    "SafeOPSDecision": {"allowed_action": {"const": "ABORT"}},
+    "OPSBlockGenerator": {"ops_block": {"maxItems": 0}},
+    "PhaseTransitionValidator": {"transition_status": {"const": "NOT_READY"}},
+}
+"""What a payload permits nothing with; a guard's interpretation never permits anything."""
+
+
+def _payload(program: str) -> dict[str, Any]:
+    payload = PAYLOADS[program]
+    schema: dict[str, Any] = msgspec.json.schema(payload)["$defs"][payload.__name__]
+    return schema | ({"allOf": _READY} if payload is PhaseTransitionValidatorResult else {})
+
+
+RULES: dict[str, list[dict[str, Any]]] = {
+    "oa/phase_transition_validator_result": _READY,
+    "oa/phase_transition_validator_output": _READY,
+    "oa/reasoning_envelope": [
+        {"properties": {"tools_allowed": {"uniqueItems": True}}},
+        *(
+            _when({"program_id": program}, {"tools_allowed": {"items": {"enum": list(tools)}}})
+            for program, tools in PROGRAM_TOOLS.items()
+        ),
+    ],
+    "oa/reasoning_result": [
+        *(_when({"program_id": program}, {"decision": _payload(program)}) for program in PAYLOADS),
+        *(
+            _when({"program_id": program, "status": ["BLOCKED", "FAILED"]}, {"decision": {"properties": safe}})
+            for program, safe in _SAFE.items()
+        ),
+    ],
+}
+"""What a schema says beyond its type: what the fields of one document have to do with each other. The code's own checks
+of the same are ``contracts.reasoning.check_envelope``, ``check_result`` and ``check_payload``."""

@@ -15,12 +15,13 @@ from typing import Any
 import msgspec
 
 import contracts
-from contracts.documents import DOCUMENTS
+from contracts.documents import DOCUMENTS, RULES
 from contracts.payload import types
 
 FOLDER = Path(__file__).parent / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 VERSION = "v1"
+NO_RULES: list[dict[str, Any]] = []
 
 
 def load_all() -> None:
@@ -36,12 +37,14 @@ def schemas() -> dict[str, bytes]:
     files = {f"{name.split('.')[0]}/{VERSION}/{name}.json": _schema(cls, name) for name, cls in ours.items()}
     for name, cls in DOCUMENTS.items():
         area, document = name.split("/")
-        files[f"{area}/{VERSION}/{document}.json"] = _schema(cls, document)
+        files[f"{area}/{VERSION}/{document}.json"] = _schema(cls, document, RULES.get(name, []))
     return files
 
 
-def _schema(cls: type[Any], title: str) -> bytes:
+def _schema(cls: type[Any], title: str, rules: list[dict[str, Any]] = NO_RULES) -> bytes:
     made = {"$schema": DIALECT, "title": title} | _clean(msgspec.json.schema(cls))
+    if rules:
+        made["allOf"] = _clean(rules)
     return msgspec.json.format(msgspec.json.encode(made, order="deterministic"), indent=2) + b"\n"
 
 

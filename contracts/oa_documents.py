@@ -142,7 +142,8 @@ class Mismatch(Document, frozen=True, kw_only=True):
 
 class OADiagnostic(Document, frozen=True, kw_only=True):
     """A finding for people. ``category``: kernel_mismatch, config_drift, missing_surface, schema_violation or
-    tri_surface_incoherence; ``remediation`` is a command or step, or null."""
+    tri_surface_incoherence; in reasoning results also engine, condition, policy, evidence or tool. ``remediation`` is a
+    command or step, or null."""
 
     type: Literal["issue", "warn", "blocker"]
     category: str
