@@ -67,6 +67,10 @@ class Io(Protocol):
         """Redact ``content``, make it durable in the blob store, and return its SHA-256 (hex)."""
         ...
 
+    async def event(self, position: int) -> Event:
+        """The durable event at ``position``, its payload decoded. Raises NotFound, CorruptLog."""
+        ...
+
 
 Performer = Callable[[Event, Io], Awaitable[msgspec.Struct]]
 """Does what a request event asks for and returns the outcome's payload. It may raise: that is ``effect.failed``."""

@@ -66,6 +66,10 @@ class _Performed:
         return answer
 
 
+def _unread(position: int) -> Event:
+    raise AssertionError(f"nothing here reads event {position}")
+
+
 async def _measure(folder: Path, each: int) -> dict[str, Any]:
     disk = RealDisk()
     storage = open_storage(disk, str(folder / "log"))
@@ -73,7 +77,7 @@ async def _measure(folder: Path, each: int) -> dict[str, Any]:
     intake = Intake(Redactor(["a secret that nobody writes"]), BlobStore(disk, str(folder / "blobs")))
     performed = _Performed()
     performers: Performers = {StepRequested: performed, RecordRequested: performed}
-    runtime = Runtime(engine, storage, performers, intake, RealIo(folder, intake))
+    runtime = Runtime(engine, storage, performers, intake, RealIo(folder, intake, _unread))
     runtime.submit(Output(opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now()), [], []))
     ended = anyio.Event()
     steps = WRITERS * each

@@ -12,6 +12,7 @@ import os
 import platform
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -37,6 +38,7 @@ from events.log import now, open_storage, opening_events
 from events.reader import event_at, runs
 from events.redact import Redactor, secrets_in
 from events.segment_store import SegmentStorage
+from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.storage import StorageReader
 from pmagent import __version__
@@ -279,7 +281,7 @@ async def _live(
     fold_into(storage, engine, documents, blobs, start)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
     intake = Intake(Redactor(secrets_in(os.environ)), blobs)
-    io = RealIo(layout.workspace, intake)
+    io = RealIo(layout.workspace, intake, partial(_event, layout, blobs))
 
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())
     durable_effects = list(engine.effects.open.values())
@@ -307,6 +309,16 @@ async def _live(
     final = taker.final(storage.tail())
     if final is not None:
         taker.write(final)
+
+
+def _event(layout: Layout, blobs: BlobStore, position: int) -> Event:
+    """The durable event at ``position``, for a performer, in a thread of its own: with a reader of its own, because the
+    storage's keeps files open and serves the event loop alone."""
+    log = SegmentReader(RealDisk(), str(layout.log))
+    try:
+        return typed(event_at(log, position), blobs)
+    finally:
+        log.close()
 
 
 async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 
 from actors.intake import Intake
-from events.event import parse_time
+from events.event import Event, parse_time
 from events.log import now
 
 _NAP_SECONDS = 60.0
@@ -16,11 +17,12 @@ _NAP_SECONDS = 60.0
 
 
 class RealIo:
-    """The ``Io`` of the daemon."""
+    """The ``Io`` of the daemon. ``read`` gives the durable event at a position; it may block."""
 
-    def __init__(self, workspace: Path, intake: Intake) -> None:
+    def __init__(self, workspace: Path, intake: Intake, read: Callable[[int], Event]) -> None:
         self._workspace = workspace
         self._intake = intake
+        self._read = read
 
     @property
     def workspace(self) -> Path:
@@ -40,3 +42,7 @@ class RealIo:
     async def store_blob(self, content: bytes) -> str:
         """See Io."""
         return await anyio.to_thread.run_sync(self._intake.content, content)
+
+    async def event(self, position: int) -> Event:
+        """See Io."""
+        return await anyio.to_thread.run_sync(self._read, position)

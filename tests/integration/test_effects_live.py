@@ -25,7 +25,7 @@ from events.disk import RealDisk
 from events.event import Event, Tail, time_after
 from events.log import now
 from events.memory import MemoryStorage
-from events.reader import events
+from events.reader import event_at, events
 from events.redact import Redactor
 from events.sequencer import Sequencer
 from pmagent.io import RealIo
@@ -88,7 +88,8 @@ async def live(
     recovered = list(engine.effects.open.values())
     completed = engine.complete(now())
     intake = Intake(Redactor(), BlobStore(RealDisk(), str(folder)))
-    runtime = Runtime(engine, storage, performers, intake, RealIo(folder, intake))
+    io = RealIo(folder, intake, lambda position: typed(event_at(storage, position)))
+    runtime = Runtime(engine, storage, performers, intake, io)
     if completed.events:
         runtime.submit(completed)
     async with runtime.run([event for event in recovered if engine.effects.is_open(event.position)]):

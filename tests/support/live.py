@@ -169,6 +169,10 @@ class NoIo:
         """See Io."""
         raise AssertionError(f"nothing here stores {len(content)} bytes")
 
+    async def event(self, position: int) -> Event:
+        """See Io."""
+        raise AssertionError(f"nothing here reads event {position}")
+
 
 @asynccontextmanager
 async def live(
