@@ -61,7 +61,8 @@ class ModelAnswer(Part, frozen=True, kw_only=True):
 class ModelLimits(Part, frozen=True, kw_only=True):
     """Limits. Of one question: ``attempts`` calls of ``call_seconds`` each. Of the run that it belongs to: ``calls``,
     ``concurrency`` calls at once, ``seconds`` since its first question, ``tokens`` (in and out), ``cost_usd`` (None:
-    no limit; with a limit, a model without a price is refused)."""
+    no limit; with a limit, a model without a price is refused). What a call uses is known after it, so the last may go
+    beyond ``tokens`` and ``cost_usd``."""
 
     attempts: Annotated[int, Meta(ge=1, le=10)] = 3
     call_seconds: Annotated[float, Meta(gt=0, le=600)] = 60.0
@@ -124,7 +125,12 @@ class ModelCallRequested(OutwardRequest, frozen=True, kw_only=True):
 class ModelReplied(Payload, frozen=True, kw_only=True):
     """The call at position ``request`` answered the question at ``ask``: text, tool calls, or both. ``model`` is what
     the provider calls itself, ``finish`` why it stopped; ``latency_ms`` of this call; ``fields`` are a DSPy
-    prediction's."""
+    prediction's.
+
+    The answer stands in ``content`` as JSON, in the ``args`` of the tool call that bears the answer's name, or in
+    ``fields``; whether it fits is the asker's to judge. A call that is being stopped may reply all the same: behind the
+    question's ``model.failed`` it is only what the call has cost.
+    """
 
     request: int
     ask: int
@@ -166,9 +172,12 @@ class ModelCallFailed(Payload, frozen=True, kw_only=True):
 
 @event_type("model.failed")
 class ModelFailed(Payload, frozen=True, kw_only=True):
-    """The question at position ``ask`` gets no reply. ``code``: a ModelErrorCode of the last attempt, or not_permitted,
-    calls, time, tokens, cost, no_price (a limit of the run), cancelled, interrupted, withdrawn. ``text`` says it for
-    people."""
+    """The question at position ``ask`` gets no reply. ``text`` says why, for people.
+
+    ``code``: a ModelErrorCode of the last attempt; interrupted (by a crash, a stop, or the gateway's halt), cancelled
+    (its permit was taken back), failed (the client raised something unknown); not_permitted; calls, time, tokens, cost,
+    no_price (a limit of the run); too_long, invalid (the question itself), busy (too many are open); withdrawn.
+    """
 
     ask: int
     code: str
@@ -178,6 +187,7 @@ class ModelFailed(Payload, frozen=True, kw_only=True):
 
 @event_type("model.withdrawn")
 class ModelWithdrawn(Payload, frozen=True, kw_only=True):
-    """Who asked at position ``ask`` does not want the reply any more: a call that runs is stopped, none is begun."""
+    """Who asked at position ``ask`` does not want the reply any more: a call that runs is stopped, none is begun.
+    Anybody else's word does not count."""
 
     ask: int

@@ -1,0 +1,170 @@
+"""A question to a LangChain chat model, and its reply in the gateway's words.
+
+Whatever is asked for, the reply is the raw message: an answer that does not fit is the asker's to judge. The answer
+stands in the text, as JSON, or, with a model that answers by calling a tool, in the arguments of the call that bears
+the answer's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from actors.model.state import BYTES_PER_TOKEN
+from contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelTool, ModelToolCall, ModelUsage
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import BaseMessage
+
+
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model replied; see ModelReplied."""
+
+    content: str = ""
+    tool_calls: list[ModelToolCall] = []
+    usage: ModelUsage
+    model: str = ""
+    finish: str = ""
+    fields: dict[str, Any] = {}
+
+
+class Malformed(ValueError):
+    """The reply is none that can be read."""
+
+
+def prepare(chat: BaseChatModel, asked: ModelAsked) -> Callable[[], Awaitable[Reply]]:
+    """The call, ready to be made once. Imports LangChain: call it in a thread."""
+    from langsmith.run_helpers import tracing_context
+
+    names = tool_names([*(tool.name for tool in asked.tools), *([asked.answer.name] if asked.answer else [])])
+    messages = [_message(message, names) for message in asked.messages]
+    runnable = _bound(chat, asked, names)
+
+    async def call() -> Reply:
+        with tracing_context(enabled=False):  # whatever the environment says: nothing leaves but the call itself
+            produced: Any = await runnable.ainvoke(messages)
+        raw = produced["raw"] if isinstance(produced, dict) else produced
+        return reply_of(raw, asked, {given: own for own, given in names.items()})
+
+    return call
+
+
+def _bound(chat: BaseChatModel, asked: ModelAsked, names: dict[str, str]) -> Any:
+    """The model with what may be asked for. One that takes neither shapes nor tools is asked in words alone."""
+    answer = asked.answer
+    try:
+        if asked.tools:
+            offered = [_function(tool, names) for tool in asked.tools]
+            return chat.bind_tools([*offered, *([_function(_as_tool(answer), names)] if answer else [])])
+        if answer is not None:
+            schema = {**answer.schema, "title": names[answer.name], "description": answer.description}
+            return chat.with_structured_output(schema, include_raw=True)
+    except NotImplementedError:
+        return chat
+    return chat
+
+
+def _as_tool(answer: ModelAnswer) -> ModelTool:
+    return ModelTool(name=answer.name, description=answer.description, parameters=answer.schema)
+
+
+def _function(tool: ModelTool, names: dict[str, str]) -> dict[str, Any]:
+    """A tool in the form that every LangChain model takes."""
+    return {
+        "type": "function",
+        "function": {"name": names[tool.name], "description": tool.description, "parameters": tool.parameters},
+    }
+
+
+def tool_names(names: Sequence[str]) -> dict[str, str]:
+    """Each name with what a provider is told instead: letters, digits, ``_`` and ``-``, at most 64, none twice."""
+    given: dict[str, str] = {}
+    for name in names:
+        safe = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:60] or "_"
+        unique, n = safe, 2
+        while unique in given.values():
+            unique, n = f"{safe}_{n}", n + 1
+        given.setdefault(name, unique)
+    return given
+
+
+def _message(message: ModelMessage, names: dict[str, str]) -> BaseMessage:
+    from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+
+    match message.role:
+        case "system":
+            return SystemMessage(message.content)
+        case "user":
+            return HumanMessage(message.content)
+        case "tool":
+            return ToolMessage(message.content, tool_call_id=message.tool_call_id)
+    calls = [
+        {"id": call.id, "name": names.get(call.name, call.name), "args": call.args, "type": "tool_call"}
+        for call in message.tool_calls
+    ]
+    return AIMessage(message.content, tool_calls=calls)
+
+
+def reply_of(message: Any, asked: ModelAsked, names: dict[str, str]) -> Reply:
+    """``message`` (an AIMessage) in our words; ``names`` are the tools' own by those given to the provider. Raises
+    Malformed."""
+    text = _text(getattr(message, "content", None))
+    extra = getattr(message, "additional_kwargs", None) or {}
+    refusal = extra.get("refusal")
+    finish = "refusal" if isinstance(refusal, str) and refusal and not text else ""
+    broken = [
+        f"{call.get('name')}: {call.get('args')}" for call in getattr(message, "invalid_tool_calls", None) or []
+    ]
+    content = "\n".join(part for part in (text or (refusal if finish else ""), *broken) if part)
+    calls = [
+        ModelToolCall(
+            id=str(call.get("id") or f"call-{n}"), name=names.get(call["name"], call["name"]), args=dict(call["args"])
+        )
+        for n, call in enumerate(getattr(message, "tool_calls", None) or [], 1)
+    ]
+    said = getattr(message, "response_metadata", None) or {}
+    return Reply(
+        content=content, tool_calls=calls, usage=_usage(message, asked, content, calls),
+        model=_word(said, "model_name", "model", "model_version"),
+        finish=finish or _word(said, "finish_reason", "stop_reason", "done_reason"),
+    )
+
+
+def _text(content: object) -> str:
+    """The text of a message; other blocks (thinking, tool calls) are not its text."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        raise Malformed("a message without content")
+    parts: list[str] = []
+    for block in content:
+        found = block.get("text") if isinstance(block, dict) and block.get("type", "text") == "text" else block
+        if isinstance(found, str):
+            parts.append(found)
+    return "".join(parts)
+
+
+def _usage(message: Any, asked: ModelAsked, content: str, calls: list[ModelToolCall]) -> ModelUsage:
+    counted = getattr(message, "usage_metadata", None)
+    if counted:
+        return ModelUsage(
+            input_tokens=max(int(counted["input_tokens"]), 0), output_tokens=max(int(counted["output_tokens"]), 0),
+            counted=True,
+        )
+    return estimated(asked, len(content) + len(msgspec.json.encode(calls)) if calls else len(content))
+
+
+def estimated(asked: ModelAsked, out: int) -> ModelUsage:
+    """Usage guessed from the length of the question and that of the reply (characters)."""
+    question = len(msgspec.json.encode((asked.messages, asked.inputs, asked.tools, asked.answer)))
+    return ModelUsage(
+        input_tokens=-(-question // BYTES_PER_TOKEN), output_tokens=-(-out // BYTES_PER_TOKEN), counted=False
+    )
+
+
+def _word(said: Any, *keys: str) -> str:
+    return next((value for key in keys if isinstance(value := said.get(key), str) and value), "")

@@ -1,0 +1,78 @@
+"""The gateway's contact with the world: performs calls of models (DESIGN §3, models)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+import anyio
+import anyio.to_thread
+
+from actors.actor import Io, Performers
+from actors.model import chat, program
+from actors.model.chat import Reply
+from actors.model.failures import Failure, failure_of
+from actors.model.models import Models, ModelUnavailable
+from contracts.model import REPLY_CHARS_MAX, ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
+from contracts.payload import encode
+from events.event import Event, parse_time
+
+
+def model_performers(models: Models) -> Performers:
+    """The performer of ``model.call_requested``, with these models."""
+
+    async def call(event: Event, io: Io) -> ModelReplied | ModelCallFailed:
+        """Ask the model once, for at most the seconds requested."""
+        request: ModelCallRequested = event.data
+        asked: ModelAsked = (await io.event(request.ask)).data
+        began = time.monotonic()
+
+        def elapsed() -> int:
+            return int((time.monotonic() - began) * 1000)
+
+        def failed(error: Exception, why: Failure) -> ModelCallFailed:
+            return ModelCallFailed(
+                request=event.position, ask=request.ask, code=why.code, error=type(error).__name__,
+                transient=why.transient, retry_after_s=why.retry_after_s, latency_ms=elapsed(),
+            )
+
+        try:
+            with anyio.fail_after(request.seconds):
+                # Making a client may import half a package. A thread that was given up ends by itself.
+                ready = await anyio.to_thread.run_sync(_ready, models, asked, abandon_on_cancel=True)
+                reply = await ready()
+            return _checked(event.position, request, reply, elapsed())
+        except ModelUnavailable as error:
+            return failed(error, Failure(error.code))
+        except ReplyTooLong as error:
+            return failed(error, Failure("too_long"))
+        except Exception as error:
+            known = failure_of(error, parse_time(io.now()))
+            if known is None:
+                raise  # it ends as effect.failed, which says where it was raised
+            return failed(error, known)
+
+    return {ModelCallRequested: call}
+
+
+class ReplyTooLong(Exception):
+    """More than ``REPLY_CHARS_MAX`` characters."""
+
+
+def _ready(models: Models, asked: ModelAsked) -> Callable[[], Awaitable[Reply]]:
+    if asked.engine == "langchain":
+        return chat.prepare(models.chat(asked.model), asked)
+    run = program.prepare(models.lm(asked.model), asked)
+    return lambda: anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+
+
+def _checked(position: int, request: ModelCallRequested, reply: Reply, latency_ms: int) -> ModelReplied:
+    """The reply as a payload that can be recorded. Raises ReplyTooLong; what ``encode`` raises for values that are not
+    JSON."""
+    replied = ModelReplied(
+        request=position, ask=request.ask, content=reply.content, tool_calls=reply.tool_calls, usage=reply.usage,
+        latency_ms=latency_ms, model=reply.model, finish=reply.finish, fields=reply.fields,
+    )
+    if len(encode(replied)) > REPLY_CHARS_MAX:
+        raise ReplyTooLong
+    return replied
