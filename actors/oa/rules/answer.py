@@ -36,8 +36,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What an engine says before it becomes a ReasoningResult.
 
-    ``rationale`` names the inputs that decided. ``permitted`` false: the program was not allowed to answer (BLOCKED), and
-    the payload is the safe one; ``degraded``: the inputs were incomplete or spoke against each other.
+    ``rationale`` names the inputs that decided. ``permitted`` false: the program was not allowed to answer (BLOCKED),
+    and the payload is the safe one; ``degraded``: the inputs were incomplete or spoke against each other.
     """
 
     payload: Payloads
@@ -52,9 +52,16 @@ def finding(
 ) -> OADiagnostic:
     """A diagnostic of a run. Its ``type`` follows from the severity."""
     kind: dict[Severity, Literal["issue", "warn", "blocker"]] = {
-        "info": "issue", "warn": "warn", "error": "issue", "block": "blocker",
+        "info": "issue",
+        "warn": "warn",
+        "error": "issue",
+        "block": "blocker",
     }
     return OADiagnostic(
-        type=kind[severity], category=category, severity=severity, message=message, details=details,
+        type=kind[severity],
+        category=category,
+        severity=severity,
+        message=message,
+        details=details,
         remediation=remediation,
     )

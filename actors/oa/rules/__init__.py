@@ -1,0 +1,1 @@
+"""The engine `rules`: the four reasoning programs as pure functions of envelope and evidence."""

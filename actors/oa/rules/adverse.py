@@ -1,0 +1,148 @@
+"""What the results of checks say against an operation; pure, and by the words of their keys alone.
+
+A caller's checks have any shape. What every shape has in common is that failure is named: ``ok: false``,
+``unexpected_files: ["x"]``, ``recent_failures: 3``, ``status: "broken"``. A key whose words say failure counts when its
+value holds something; one whose words say unsteadiness counts less: green now, not relied upon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import msgspec
+
+from actors.oa.rules.freshness import stale_key
+from actors.oa.rules.text import denied, listed, quoted, stems, words
+from actors.oa.rules.text import stem as stem_of
+
+Weight = Literal["hard", "soft", "stale", "impact"]
+"""hard: it failed. soft: it may fail again. stale: it is too old to count. impact: what is at stake is large."""
+
+FOUND_MAX = 50
+DEPTH_MAX = 12
+VISITED_MAX = 20_000
+
+_GOOD = stems(
+    "ok okay pass passed passing success successful succeeded healthy green aligned consistent coherent valid"
+)
+_BAD = stems(
+    "fail failed failing failure failures mismatch mismatched missing issue error errors block blocked blocker blocking"
+    " unexpected extra drift drifted violation violated broken corrupt corrupted unhealthy invalid unresolved conflict"
+    " misaligned red fatal critical denied orphan"
+)
+_UNSTEADY = stems(
+    "flap flapped flapping flaky flake intermittent unstable instability retried retry retries"
+    " previously unsteady degraded"
+)
+_PAST = stems("recent recently previous previously earlier historic historical past prior")
+_OLD = stems("stale staleness outdated expired obsolete")
+_UNDONE = stems("no not non without resolved fixed cleared free ignored allowed never")
+_IMPACT = stems("impact blast radius risk severity criticality")
+_LARGE = stems("high large huge severe critical wide broad major massive extreme")
+_VERDICTS = stems("status state result outcome verdict conclusion")
+
+
+class Adverse(msgspec.Struct, frozen=True):
+    """One thing that a result says against: ``what`` names the input and what it holds."""
+
+    weight: Weight
+    what: str
+    items: list[str] = []
+
+
+def adverse(result: Any, where: str, now: str) -> list[Adverse]:
+    """What ``result``, the input called ``where``, says against; in its own order. ``now``: the envelope's time."""
+    found: list[Adverse] = []
+    for key, value, path, weight in _entries(result, where):
+        one = _judged(key, value, path, weight, now)
+        if one is not None:
+            found.append(one)
+            if len(found) == FOUND_MAX:
+                break
+    return found
+
+
+def _entries(result: Any, where: str) -> Iterator[tuple[str, Any, str, Weight | None]]:
+    """Key, value, path and inherited weight of all that is nested in objects, depth first."""
+    pending: list[tuple[str, Any, str, Weight | None, int]] = [("", result, where, None, 0)]
+    for _ in range(VISITED_MAX):
+        if not pending:
+            return
+        key, value, path, weight, depth = pending.pop()
+        if depth:
+            yield key, value, path, weight
+            weight = weight or (_weight(key) if isinstance(value, dict) else None)
+        if depth == DEPTH_MAX:
+            continue
+        inner: list[tuple[str, Any]] = []
+        if isinstance(value, dict):
+            inner = [(name if isinstance(name, str) else str(name), held) for name, held in value.items()]
+        elif isinstance(value, list) and weight is None and not _weight(key):
+            inner = [(str(number), held) for number, held in enumerate(value) if isinstance(held, dict)]
+        for name, held in reversed(inner):
+            pending.append((name, held, f"{path}.{quoted(name, 60)}", weight, depth + 1))
+
+
+def _weight(key: str) -> Weight | None:
+    """What a key's words announce. An undone failure ("no_errors", "fixed_issues") announces none."""
+    said = {stem_of(word) for word in words(key)}
+    if said & _UNDONE:
+        return None
+    if said & _OLD:
+        return "stale"
+    if said & _UNSTEADY or (said & _PAST and said & _BAD):
+        return "soft"
+    return "hard" if said & _BAD else None
+
+
+def _judged(key: str, value: Any, path: str, inherited: Weight | None, now: str) -> Adverse | None:
+    said = {stem_of(word) for word in words(key)}
+    if said & _GOOD and not said & _UNDONE and _refuted(value):
+        return Adverse("soft" if value is None or said & _PAST else "hard", f"{path} is {quoted(value)}")
+    if value is False and said & _UNDONE and said & _BAD:
+        return Adverse("hard", f"{path} is false")
+    weight = _weight(key) or inherited
+    if weight is not None:
+        return _holds(weight, value, path)
+    if said & _IMPACT and isinstance(value, str) and {stem_of(word) for word in words(value)} & _LARGE:
+        return Adverse("impact", f"{path} is {quoted(value)}")
+    if said & _VERDICTS and isinstance(value, str):
+        stated = _weight(value)
+        return Adverse("soft" if said & _PAST else stated, f"{path} is {quoted(value)}") if stated else None
+    old = stale_key(key, value, now, path)
+    return Adverse("stale", old) if old else None
+
+
+def _refuted(value: Any) -> bool:
+    """Whether a key that says success does not hold it; no verdict at all (null) is no success either."""
+    if isinstance(value, str):
+        return bool({stem_of(word) for word in words(value)} & _REFUTING)
+    return value is None or (isinstance(value, bool | int | float) and not value)
+
+
+_REFUTING = stems("false no not fail failed failing red broken")
+
+
+def _holds(weight: Weight, value: Any, path: str) -> Adverse | None:
+    """The finding of a key that announces something, if its value holds anything at all."""
+    match value:
+        case True:
+            return Adverse(weight, f"{path} is true")
+        case list():
+            items = [quoted(_named(item)) for item in value if item not in (None, "", [], {})]
+            return Adverse(weight, f"{path} holds {listed(items[:5], ', ')}", items) if items else None
+        case int() | float() if not isinstance(value, bool):
+            return Adverse(weight, f"{path} is {quoted(value)}") if value > 0 else None
+        case str():
+            return None if denied(value) else Adverse(weight, f"{path} is {quoted(value)}", [quoted(value)])
+    return None
+
+
+def _named(item: Any) -> Any:
+    """What an entry of a list is called, if it is an object that says so."""
+    if isinstance(item, dict):
+        for key in ("name", "check", "message", "text", "path", "id"):
+            if isinstance(item.get(key), str):
+                return item[key]
+    return item

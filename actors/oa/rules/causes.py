@@ -1,0 +1,220 @@
+"""The causes that a guard's report names, whatever its shape; pure.
+
+Guards share little more than ``ok``: one lists mismatches, another issues, a third a map of checks. Each of these
+names causes; a cause has a depth, for what lies deeper explains what lies above it (a missing surface fails every
+comparison).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.oa.rules.facts import listing, mapping
+from actors.oa.rules.text import denied, listed, quoted, stems, words
+from actors.oa.rules.text import stem as stem_of
+
+LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED = range(6)
+"""Depths of causes: what is smaller lies deeper."""
+
+KINDS = (
+    "the log is damaged",
+    "a surface is missing",
+    "a surface is not valid",
+    "a service or an output cannot be read",
+    "surfaces contradict each other",
+    "a check failed",
+)
+
+CAUSES_MAX = 100
+ENTRIES_MAX = 50
+
+_CATEGORIES = {
+    "missing_surface": MISSING,
+    "schema_violation": INVALID,
+    "kernel_mismatch": INCOHERENT,
+    "tri_surface_incoherence": INCOHERENT,
+    "config_drift": INCOHERENT,
+}
+_LOG_WORDS = stems("log segment checksum chain")
+_DAMAGE = stems("corrupt corrupted damaged torn broken tampered")
+_ABSENT = stems("missing absent")
+_INVALID = stems("invalid malformed schema json utf type required unreadable")
+_SERVICE = stems("refused unreachable timeout timed unavailable offline connection dsn network dns host overloaded")
+_UNPARSED = stems("parse parseable decode stderr traceback unparseable")
+_INCOHERENT = stems(
+    "mismatch mismatched disagree drift differ differs contradict stale diverged conflict align misaligned"
+)
+_PASSING = stems(
+    "timeout timed unreachable unavailable refused offline temporarily intermittent flaky flap flapped"
+    " flapping retry overloaded provisional"
+)
+
+_LISTS = {
+    "mismatches": INCOHERENT,
+    "missing_surfaces": MISSING,
+    "missing_in_share": INCOHERENT,
+    "missing_in_dms": INCOHERENT,
+    "extra_in_share": INCOHERENT,
+    "issues": None,
+    "errors": None,
+    "error": None,
+    "problems": None,
+    "violations": None,
+    "blockers": None,
+    "failures": None,
+    "failed_checks": FAILED,
+    "failing_checks": FAILED,
+    "warnings": None,
+}
+"""Keys of reports that hold lists (or one text) of causes; None: what an entry says tells its depth."""
+
+_MODES = {
+    "db_off": "the database is not reachable (mode db_off)",
+    "partial": "the database answers in part (mode partial)",
+}
+
+
+class Cause(msgspec.Struct, frozen=True):
+    """One cause: how deep it lies, what it says, what would mend it ("" unknown), and whether it may pass by itself."""
+
+    depth: int
+    text: str
+    mend: str = ""
+    passing: bool = False
+
+
+def causes(report: dict[str, Any]) -> list[Cause]:
+    """The causes that a report names, the deepest first, equal ones in the order of the report."""
+    found: list[Cause] = []
+    for entry in listing(report.get("diagnostics"))[:ENTRIES_MAX]:
+        found += _diagnostic(entry)
+    for part in (report, mapping(report.get("details"))):
+        found += _lists(part)
+        found += _checks(part.get("checks"))
+    mode = report.get("mode")
+    if isinstance(mode, str) and mode in _MODES:
+        found.append(Cause(UNREACHABLE, _MODES[mode], "start the database, or mend its address", passing=True))
+    alignment = report.get("dms_share_alignment")
+    if alignment in ("BROKEN", "ERROR", "UNKNOWN"):
+        found.append(Cause(INCOHERENT, f"dms_share_alignment is {alignment}"))
+    for key in ("stderr", "output"):
+        if isinstance(report.get(key), str) and report[key].strip() and not found:
+            told = spoken(report[key])
+            found.append(Cause(min(told.depth, UNREACHABLE), f"its {key} says: {told.text}", told.mend, told.passing))
+    return ranked(found)
+
+
+def ranked(found: list[Cause]) -> list[Cause]:
+    """The causes by depth, each text once."""
+    each = {cause.text: cause for cause in reversed(found)}
+    once = [cause for cause in dict.fromkeys(found) if each[cause.text] is cause]
+    return sorted(once, key=lambda cause: cause.depth)[:CAUSES_MAX]
+
+
+def spoken(text: str, default: int = FAILED) -> Cause:
+    """A cause told in words: its depth is that of the deepest thing that they name."""
+    said = {stem_of(word) for word in words(text[:2_000])}
+    passing = bool(said & _PASSING)
+    depth = default
+    if said & _DAMAGE and said & _LOG_WORDS:
+        depth = LOG
+    elif said & _ABSENT or "no such file" in text[:2_000].lower() or ("not" in said and "found" in said):
+        depth = MISSING
+    elif said & _SERVICE or said & _UNPARSED:
+        depth = UNREACHABLE
+    elif said & _INVALID:
+        depth = INVALID
+    elif said & _INCOHERENT:
+        depth = INCOHERENT
+    return Cause(depth, quoted(text), passing=passing)
+
+
+def _diagnostic(entry: Any) -> list[Cause]:
+    """An OADiagnostic, or what looks like one: those that only inform are none."""
+    if isinstance(entry, str):
+        return [] if denied(entry) else [spoken(entry)]
+    if not isinstance(entry, dict) or entry.get("severity") == "info":
+        return []
+    message = entry.get("message")
+    if not isinstance(message, str) or not message.strip():
+        return []
+    told = spoken(message)
+    category = entry.get("category")
+    depth = _CATEGORIES.get(category, told.depth) if isinstance(category, str) else told.depth
+    if told.depth == LOG:
+        depth = LOG
+    mend = entry.get("remediation")
+    return [Cause(depth, told.text, quoted(mend) if isinstance(mend, str) else "", told.passing)]
+
+
+def _lists(part: dict[str, Any]) -> list[Cause]:
+    found = []
+    for key, depth in _LISTS.items():
+        value = part.get(key)
+        entries = [value] if isinstance(value, str) and not denied(value) else listing(value)[:ENTRIES_MAX]
+        for entry in entries:
+            if entry in (None, "", [], {}):
+                continue
+            told = _entry(key, entry, depth)
+            found.append(told)
+    return found
+
+
+def _entry(key: str, entry: Any, depth: int | None) -> Cause:
+    if isinstance(entry, dict):
+        if "check" in entry and ("expected" in entry or "actual" in entry):
+            return Cause(INCOHERENT, _mismatch(entry))
+        text = next(
+            (entry[name] for name in ("message", "text", "name", "error") if isinstance(entry.get(name), str)), ""
+        )
+        mend = entry.get("remediation")
+        told = spoken(text) if text else Cause(FAILED, f"{key}: {quoted(entry)}")
+        return Cause(
+            told.depth if depth is None else depth,
+            told.text,
+            quoted(mend) if isinstance(mend, str) else "",
+            told.passing,
+        )
+    if depth is not None:
+        return Cause(depth, f"{key}: {quoted(entry)}")
+    return spoken(entry) if isinstance(entry, str) else Cause(FAILED, f"{key}: {quoted(entry)}")
+
+
+def _mismatch(entry: dict[str, Any]) -> str:
+    """A mismatch in words: what each surface says."""
+    surfaces = [quoted(surface) for surface in listing(entry.get("surfaces"))]
+    one, other = (surfaces[0], surfaces[-1]) if len(surfaces) > 1 else ("one surface", "another")
+    said = f"{quoted(entry.get('check'))}: {one} says {quoted(entry.get('expected'))}"
+    return f"{said}, {other} says {quoted(entry.get('actual'))}"
+
+
+def _checks(checks: Any) -> list[Cause]:
+    """The failed ones of checks: a map of names to true or false, or a list of objects."""
+    named: list[tuple[Any, Any, Any]] = []
+    if isinstance(checks, dict):
+        named = [(name, verdict, None) for name, verdict in checks.items()]
+    for check in listing(checks):
+        if isinstance(check, dict):
+            verdict = check.get("passed", check.get("ok", check.get("status")))
+            named.append((check.get("name", "(without a name)"), verdict, check.get("message")))
+    failed = [(name, message) for name, verdict, message in named if _failed(verdict)][:ENTRIES_MAX]
+    return [_check(name, message) for name, message in failed]
+
+
+def _failed(verdict: Any) -> bool:
+    return verdict is False or (
+        isinstance(verdict, str) and verdict.strip().lower() in ("fail", "failed", "error", "false")
+    )
+
+
+def _check(name: Any, message: Any) -> Cause:
+    said = f": {quoted(message)}" if isinstance(message, str) and message.strip() else ""
+    passing = isinstance(message, str) and spoken(message).passing
+    return Cause(FAILED, f"failed check: {quoted(name)}{said}", passing=passing)
+
+
+def summary(found: list[Cause]) -> str:
+    """The causes in one text, the deepest first."""
+    return listed(cause.text for cause in found)

@@ -1,0 +1,204 @@
+"""Constraints of the task, held against what an action says; pure.
+
+A constraint forbids when a part of it begins with a denial ("no_db_writes", "Never push to main"). Its words are read
+as acts (write, push, bypass …), as things acted on (database, guards …), each with general synonyms, and as other
+words that have to occur as they stand. It hits an action that says its act and its thing; an act said without the
+other words is a maybe, for a person to judge.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from actors.oa.rules.text import asserted, clauses, quoted, stem, stems, words
+
+CONSTRAINTS_MAX = 200
+
+_ACTS: dict[str, frozenset[str]] = {
+    "write": stems("write writes writing written insert update upsert modify change edit alter mutate overwrite save"),
+    "delete": stems("delete deletion remove removal drop purge wipe erase truncate destroy rm prune unlink"),
+    "push": stems("push"),
+    "force": stems("force forced forcing"),
+    "deploy": stems("deploy deployment release rollout publish ship launch"),
+    "migrate": stems("migrate migration alembic flyway"),
+    "bypass": stems("bypass skip disable override ignore circumvent mute suppress"),
+    "restart": stems("restart reboot stop kill shutdown terminate"),
+    "merge": stems("merge rebase"),
+    "commit": stems("commit"),
+    "install": stems("install upgrade uninstall"),
+    "network": stems("network internet download upload curl wget fetch"),
+    "rename": stems("rename move relocate"),
+    "destroy": stems("destructive irreversible"),
+}
+_THINGS: dict[str, frozenset[str]] = {
+    "database": stems("db dbs database table schema sql postgres postgresql sqlite mysql row dsn"),
+    "git": stems("git repo repository branch remote origin upstream"),
+    "guard": stems("guard check gate verification verify safeguard hook"),
+    "production": stems("prod production live"),
+    "backup": stems("backup backups"),
+    "file": stems("file folder directory"),
+    "document": stems("doc docs document documentation readme"),
+    "main": stems("main master trunk"),
+}
+_IMPLIED: dict[str, tuple[str, ...]] = {
+    "push": ("git",),
+    "merge": ("git",),
+    "commit": ("git",),
+    "migrate": ("write", "database"),
+    "delete": ("write",),
+}
+_IMPLIED_BY_WORD: dict[str, tuple[str, ...]] = {
+    stem("truncate"): ("database",),
+    stem("delete"): ("destroy",),
+    stem("drop"): ("destroy",),
+    stem("purge"): ("destroy",),
+    stem("wipe"): ("destroy",),
+    stem("erase"): ("destroy",),
+    stem("destroy"): ("destroy",),
+}
+ACT_WORDS: frozenset[str] = frozenset().union(*_ACTS.values())
+"""Stems of every act: orders that a denial of a name does not reach."""
+
+_DENIALS = frozenset(
+    (
+        "no",
+        "never",
+        "not",
+        "dont",
+        "without",
+        "avoid",
+        "cannot",
+        "forbid",
+        "forbidden",
+        "prohibit",
+        "prohibited",
+        "disallow",
+    )
+)
+_SCOPES = frozenset(("for", "when", "while", "during", "if", "because", "since", "as"))
+"""After these a constraint tells when or why; to be safe, that is not held for a way out."""
+_EXCEPTIONS = frozenset(("unless", "except", "until", "before", "without", "outside"))
+"""After these it tells what lifts it, which is for a person to confirm."""
+_FILLERS = stems(
+    "a an the any all of to on in into at from by with and or be is are it this that these those must"
+    " may should shall will"
+    " allowed allow please do does make perform run use using operation operations action work ever under directly more"
+)
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A constraint that an action meets. ``sure``: it forbids; otherwise it may, and ``what`` is for a person."""
+
+    constraint: str
+    what: str
+    sure: bool
+
+
+class _Ban(msgspec.Struct, frozen=True):
+    acts: frozenset[str]
+    things: frozenset[str]
+    others: frozenset[str]
+    either: bool
+    conditional: bool
+
+
+def read(given: Any) -> tuple[list[str], str]:
+    """The constraints in ``oa_context.constraints``, and what is wrong with it ("" if nothing is): it has to be a list
+    of texts. What can be read of a broken list still counts."""
+    if given is None:
+        return [], ""
+    if isinstance(given, str):
+        return [given], "oa_context.constraints is one text, not a list of texts"
+    if not isinstance(given, list):
+        return [], f"oa_context.constraints is {quoted(given)}, not a list of texts"
+    texts = [entry for entry in given[:CONSTRAINTS_MAX] if isinstance(entry, str)]
+    if len(texts) != len(given):
+        odd = next((entry for entry in given[:CONSTRAINTS_MAX] if not isinstance(entry, str)), None)
+        more = f"more than {CONSTRAINTS_MAX} entries" if len(given) > CONSTRAINTS_MAX else quoted(odd)
+        return texts, f"oa_context.constraints holds {more}: it has to be a list of texts"
+    return texts, ""
+
+
+def hits(constraints: list[str], action: str) -> list[Hit]:
+    """The constraints that the action meets, in their order; the first reason of each."""
+    said = frozenset(stem(word) for word in asserted(action, ACT_WORDS))
+    meant = _meant(said)
+    found = []
+    for constraint in constraints:
+        met = [hit for ban in _bans(constraint) if (hit := _met(ban, constraint, said, meant))]
+        if met:
+            found.append(next((hit for hit in met if hit.sure), met[0]))
+    return found
+
+
+def _meant(said: frozenset[str]) -> frozenset[str]:
+    """The acts and things of the words, and what these imply."""
+    meant = {name for table in (_ACTS, _THINGS) for name, vocabulary in table.items() if said & vocabulary}
+    for word in said & frozenset(_IMPLIED_BY_WORD):
+        meant.update(_IMPLIED_BY_WORD[word])
+    for name in list(meant):
+        meant.update(_IMPLIED.get(name, ()))
+    if "roll" in said and "out" in said:
+        meant.add("deploy")
+    return frozenset(meant)
+
+
+def _bans(constraint: str) -> list[_Ban]:
+    bans = []
+    for clause in clauses(constraint):
+        each = words(clause)
+        if {"read", "only"} <= set(each) or "readonly" in each:
+            bans += [
+                _Ban(frozenset((act,)), frozenset(), frozenset(), either=False, conditional=False) for act in _CHANGING
+            ]
+            continue
+        start = next((n for n, word in enumerate(each) if word in _DENIALS), None)
+        if start is None:
+            continue
+        ban = _ban(each[start + 1 :], each[start])
+        if ban.acts or ban.things or ban.others:
+            bans.append(ban)
+    return bans
+
+
+_CHANGING = ("write", "delete", "push", "deploy", "migrate", "merge", "commit", "install", "rename", "restart")
+
+
+def _ban(each: list[str], denial: str) -> _Ban:
+    acts: set[str] = set()
+    things: set[str] = set()
+    others: set[str] = set()
+    conditional = False
+    for word in each:
+        if word in _EXCEPTIONS and word != denial:
+            conditional = True
+            break
+        if word in _SCOPES:
+            break
+        if word in _DENIALS:
+            continue
+        cut = stem(word)
+        named = [name for name, vocabulary in _ACTS.items() if cut in vocabulary]
+        owned = [name for name, vocabulary in _THINGS.items() if cut in vocabulary]
+        acts.update(named)
+        things.update(owned)
+        if not named and not owned and cut not in _FILLERS:
+            others.add(cut)
+    return _Ban(frozenset(acts), frozenset(things), frozenset(others), "or" in each or "and" in each, conditional)
+
+
+def _met(ban: _Ban, constraint: str, said: frozenset[str], meant: frozenset[str]) -> Hit | None:
+    enough = any if ban.either else all
+    if ban.acts and not enough(act in meant for act in sorted(ban.acts)):
+        return None
+    if ban.things and not enough(thing in meant for thing in sorted(ban.things)):
+        return None
+    unsaid = sorted(ban.others - said)
+    if unsaid and not (ban.acts and ban.acts & meant):
+        return None
+    text = quoted(constraint)
+    if unsaid or ban.conditional:
+        return Hit(text, f"the constraint {text!r} may apply: confirm that it does not, or that it is met", sure=False)
+    return Hit(text, f"the constraint {text!r} forbids it", sure=True)

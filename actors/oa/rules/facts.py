@@ -1,0 +1,300 @@
+"""What envelope and evidence say of the kernel, and whether a program may answer at all; pure.
+
+The kernel speaks more than once: the envelope's surfaces, the tools' results of this run, and what the caller claims.
+The tools are the newest, but nothing that one source says for the worse is lifted by another: mode and reality are the
+worst of all. What they disagree on is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import msgspec
+
+from actors.kernel.mode import BADNESS, worst
+from actors.kernel.surfaces import PATHS, REALITY
+from actors.oa.rules.answer import Evidence, finding
+from actors.oa.rules.text import listed, quoted
+from contracts.kernel import Mode
+from contracts.oa_documents import OADiagnostic
+from contracts.reasoning import DIAGNOSTIC_PROGRAMS, PROGRAM_TOOLS, ReasoningEnvelope
+
+REFRESH = "pmagent kernel refresh"
+STATUS = "pmagent status"
+
+KERNEL_STATUS = "oa.kernel_status"
+REALITY_SUMMARY = "oa.reality_summary"
+REALITY_CHECK = "oa.reality_check"
+BOOTSTRAP_STATE = "oa.bootstrap_state"
+SSOT_SURFACE = "oa.ssot_surface"
+GUARD_RUN = "oa.guard.run"
+
+TOLD_MAX = 50
+"""So many findings of one kind become diagnostics of their own."""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """The kernel as all sources together show it.
+
+    ``mode``: the worst that any says. ``green``: reality is green in every source, and said to be so at all. ``phase``
+    and ``branch``: the kernel's ("" unknown). ``failed_checks``: names of checks that failed in any. ``why``: what
+    keeps the mode from NORMAL or reality from green, each naming its input. ``mends``: what would mend that.
+    ``diagnostics``: where sources disagree. ``results``: tool id -> its answers in this run, in order. ``unproven``:
+    what each tool that the program needs and that did not answer said instead.
+    """
+
+    mode: Mode
+    green: bool
+    phase: str
+    branch: str
+    failed_checks: list[str]
+    why: list[str]
+    mends: list[str]
+    diagnostics: list[OADiagnostic]
+    results: dict[str, list[dict[str, Any]]]
+    unproven: dict[str, str]
+
+    def result(self, tool: str) -> dict[str, Any]:
+        """The tool's last answer; ``{}`` when there is none."""
+        return self.results[tool][-1] if tool in self.results else {}
+
+
+class _Gathering:
+    """Facts while they are being collected."""
+
+    def __init__(self) -> None:
+        self.modes: list[Mode] = []
+        self.green: list[bool] = []
+        self.why: list[str] = []
+        self.mends: list[str] = []
+        self.failed: list[str] = []
+        self.diagnostics: list[OADiagnostic] = []
+
+    def mode(self, mode: Mode, why: str, mend: str) -> None:
+        self.modes.append(mode)
+        if mode != "NORMAL":
+            self.why.append(why)
+            self.mends.append(mend)
+
+    def reality(self, value: Any, where: str) -> None:
+        self.green.append(value is True)
+        if value is not True:
+            self.why.append(f"{where} is {quoted(value)}")
+            self.mends.append(REFRESH)
+
+
+def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Facts:
+    """The facts of an envelope and what the tools of its run brought. Total: it answers for any JSON in them."""
+    seen = _Gathering()
+    results: dict[str, list[dict[str, Any]]] = {}
+    for piece in evidence:
+        if isinstance(piece.result, dict):
+            results.setdefault(piece.tool_id, []).append(piece.result)
+    _envelope(seen, envelope)
+    for tool, answers in results.items():
+        for answer in answers:
+            _tool(seen, tool, answer)
+    _claims(seen, envelope.oa_context.get("claimed_kernel_state"))
+    if all(seen.green) and seen.failed:
+        seen.mode("DEGRADED", f"failed checks: {_names(seen.failed)}", REFRESH)
+    phase, branch = _place(seen, envelope, results)
+    return Facts(
+        mode=worst(*seen.modes),
+        green=bool(seen.green) and all(seen.green),
+        phase=phase,
+        branch=branch,
+        failed_checks=list(dict.fromkeys(seen.failed)),
+        why=list(dict.fromkeys(seen.why)),
+        mends=list(dict.fromkeys(seen.mends)),
+        diagnostics=seen.diagnostics[:TOLD_MAX],
+        results=results,
+        unproven=_unproven(envelope, evidence, results),
+    )
+
+
+def _envelope(seen: _Gathering, envelope: ReasoningEnvelope) -> None:
+    kernel = envelope.kernel_state_ref
+    seen.mode(kernel.mode, f"kernel_state_ref.mode is {kernel.mode}", STATUS)
+    _summary(seen, kernel.reality_summary, "reality_summary")
+    _bootstrap(seen, kernel.bootstrap, kernel.reality_summary.get("reality_green"), "bootstrap")
+
+
+def _tool(seen: _Gathering, tool: str, answer: dict[str, Any]) -> None:
+    """What a tool's answer says of mode and reality; for the worse, or against the envelope."""
+    match tool:
+        case "oa.kernel_status":
+            _kernel_status(seen, answer)
+        case "oa.reality_summary":
+            _summary(seen, answer, REALITY_SUMMARY)
+        case "oa.reality_check":
+            seen.reality(answer.get("reality_green"), f"{REALITY_CHECK}.reality_green")
+            failed = answer.get("failed_checks")
+            if failed not in (None, []) and not isinstance(failed, list):
+                failed = ["(unreadable failed_checks)"]
+            seen.failed += [quoted(name) for name in failed or []]
+            _provisional(seen, answer, REALITY_CHECK)
+        case "oa.bootstrap_state":
+            _bootstrap(seen, answer, all(seen.green), BOOTSTRAP_STATE)
+
+
+def _kernel_status(seen: _Gathering, answer: dict[str, Any]) -> None:
+    told = answer.get("mode")
+    if isinstance(told, str) and told in BADNESS:
+        mode = cast(Mode, told)
+        reasons = [quoted(reason) for reason in listing(answer.get("reasons"))]
+        because = f" ({listed(reasons)})" if reasons else ""
+        seen.mode(mode, f"{KERNEL_STATUS}.mode is {mode}{because}", STATUS)
+        if seen.modes[0] != mode:
+            _disagree(seen, "mode", "kernel_state_ref", seen.modes[0], KERNEL_STATUS, mode)
+    elif "mode" in answer:
+        seen.mode("BLOCKED", f"{KERNEL_STATUS}.mode is {quoted(told)}, which is no mode", STATUS)
+    if "reality_green" in answer:
+        seen.reality(answer["reality_green"], f"{KERNEL_STATUS}.reality_green")
+        if seen.green[0] != seen.green[-1]:
+            _disagree(seen, "reality_green", "reality_summary", seen.green[0], KERNEL_STATUS, seen.green[-1])
+    _not_ok(seen, answer, KERNEL_STATUS)
+
+
+def _summary(seen: _Gathering, summary: dict[str, Any], where: str) -> None:
+    seen.reality(summary.get("reality_green"), f"{where}.reality_green")
+    checks = summary.get("checks", [])
+    if not isinstance(checks, list):
+        seen.mode("DEGRADED", f"{where}.checks is {quoted(checks)}, not a list", REFRESH)
+    for check in listing(checks):
+        if isinstance(check, dict) and check.get("passed") is False:
+            seen.failed.append(quoted(check.get("name", "(without a name)")))
+    _provisional(seen, summary, where)
+
+
+def _provisional(seen: _Gathering, answer: dict[str, Any], where: str) -> None:
+    if answer.get("provisional", False) is not False:
+        seen.mode(
+            "DEGRADED", f"{where} is provisional: its checks are not finished", f"let its run finish, or: {REFRESH}"
+        )
+
+
+def _bootstrap(seen: _Gathering, bootstrap: dict[str, Any], green: Any, where: str) -> None:
+    _not_ok(seen, bootstrap, where)
+    health = bootstrap.get("health")
+    told = health.get("reality_green") if isinstance(health, dict) else None
+    if told is False and green is True:
+        why = f"{where}.health.reality_green is false, but {PATHS[REALITY]} says true"
+        seen.mode("DEGRADED", why, REFRESH)
+        seen.diagnostics.append(finding("tri_surface_incoherence", "error", why, REFRESH))
+
+
+def _not_ok(seen: _Gathering, answer: dict[str, Any], where: str) -> None:
+    for key in ("kernel_ok", "ok"):
+        if answer.get(key, True) is not True:
+            seen.mode("BLOCKED", f"{where}.{key} is {quoted(answer[key])}", f"mend the kernel, then: {REFRESH}")
+
+
+def _claims(seen: _Gathering, claimed: Any) -> None:
+    """What the caller says of the kernel: it only ever makes things worse."""
+    if claimed is None:
+        return
+    where = "claimed_kernel_state"
+    if not isinstance(claimed, dict):
+        seen.diagnostics.append(finding("evidence", "warn", f"{where} is {quoted(claimed)}, not an object"))
+        return
+    mode, green = claimed.get("mode"), claimed.get("reality_green")
+    if isinstance(mode, str) and mode in BADNESS:
+        told = worst(*seen.modes)
+        seen.mode(cast(Mode, mode), f"the caller claims mode {mode}", STATUS)
+        if mode != told:
+            _disagree(seen, "mode", "the kernel", told, where, mode)
+    elif mode is not None:
+        seen.mode("BLOCKED", f"{where}.mode is {quoted(mode)}, which is no mode", STATUS)
+    if green is not None:
+        was = all(seen.green)
+        seen.reality(green, f"{where}.reality_green")
+        if (green is True) != was:
+            _disagree(seen, "reality_green", "the kernel", was, where, green)
+
+
+def _place(seen: _Gathering, envelope: ReasoningEnvelope, results: dict[str, list[dict[str, Any]]]) -> tuple[str, str]:
+    """The kernel's phase and branch: what the newest source says that says anything; the others are compared with
+    it."""
+    kernel = envelope.kernel_state_ref
+    live = results.get(KERNEL_STATUS, [{}])[-1]
+    ssot = results.get(SSOT_SURFACE, [{}])[-1]
+    claimed = mapping(envelope.oa_context.get("claimed_kernel_state"))
+    phases = [
+        (f"{KERNEL_STATUS}.phase", word(live.get("phase"))),
+        (f"{SSOT_SURFACE}.current_phase", _ssot_phase(ssot)),
+        ("ssot_index.current_phase", _ssot_phase(kernel.ssot_index)),
+        ("bootstrap.meta.current_phase", word(mapping(kernel.bootstrap.get("meta")).get("current_phase"))),
+        ("claimed_kernel_state.phase", word(claimed.get("phase"))),
+    ]
+    branches = [
+        (f"{KERNEL_STATUS}.branch", word(live.get("branch"))),
+        ("bootstrap.branch", word(kernel.bootstrap.get("branch"))),
+        ("claimed_kernel_state.branch", word(claimed.get("branch"))),
+    ]
+    return _first(seen, "phase", phases), _first(seen, "branch", branches)
+
+
+def _first(seen: _Gathering, what: str, sources: list[tuple[str, str]]) -> str:
+    told = [(where, value) for where, value in sources if value]
+    for where, value in told[1:]:
+        if value != told[0][1]:
+            _disagree(seen, what, *told[0], where, value)
+    if told and told[0][0].startswith("claimed"):
+        return ""  # nobody but the caller says so
+    return told[0][1] if told else ""
+
+
+def _disagree(seen: _Gathering, what: str, one: str, this: Any, other: str, that: Any) -> None:
+    message = f"{what}: {one} says {quoted(this)}, {other} says {quoted(that)}"
+    seen.diagnostics.append(finding("kernel_mismatch", "warn", message, REFRESH))
+
+
+def _ssot_phase(ssot: dict[str, Any]) -> str:
+    return word(ssot.get("current_phase")) or word(mapping(ssot.get("phases")).get("current"))
+
+
+def _unproven(
+    envelope: ReasoningEnvelope, evidence: Sequence[Evidence], results: dict[str, list[dict[str, Any]]]
+) -> dict[str, str]:
+    """Tool id -> why there is no answer of it, for the tools of the program's table."""
+    missing = {}
+    for tool in PROGRAM_TOOLS[envelope.program_id]:
+        if tool not in envelope.tools_allowed:
+            missing[tool] = f"{tool} is not in tools_allowed"
+        elif tool not in results:
+            errors = [piece.error for piece in evidence if piece.tool_id == tool and piece.error]
+            missing[tool] = f"{tool} failed: {quoted(errors[-1])}" if errors else f"{tool} was not called"
+    return missing
+
+
+def forbidden(facts: Facts, program: str) -> list[OADiagnostic]:
+    """Why the program may not answer on these facts: the kernel is BLOCKED or reality is not green, and it is not one
+    of the programs of the diagnostic mode (spec oa_reasoning_bridge, 5.4). Empty: it may."""
+    if program in DIAGNOSTIC_PROGRAMS or (facts.green and facts.mode != "BLOCKED"):
+        return []
+    state = "the kernel is BLOCKED" if facts.mode == "BLOCKED" else "reality is not green"
+    message = f"{state}: only {', '.join(sorted(DIAGNOSTIC_PROGRAMS))} runs; {listed(facts.why)}"
+    mend = listed(facts.mends, ", ") or REFRESH
+    return [finding("policy", "block", message, mend, mode=facts.mode, reality_green=facts.green), *facts.diagnostics]
+
+
+def _names(names: list[str]) -> str:
+    return listed(names, ", ")
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """``value`` if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def listing(value: Any) -> list[Any]:
+    """``value`` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def word(value: Any) -> str:
+    """A phase or branch as a word: an integer counts as one; anything else is none ("")."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return quoted(value)
+    return quoted(value.strip()) if isinstance(value, str) else ""

@@ -1,0 +1,119 @@
+"""How old evidence is, against the envelope's own time; pure: no clock is read."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+import msgspec
+
+from actors.oa.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts, mapping
+from actors.oa.rules.text import quoted, words
+from contracts.reasoning import ReasoningEnvelope
+
+FRESH_FOR = timedelta(hours=24)
+"""Older evidence is none any more."""
+AHEAD_MAX = timedelta(minutes=5)
+"""Clocks differ; evidence from further ahead was not made before the envelope."""
+
+_MOMENT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,9})?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+)
+_WHEN = frozenset(
+    ("timestamp", "at", "run", "ran", "generated", "checked", "observed", "collected", "finished", "time")
+)
+_NOT_WHEN = frozenset(("next", "expire", "expires", "until", "deadline", "scheduled", "first", "created", "started"))
+_UNITS = {
+    "seconds": 1.0,
+    "sec": 1.0,
+    "secs": 1.0,
+    "s": 1.0,
+    "minutes": 60.0,
+    "min": 60.0,
+    "mins": 60.0,
+    "hours": 3600.0,
+    "hour": 3600.0,
+    "h": 3600.0,
+    "hrs": 3600.0,
+    "days": 86400.0,
+    "day": 86400.0,
+    "d": 86400.0,
+    "weeks": 604800.0,
+}
+
+
+class Age(msgspec.Struct, frozen=True):
+    """Whether a piece of evidence is recent, and the words that say why not."""
+
+    state: Literal["fresh", "stale", "unknown"]
+    why: str = ""
+
+
+def moment(value: Any) -> datetime | None:
+    """The RFC 3339 time (or date) that ``value`` is; without a zone it counts as UTC. None: it is none."""
+    if not isinstance(value, str) or not _MOMENT.fullmatch(value.strip()):
+        return None
+    text = value.strip()
+    fraction = re.search(r"\.([0-9]+)", text)
+    if fraction:
+        text = text.replace(fraction[0], f".{fraction[1][:6]:0<6}")
+    try:
+        parsed = datetime.fromisoformat(text)
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def age(value: Any, now: Any, where: str) -> Age:
+    """The age of what was made at ``value``, at the time ``now`` (both RFC 3339); ``where`` names the input."""
+    made, at = moment(value), moment(now)
+    if made is None:
+        return Age("stale", f"{where} is {quoted(value)}, which is no time")
+    if at is None:
+        return Age("stale", f"the envelope's timestamp is {quoted(now)}, which is no time")
+    if made - at > AHEAD_MAX:
+        return Age("stale", f"{where} is {quoted(value)}, after the envelope's {quoted(now)}")
+    if at - made > FRESH_FOR:
+        hours = int(FRESH_FOR.total_seconds() // 3600)
+        return Age("stale", f"{where} is {quoted(value)}, more than {hours} h before the envelope's {quoted(now)}")
+    return Age("fresh")
+
+
+def of_reality(envelope: ReasoningEnvelope, facts: Facts) -> Age:
+    """The age of the reality summary: the tools' where they told one, else the envelope's; the worse of both."""
+    sources = [
+        (f"{tool}.timestamp", answer.get("timestamp"))
+        for tool in (REALITY_SUMMARY, REALITY_CHECK)
+        for answer in facts.results.get(tool, [])
+    ]
+    sources.append(("reality_summary.timestamp", envelope.kernel_state_ref.reality_summary.get("timestamp")))
+    told = [(where, value) for where, value in sources if value is not None]
+    if not told:
+        return Age(
+            "unknown", f"the reality summary has no timestamp: how old it is cannot be told; {REFRESH} writes one"
+        )
+    ages = [age(value, envelope.timestamp, where) for where, value in told]
+    return next((found for found in ages if found.state == "stale"), ages[0])
+
+
+def strict(envelope: ReasoningEnvelope) -> bool:
+    """Whether the OA works in STRICT (``oa_state.mode``, or the same in its context): there, stale evidence is none."""
+    state = envelope.kernel_state_ref.oa_state
+    said = (state.get("mode"), mapping(state.get("oa_context")).get("mode"))
+    return any(isinstance(mode, str) and mode.strip().upper() == "STRICT" for mode in said)
+
+
+def stale_key(key: str, value: Any, now: Any, where: str) -> str:
+    """What a key of a check's result says of its age, in words; "" when it says nothing, or that it is recent: a time
+    ("last_run"), or an age with a unit ("age_hours": 72)."""
+    named = words(key)
+    if any(name in _NOT_WHEN for name in named):
+        return ""
+    if isinstance(value, str) and named and named[-1] in _WHEN and moment(value) is not None:
+        return age(value, now, where).why
+    unit = _UNITS.get(named[-1]) if "age" in named else None
+    if unit is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return ""
+    hours = int(FRESH_FOR.total_seconds() // 3600)
+    return f"{where} is {quoted(value)}: older than {hours} h" if value > FRESH_FOR.total_seconds() / unit else ""

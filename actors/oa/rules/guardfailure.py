@@ -1,0 +1,201 @@
+"""GuardFailureInterpreter: why a guard failed and what mends it; pure (spec oa_reasoning_bridge, 4.3).
+
+It runs in every mode: it is how one gets out of the bad ones. The cause is the deepest that the reports name, the plan
+is made of the reports' own remediations and the kernel's, and ends with the guard itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from actors.oa.rules.adverse import adverse
+from actors.oa.rules.answer import Answer, Evidence, finding
+from actors.oa.rules.causes import (
+    FAILED,
+    INCOHERENT,
+    INVALID,
+    KINDS,
+    LOG,
+    MISSING,
+    Cause,
+    causes,
+    ranked,
+    spoken,
+    summary,
+)
+from actors.oa.rules.commands import danger
+from actors.oa.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
+from actors.oa.rules.intents import guard_command, guard_name
+from actors.oa.rules.safeops import DIAGNOSTICS_MAX
+from actors.oa.rules.text import bounded, listed, quoted
+from contracts.oa_documents import OADiagnostic
+from contracts.reasoning import GuardFailureInterpreterResult, ReasoningEnvelope
+
+PROGRAM = "GuardFailureInterpreter"
+
+GUARD_KEYS = ("guard_name", "guard", "name")
+STEPS_MAX = 40
+
+_MENDS = {
+    LOG: ("pmagent log verify",),
+    MISSING: (REFRESH,),
+    INVALID: ("pmagent oa guard --mode HINT --name surface_schema",),
+    INCOHERENT: (REFRESH, "pmagent oa snapshot"),
+    FAILED: (),
+}
+"""What mends a cause of each depth whose report names no remediation."""
+
+
+def guard_in_question(envelope: ReasoningEnvelope) -> str:
+    """The guard whose failure it is, if there is one of that name: as the context says, else its report; else ""."""
+    return guard_name(_named(envelope.oa_context))
+
+
+def _named(context: dict[str, Any]) -> str:
+    report = mapping(context.get("guard_output"))
+    given = [context.get("guard_name"), *(report.get(key) for key in GUARD_KEYS)]
+    return next((name.strip() for name in given if isinstance(name, str) and name.strip()), "")
+
+
+def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
+    """Cause, cure, and whether it may pass by itself."""
+    facts = gather(envelope, evidence)
+    diagnostics = list(facts.diagnostics)
+    degraded = facts.mode != "NORMAL" or not facts.green
+    given = envelope.oa_context.get("guard_output")
+    if given is not None and not isinstance(given, dict):
+        diagnostics.append(finding("evidence", "warn", f"oa_context.guard_output is {quoted(given)}, not an object"))
+        degraded = True
+    report, rerun = mapping(given), facts.result(GUARD_RUN)
+    for tool, why in facts.unproven.items():
+        if tool == KERNEL_STATUS or guard_in_question(envelope):
+            diagnostics.append(finding("tool", "warn", why, "allow the tool, and let it answer"))
+            degraded = True
+    name = _named(envelope.oa_context)
+    current = report or rerun
+    if current.get("ok") is True and rerun.get("ok", True) is True:
+        return _nothing(name, facts, diagnostics, degraded)
+    found = _causes(report, rerun, facts, passed_now=bool(report) and rerun.get("ok") is True)
+    if not found:
+        return _unknown(name, current, facts, diagnostics)
+    return _interpreted(envelope, name, found, rerun if report else {}, facts, diagnostics, degraded)
+
+
+def _causes(report: dict[str, Any], rerun: dict[str, Any], facts: Facts, *, passed_now: bool) -> list[Cause]:
+    """What the report names, what the guard says now, and why the kernel is as it is; deepest first."""
+    found = causes(report)
+    if not passed_now:
+        found += causes(rerun)
+    if not report and not rerun:
+        found += [Cause(FAILED, f"failed check: {name}") for name in facts.failed_checks]
+    kernel = facts.result(KERNEL_STATUS)
+    reasons = [reason for reason in listing(kernel.get("reasons")) if isinstance(reason, str)]
+    if not passed_now:
+        found += [spoken(reason) for reason in reasons]
+    return ranked(found)
+
+
+def _interpreted(
+    envelope: ReasoningEnvelope,
+    name: str,
+    found: list[Cause],
+    rerun: dict[str, Any],
+    facts: Facts,
+    diagnostics: list[OADiagnostic],
+    degraded: bool,
+) -> Answer:
+    first = found[0]
+    passing = _passing(envelope, first, rerun)
+    root = f"{KINDS[first.depth]}: {first.text}"
+    if len(found) > 1:
+        root += f" (and behind it: {summary(found[1:6])})"
+    payload = GuardFailureInterpreterResult(
+        root_cause=bounded(root), remediation_plan=_plan(name, found, facts, passing), is_transient=bool(passing)
+    )
+    said = f"{_called(name)}: {len(found)} causes named, the deepest: {first.text}"
+    if passing:
+        said += f"; it may pass by itself: {passing}"
+    diagnostics += [finding("evidence", "error", cause.text, cause.mend or None) for cause in found[:50]]
+    return Answer(
+        payload=payload,
+        rationale=bounded(f"{said}; {_kernel(facts)}"),
+        diagnostics=diagnostics[:DIAGNOSTICS_MAX],
+        degraded=degraded,
+    )
+
+
+def _passing(envelope: ReasoningEnvelope, first: Cause, rerun: dict[str, Any]) -> str:
+    """Why the failure may pass without any change; "" when nothing says so."""
+    if rerun.get("ok") is True:
+        return "the same guard passes now"
+    if first.passing:
+        return first.text
+    report = mapping(envelope.oa_context.get("guard_output"))
+    unsteady = [one.what for one in adverse(report, "guard_output", envelope.timestamp) if one.weight == "soft"]
+    if unsteady:
+        return unsteady[0]
+    deep = first.depth in (LOG, MISSING, INVALID)
+    if not deep and envelope.kernel_state_ref.reality_summary.get("provisional") is True:
+        return "reality_summary is provisional: its run has not finished"
+    return ""
+
+
+def _plan(name: str, found: list[Cause], facts: Facts, passing: str) -> str:
+    """Numbered steps, each once: the reports' remediations, what mends the deepest cause, the kernel's, the guard."""
+    steps = [cause.mend for cause in found if cause.mend]
+    if not steps:
+        steps += _MENDS.get(found[0].depth, ())
+    if passing and not steps:
+        steps.append("wait until what was not reachable or not finished is, and change nothing")
+    interpretation = mapping(facts.result(KERNEL_STATUS).get("interpretation"))
+    steps += [quoted(step) for step in listing(interpretation.get("recommended_commands")) if isinstance(step, str)]
+    if not steps:
+        steps.append(f"mend what it names: {found[0].text}")
+    return _numbered([step for step in steps if not danger(step).forbidden], name)
+
+
+def _numbered(steps: list[str], name: str) -> str:
+    last = guard_command(guard_name(name)) if guard_name(name) else f"run {_called(name)} again"
+    each = [step for step in dict.fromkeys(steps) if step.strip() and step != last][: STEPS_MAX - 1]
+    return bounded("\n".join(f"{number}. {step}" for number, step in enumerate([*each, last], 1)))
+
+
+def _nothing(name: str, facts: Facts, diagnostics: list[OADiagnostic], degraded: bool) -> Answer:
+    payload = GuardFailureInterpreterResult(
+        root_cause=f"nothing failed: {_called(name)} reports ok",
+        remediation_plan="1. nothing is to be mended" if not facts.why else _numbered(facts.mends, name),
+        is_transient=False,
+    )
+    said = f"{_called(name)}: its report says ok: true; {_kernel(facts)}"
+    return Answer(
+        payload=payload, rationale=bounded(said), diagnostics=diagnostics[:DIAGNOSTICS_MAX], degraded=degraded
+    )
+
+
+def _unknown(name: str, report: dict[str, Any], facts: Facts, diagnostics: list[OADiagnostic]) -> Answer:
+    what = f"its keys: {listed(map(quoted, list(report)[:20]), ', ')}" if report else "there is no report"
+    message = f"the report of {_called(name)} names no cause ({what})"
+    diagnostics.append(finding("evidence", "warn", message, "give the guard's own output: oa_context.guard_output"))
+    why = f"; the kernel: {listed(facts.why)}" if facts.why else ""
+    payload = GuardFailureInterpreterResult(
+        root_cause=bounded(f"not determined: {message}{why}"),
+        remediation_plan=_numbered(list(facts.mends), name),
+        is_transient=False,
+    )
+    return Answer(
+        payload=payload,
+        rationale=bounded(f"{message}; {_kernel(facts)}"),
+        diagnostics=diagnostics[:DIAGNOSTICS_MAX],
+        degraded=True,
+    )
+
+
+def _called(name: str) -> str:
+    return f"the guard {quoted(name, 80)}" if name else "the guard"
+
+
+def _kernel(facts: Facts) -> str:
+    return f"kernel {facts.mode}, reality {'green' if facts.green else 'not green'}" + (
+        f": {listed(facts.why)}" if facts.why else ""
+    )

@@ -1,0 +1,201 @@
+"""OPSBlockGenerator: the commands that reach a goal, for a person to review and run; pure (spec, 4.2).
+
+It invents nothing: a command is stated by the goal or its context, is pmagent's own way to do what the goal asks of it,
+or checks that a reference exists. What a constraint forbids, or no block may hold, refuses the block as a whole: half a
+block is another operation than the one that was asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from actors.oa.policy import allows
+from actors.oa.rules import freshness
+from actors.oa.rules.answer import Answer, Evidence, finding
+from actors.oa.rules.commands import danger, objection, score, violated, writable
+from actors.oa.rules.constraints import hits, read
+from actors.oa.rules.evidence import weighed
+from actors.oa.rules.facts import BOOTSTRAP_STATE, REFRESH, Facts, forbidden, gather, listing
+from actors.oa.rules.intents import intended
+from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
+from actors.oa.rules.text import bounded, listed, quoted
+from contracts.oa_documents import OADiagnostic
+from contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
+
+PROGRAM = "OPSBlockGenerator"
+
+PREFLIGHT = ("pmagent status", "pmagent oa guard --mode STRICT")
+CLOSING = ("pmagent kernel refresh", "pmagent oa guard --mode STRICT", "pmagent oa snapshot")
+
+REFERENCE_KEYS = ("ssot_references", "references")
+MANUAL = "the work between the checks is a manual step: the goal states no command"
+
+_STATED = re.compile(r"```(?:[A-Za-z]+\n)?(.*?)```|`([^`\n]+)`", re.DOTALL)
+_PROGRAM_NAME = re.compile(r"(?:\S*/)?[a-z0-9_][a-z0-9_.+-]*|[A-Z][A-Z0-9_]*=\S*")
+_CALLED = re.compile(r"\b(?:run|execute|invoke|call)\s+$", re.IGNORECASE)
+
+
+class _Block:
+    """A block while it is made."""
+
+    def __init__(self) -> None:
+        self.work: list[str] = []
+        self.references: list[str] = []
+        self.objections: list[OADiagnostic] = []
+        self.diagnostics: list[OADiagnostic] = []
+        self.degraded = False
+
+    def flaw(self, message: str, mend: str | None = None) -> None:
+        self.degraded = True
+        self.diagnostics.append(finding("evidence", "warn", message, mend))
+
+
+def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
+    """The block for the envelope's goal, or why there is none."""
+    facts = gather(envelope, evidence)
+    if objections := forbidden(facts, PROGRAM):
+        return refused(PROGRAM, objections)
+    if not allows(facts.mode, "ops_blocks"):
+        message = f"mode {facts.mode} forbids ops_blocks: {listed(facts.why)}"
+        return refused(PROGRAM, [finding("policy", "block", message, listed(facts.mends, ", ") or REFRESH)])
+    block = _Block()
+    block.diagnostics += facts.diagnostics
+    _inputs(block, envelope, facts)
+    _stated(block, envelope)
+    _references(block, envelope.oa_context)
+    _objections(block, envelope)
+    if block.objections:
+        return refused(PROGRAM, [*block.objections, *block.diagnostics][:DIAGNOSTICS_MAX])
+    return _concluded(block)
+
+
+def stated(goal: str, context: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The commands that goal and context state literally, in order, and what is wrong with the rest.
+
+    In a goal they stand in backquotes; what begins with no program's name there, or is one word that nobody says to
+    run, is a quotation of something else.
+    """
+    commands: list[str] = []
+    flaws: list[str] = []
+    for match in _STATED.finditer(goal):
+        for line in (match[1] or match[2] or "").splitlines():
+            text = line.strip().removeprefix("$ ")
+            called = " " in text or _CALLED.search(goal[: match.start()][-40:])
+            if text and called and _PROGRAM_NAME.fullmatch(text.split()[0]):
+                commands.append(text)
+    sources = [("oa_context.commands", context.get("commands"))]
+    pending = context.get("pending_ops_blocks")
+    if pending is not None and not isinstance(pending, list):
+        flaws.append(f"oa_context.pending_ops_blocks is {quoted(pending)}, not a list")
+    for number, entry in enumerate(listing(pending)):
+        if isinstance(entry, dict):
+            sources.append((f"oa_context.pending_ops_blocks[{number}].commands", entry.get("commands")))
+    for where, given in sources:
+        if given is not None and not isinstance(given, list):
+            flaws.append(f"{where} is {quoted(given)}, not a list of commands")
+        for number, command in enumerate(listing(given)):
+            if isinstance(command, str) and writable(command.strip()):
+                commands.append(command.strip())
+            else:
+                flaws.append(f"{where}[{number}] is {quoted(command)}, not one line that can be run")
+    writables = [command for command in commands if writable(command)]
+    return list(dict.fromkeys(writables)), flaws
+
+
+def _inputs(block: _Block, envelope: ReasoningEnvelope, facts: Facts) -> None:
+    """What is missing or speaks against among the inputs: the block is still one to review, and says so."""
+    for why in facts.unproven.values():
+        block.degraded = True
+        block.diagnostics.append(finding("tool", "warn", why, "allow the tool, and let it answer"))
+    if facts.mode != "NORMAL":
+        block.flaw(f"mode {facts.mode}: {listed(facts.why)}", REFRESH)
+    found = freshness.of_reality(envelope, facts)
+    if found.state == "stale":
+        block.flaw(found.why, REFRESH)
+    against, problems = weighed(envelope, facts)
+    for what in [*(one.what for one in against), *(problem.message for problem in problems)]:
+        block.flaw(what, "mend it before the block is run")
+
+
+def _stated(block: _Block, envelope: ReasoningEnvelope) -> None:
+    commands, flaws = stated(envelope.goal, envelope.oa_context)
+    for flaw in flaws[:DIAGNOSTICS_MAX]:
+        block.flaw(flaw, "state each command as one line of text")
+    prose = _STATED.sub(" ", envelope.goal)
+    block.work = list(dict.fromkeys([*intended(prose), *commands]))
+    if len(block.work) > COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING):
+        message = f"{len(block.work)} commands are more than a block may hold"
+        block.objections.append(finding("policy", "block", message, "split the goal into several blocks"))
+    if not block.work:
+        block.flaw(MANUAL, "state the commands: in backquotes in the goal, or in oa_context.commands")
+
+
+def _references(block: _Block, context: dict[str, Any]) -> None:
+    for key in REFERENCE_KEYS:
+        given = context.get(key)
+        if given is not None and not isinstance(given, list):
+            block.flaw(f"oa_context.{key} is {quoted(given)}, not a list of paths")
+        for reference in listing(given):
+            if not isinstance(reference, str) or not reference.strip() or not reference.isprintable():
+                block.flaw(f"oa_context.{key} holds {quoted(reference)}, which is no path")
+                continue
+            path = reference.strip().split("#")[0]
+            check = f"test -f {shlex.quote(path if not path.startswith('-') else './' + path)}"
+            if len(check) > COMMAND_CHARS_MAX:
+                block.flaw(f"oa_context.{key} holds a path that is too long: {quoted(reference)}")
+            elif "://" not in reference:
+                block.references.append(check)
+
+
+def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
+    texts, wrong = read(envelope.oa_context.get("constraints"))
+    if wrong:
+        block.flaw(wrong, "state the constraints as a list of texts")
+    for command in block.work:
+        if why := objection(command, texts):
+            message = f"refused: {quoted(command)}: {why}"
+            block.objections.append(
+                finding("policy", "block", message, "leave the command out, or lift what forbids it")
+            )
+        for hit in violated(command, texts):
+            if not hit.sure:
+                block.flaw(f"{quoted(command)}: {hit.what}", "confirm it before the block is run")
+    for hit in hits(texts, _STATED.sub(" ", envelope.goal)):
+        if hit.sure:
+            block.objections.append(finding("policy", "block", f"refused: the goal: {hit.what}", "change the goal"))
+
+
+def _concluded(block: _Block) -> Answer:
+    references = list(dict.fromkeys(block.references))
+    room = COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING) - len(block.work)
+    if len(references) > room:
+        block.flaw(f"{len(references) - room} references are left unchecked: a block holds {COMMANDS_MAX} commands")
+    commands = [*PREFLIGHT, *references[:room], *block.work, *CLOSING]
+    risks = risky(block.work)
+    for risk in risks[:50]:
+        block.diagnostics.append(finding("evidence", "warn", risk, "review it, and take a backup first"))
+    analysis = listed(risks) if risks else "no command is known to destroy or publish anything"
+    said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks"
+    if not block.work:
+        said = f"{MANUAL}; what is there checks the kernel before and after it"
+        analysis = f"{MANUAL}: its risk is not known"
+    payload = OPSBlockGeneratorResult(ops_block=commands, complexity_score=score(commands), risk_analysis=analysis)
+    return Answer(
+        payload=payload,
+        rationale=bounded(f"{said}; {analysis}; {_notes(block)}"),
+        diagnostics=block.diagnostics[:DIAGNOSTICS_MAX],
+        degraded=block.degraded,
+    )
+
+
+def risky(commands: list[str]) -> list[str]:
+    """What each risky command does, the command named; in their order."""
+    return [f"{quoted(command)}: {', '.join(found.risks)}" for command in commands if (found := danger(command)).risks]
+
+
+def _notes(block: _Block) -> str:
+    told = [diagnostic.message for diagnostic in block.diagnostics]
+    return f"inputs: {listed(told)}" if told else f"all inputs are in order ({BOOTSTRAP_STATE} and the others answered)"

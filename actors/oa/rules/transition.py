@@ -1,0 +1,220 @@
+"""PhaseTransitionValidator: whether the next phase may begin; pure (spec oa_reasoning_bridge, 4.4).
+
+Every criterion that is not met is named; READY has none. What cannot be verified is not met.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from actors.oa.policy import allows
+from actors.oa.rules import freshness
+from actors.oa.rules.answer import Answer, Category, Evidence, finding
+from actors.oa.rules.constraints import hits, read
+from actors.oa.rules.evidence import weighed
+from actors.oa.rules.facts import REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing, mapping, word
+from actors.oa.rules.phases import asked, known_phases, order, phase_word, same, skipped
+from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
+from actors.oa.rules.text import bounded, denied, listed, quoted
+from contracts.oa_documents import OADiagnostic
+from contracts.reasoning import CRITERIA_MAX, PhaseTransitionValidatorResult, ReasoningEnvelope
+
+PROGRAM = "PhaseTransitionValidator"
+CHECKLIST_KEYS = ("phase_done_checklist", "checklist", "exit_criteria")
+BLOCKING_KEYS = ("blocking_items", "blockers", "missing_criteria", "open_items")
+
+_DONE = frozenset(("done", "complete", "completed", "closed", "finished", "accepted", "released"))
+
+
+class _Missing:
+    """The criteria that are not met, in the order in which they are found, each with its diagnostic."""
+
+    def __init__(self) -> None:
+        self.criteria: list[str] = []
+        self.diagnostics: list[OADiagnostic] = []
+        self.degraded = False
+        self.known = 0
+        """So many criteria were stated anywhere, met or not."""
+
+    def add(self, criterion: str, mend: str | None = None, *, category: Category = "evidence") -> None:
+        self.criteria.append(bounded(criterion))
+        self.diagnostics.append(finding(category, "error", criterion, mend))
+
+
+def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
+    """Whether the transition may be made, and what is missing."""
+    facts = gather(envelope, evidence)
+    if objections := forbidden(facts, PROGRAM):
+        return refused(PROGRAM, objections)
+    missing = _Missing()
+    missing.diagnostics += facts.diagnostics
+    current, proposed = asked(envelope, facts)
+    _order(missing, envelope, facts, current, proposed)
+    _kernel(missing, envelope, facts)
+    _checklist(missing, envelope.oa_context)
+    _ssot(missing, envelope, facts, current)
+    _evidence(missing, envelope, facts)
+    return _concluded(missing, facts, current, proposed)
+
+
+def _order(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current: str, proposed: str) -> None:
+    if not proposed:
+        missing.add("the proposed phase is not named", "name it: oa_context.proposed_phase", category="policy")
+        return
+    if not current:
+        missing.add("the current phase is not known: neither context, goal nor kernel names it", REFRESH)
+        return
+    if facts.phase and not same(facts.phase, current):
+        missing.add(f"the kernel is in phase {facts.phase}, not in {current}", REFRESH, category="policy")
+    start, end = order(current), order(proposed)
+    if same(current, proposed):
+        missing.add(f"phase {current} is the current one: there is no transition to make", category="policy")
+    elif start is None or end is None:
+        missing.add(f"whether phase {proposed} follows {current} cannot be told from their names", category="policy")
+    elif end < start:
+        _backward(missing, envelope.oa_context, current, proposed)
+    elif left_out := skipped(current, proposed, known_phases(envelope, facts.result(SSOT_SURFACE))):
+        criterion = f"phase {proposed} does not follow {current}: it would skip {listed(left_out, ', ')}"
+        missing.add(criterion, f"go to phase {left_out[0]} first", category="policy")
+
+
+def _backward(missing: _Missing, context: dict[str, Any], current: str, proposed: str) -> None:
+    plan = context.get("rollback_plan")
+    if isinstance(plan, str | list | dict) and plan and not (isinstance(plan, str) and denied(plan)):
+        message = (
+            f"phase {proposed} lies before {current}; the rollback plan in oa_context.rollback_plan is for a person"
+        )
+        missing.diagnostics.append(finding("condition", "warn", message))
+        return
+    criterion = f"phase {proposed} lies before {current}: a rollback needs a plan"
+    missing.add(criterion, "state it: oa_context.rollback_plan", category="policy")
+
+
+def _kernel(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> None:
+    for why in facts.unproven.values():
+        missing.degraded = True
+        missing.add(f"not verifiable: {why}", "allow the tool, and let it answer", category="tool")
+    if not allows(facts.mode, "phase_transitions"):
+        missing.degraded = True
+        criterion = f"mode {facts.mode} forbids phase_transitions: {listed(facts.why)}"
+        missing.add(criterion, listed(facts.mends, ", ") or REFRESH, category="policy")
+    for name in facts.failed_checks:
+        missing.degraded = True
+        missing.add(f"failed check: {name}", REFRESH)
+    found = freshness.of_reality(envelope, facts)
+    if found.state == "stale":
+        _stale(missing, envelope, found.why)
+    elif found.state == "unknown":
+        missing.diagnostics.append(finding("evidence", "warn", found.why, REFRESH))
+
+
+def _stale(missing: _Missing, envelope: ReasoningEnvelope, why: str) -> None:
+    missing.degraded = True
+    if freshness.strict(envelope):
+        missing.add(f"stale evidence: {why}", REFRESH)
+    else:
+        missing.diagnostics.append(finding("condition", "warn", f"the evidence is renewed first: {why}", REFRESH))
+
+
+def _checklist(missing: _Missing, context: dict[str, Any]) -> None:
+    for key in CHECKLIST_KEYS:
+        given = context.get(key)
+        if given is None:
+            continue
+        where = f"oa_context.{key}"
+        if not isinstance(given, dict):
+            missing.add(f"{where} is {quoted(given)}, not a map of criteria to true or false", "state it as such a map")
+            missing.degraded = True
+            continue
+        missing.known += len(given)
+        for name, met in given.items():
+            if met is False:
+                missing.add(f"{where}: {quoted(name)} is not met")
+            elif met is not True:
+                missing.degraded = True
+                missing.add(f"{where}: {quoted(name)} is {quoted(met)}, neither true nor false")
+    for key in BLOCKING_KEYS:
+        for item in _items(context.get(key)):
+            missing.add(f"oa_context.{key}: {item}")
+
+
+def _items(value: Any) -> list[str]:
+    """The open items that a list (or one text) names."""
+    if isinstance(value, str):
+        return [] if denied(value) else [quoted(value)]
+    return [quoted(item) for item in listing(value) if item not in (None, "", [], {})]
+
+
+def _ssot(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current: str) -> None:
+    for where, ssot in {
+        SSOT_SURFACE: facts.result(SSOT_SURFACE),
+        "ssot_index": envelope.kernel_state_ref.ssot_index,
+    }.items():
+        for phase, entry in mapping(ssot.get("phases")).items():
+            if not same(phase_word(phase), current) or not isinstance(entry, dict):
+                continue
+            status = entry.get("status")
+            if status is not None:
+                missing.known += 1
+                if not isinstance(status, str) or status.strip().lower() not in _DONE:
+                    missing.add(f"{where}.phases.{current}.status is {quoted(status)}, not done")
+            for key in BLOCKING_KEYS:
+                for item in _items(entry.get(key)):
+                    missing.add(f"{where}.phases.{current}.{key}: {item}")
+        for key in BLOCKING_KEYS:
+            for item in _items(ssot.get(key)):
+                missing.add(f"{where}.{key}: {item}")
+        if ssot.get("dms_share_alignment") in ("BROKEN", "ERROR"):
+            missing.degraded = True
+            missing.add(f"{where}.dms_share_alignment is {word(ssot['dms_share_alignment'])}", REFRESH)
+
+
+def _evidence(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> None:
+    found, problems = weighed(envelope, facts)
+    missing.diagnostics += problems
+    missing.degraded = missing.degraded or bool(problems)
+    missing.known += len(listing(envelope.oa_context.get("evidence")))
+    for one in found:
+        if one.weight == "stale":
+            _stale(missing, envelope, one.what)
+        elif one.weight == "hard":
+            missing.degraded = True
+            for item in one.items or [""]:
+                missing.add(f"{one.what.split(' holds ')[0]}: {item}" if item else one.what)
+        else:
+            missing.degraded = True
+            missing.diagnostics.append(finding("condition", "warn", one.what))
+    texts, wrong = read(envelope.oa_context.get("constraints"))
+    if wrong:
+        missing.degraded = True
+        missing.diagnostics.append(finding("condition", "warn", wrong, "state the constraints as a list of texts"))
+    for hit in hits(texts, envelope.goal):
+        if hit.sure:
+            missing.add(hit.what, category="policy")
+        else:
+            missing.diagnostics.append(finding("condition", "warn", hit.what, constraint=hit.constraint))
+
+
+def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> Answer:
+    criteria = list(dict.fromkeys(missing.criteria))
+    if len(criteria) > CRITERIA_MAX:
+        criteria = [*criteria[: CRITERIA_MAX - 1], f"and {len(criteria) - CRITERIA_MAX + 1} more"]
+    step = f"phase {current or '?'} to {proposed or '?'}, mode {facts.mode}"
+    if criteria:
+        payload = PhaseTransitionValidatorResult(transition_status="NOT_READY", missing_criteria=criteria)
+        said = f"{step}: not ready: {listed(criteria)}"
+    else:
+        payload = PhaseTransitionValidatorResult(transition_status="READY", missing_criteria=[])
+        said = f"{step}: the phases follow each other, reality is green, and {missing.known} stated criteria are met"
+        if not missing.known:
+            message = f"neither SSOT nor context lists criteria for phase {current}: none could be checked"
+            missing.diagnostics.append(
+                finding("evidence", "warn", message, "state them: oa_context.phase_done_checklist")
+            )
+    return Answer(
+        payload=payload,
+        rationale=bounded(said),
+        diagnostics=missing.diagnostics[:DIAGNOSTICS_MAX],
+        degraded=missing.degraded,
+    )
