@@ -1,0 +1,91 @@
+"""What an envelope shows of the kernel: the workspace's surfaces as they are now, or surfaces that a caller gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from actors.kernel.mode import judge
+from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT, problem
+from contracts.kernel import Mode, SurfaceReading
+from contracts.reasoning import KernelStateRef, ShapeError
+from pmagent.oa.guards.reading import read_workspace
+from pmagent.oa.reasoning_bridge import EnvelopeError, FrozenDict, freeze
+from pmagent.oa.tools import workspace_path
+
+FIELDS: Final = KernelStateRef.__struct_fields__
+"""The five names that ``kernel_data`` may have."""
+
+SURFACES: Final = {"bootstrap": BOOTSTRAP, "ssot_index": SSOT, "reality_summary": REALITY}
+"""Field of a KernelStateRef -> the surface in it. ``oa_state`` is STATE.json, which is none of the kernel's own."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """A workspace at one moment: the fields of a KernelStateRef, and the task context of CONTEXT.json, unwrapped ({}
+    when there is no file); ``context_fault`` says what is wrong with that file ("" when nothing is)."""
+
+    kernel: dict[str, Any]
+    context: dict[str, Any]
+    context_fault: str
+
+
+def read_view(workspace: str | os.PathLike[str] | None = None) -> View:
+    """The workspace as it is now; blocks for about a second at most while surfaces are being written.
+
+    A surface that is missing or not valid is {}, and the mode says so: this never fails for what the files are like.
+    """
+    given = read_workspace(workspace_path(workspace))
+    readings = given.readings()
+    contents = {name: reading.content for name, reading in readings.items() if reading.status == "ok"}
+    fields: dict[str, Any] = {field: contents.get(surface, {}) for field, surface in SURFACES.items()}
+    mode = judge(given.observed.surfaces).mode
+    context = readings[CONTEXT]
+    fault = "" if context.status in ("ok", "missing") else _fault(context)
+    return View({"mode": mode, **fields, "oa_state": given.state or {}}, given.kernel.context, fault)
+
+
+def given_kernel(data: Mapping[str, Any] | KernelStateRef) -> dict[str, Any]:
+    """The fields of a KernelStateRef from what a caller gives: those that are left out are {}, and a mode that is left
+    out is judged from the surfaces that are given. Raises EnvelopeError."""
+    if not isinstance(data, Mapping | KernelStateRef):
+        raise EnvelopeError(
+            f"kernel_data is a {type(data).__name__}", f"give a KernelStateRef, or a mapping of {', '.join(FIELDS)}"
+        )
+    try:
+        frozen = freeze({name: getattr(data, name) for name in FIELDS} if isinstance(data, KernelStateRef) else data)
+    except ShapeError as error:
+        raise EnvelopeError(f"kernel_data: {error}", "give what JSON can hold") from error
+    for name in frozen:
+        if name not in FIELDS:
+            near = get_close_matches(name, FIELDS, 1)
+            hint = f"did you mean {near[0]}?" if near else f"it has: {', '.join(FIELDS)}"
+            raise EnvelopeError(f"kernel_data has no {name[:60]!r}", hint)
+    surfaces = {name: frozen.get(name, FrozenDict()) for name in FIELDS if name != "mode"}
+    for name, content in surfaces.items():
+        if not isinstance(content, dict):
+            raise EnvelopeError(f"kernel_data.{name} is not a JSON object", "give the surface's content; {} for none")
+    return {"mode": frozen["mode"] if "mode" in frozen else _judged(surfaces), **surfaces}
+
+
+def _judged(surfaces: Mapping[str, dict[str, Any]]) -> Mode:
+    readings = []
+    for field, name in SURFACES.items():
+        content = surfaces[field]
+        lack = problem(name, content) if content else ""
+        status: Any = "missing" if not content else "invalid" if lack else "ok"
+        readings.append(
+            SurfaceReading(
+                name=name, path=PATHS[name], required=name in REQUIRED, status=status, detail=lack,
+                content=content if status == "ok" else None,
+            )
+        )
+    return judge(readings).mode
+
+
+def _fault(reading: SurfaceReading) -> str:
+    detail = f" ({reading.detail})" if reading.detail else ""
+    return f"{reading.path}: {reading.status.replace('_', ' ')}{detail}"
