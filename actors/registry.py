@@ -5,8 +5,9 @@ from __future__ import annotations
 from actors.actor import AnyActor
 from actors.kernel.actor import KernelWatcher
 from actors.oa.actor import Oa
+from actors.oa.context import ContextKeeper
 
 
 def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
-    return [KernelWatcher(), Oa()]
+    return [KernelWatcher(), Oa(), ContextKeeper()]

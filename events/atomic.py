@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
-def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
+def write_atomic(
+    path: Path, content: bytes, mode: int = 0o644, last_look: Callable[[], None] = lambda: None
+) -> None:
     """Make ``content`` the content of ``path``, with exactly the permission bits ``mode``.
 
     Temporary file beside it, sync, rename, sync of the folder. The folder must exist. Raises OSError; the old
     file is then untouched, except when only the last sync failed. A symbolic link at ``path`` is refused
     (ELOOP): what it points to may be anywhere, and replacing the link is hardly what its maker wanted.
+    ``last_look`` is called right before the replacement; what it raises is raised, and nothing is replaced.
     """
     if path.is_symlink():
         raise OSError(errno.ELOOP, "refusing to replace a symbolic link", str(path))
@@ -27,6 +31,7 @@ def write_atomic(path: Path, content: bytes, mode: int = 0o644) -> None:
                 file.flush()
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
+            last_look()
             os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
             os.unlink(temporary, dir_fd=folder)

@@ -23,6 +23,7 @@ from actors.clock.effects import PERFORMERS as CLOCK
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.kernel.effects import PERFORMERS as KERNEL
+from actors.oa.effects import PERFORMERS as CONTEXT
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
@@ -49,7 +50,7 @@ from projections.documents import Documents
 from projections.rebuild import DocumentUnwritable, write_documents
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK}
+PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT}
 """Every performer there is. Only this module reaches them, so replay cannot act."""
 
 OPERATOR = "operator"

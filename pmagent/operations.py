@@ -20,6 +20,8 @@ import msgspec
 from actors.engine import Engine
 from actors.kernel.actor import KernelState
 from actors.kernel.surfaces import SHARE
+from actors.oa.context import PATH as CONTEXT_PATH
+from actors.oa.context import unfit
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
 from contracts.kernel import Reason
@@ -32,6 +34,7 @@ from contracts.oa import (
     OaSnapshotRequested,
 )
 from contracts.oa_documents import SnapshotAnswer, StateDocument
+from contracts.reasoning_events import OaContextRequested
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
@@ -44,6 +47,7 @@ from pmagent.answer import Answer
 from pmagent.client import HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
+from pmagent.oa.asking import reason
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -53,6 +57,9 @@ from projections.registry import all_projections
 TRY_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
+
+FIRST_READ_SECONDS: Final = 35.0
+"""When the reading that a start asks for has not come by then, it will not: its performer has ended."""
 
 
 class BadOperation(PmagentError):
@@ -108,6 +115,24 @@ async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document=document, exit_code=0 if granted else 1)
 
 
+async def context(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Write CONTEXT.json, if it still is what ``base`` says: ``{success, path, sha256, error, mend, …}``; exit code 1
+    when it was not written."""
+    try:
+        fields = {name: value for name, value in arguments.items() if name != "request"}
+        asked = msgspec.convert(fields, OaContextRequested)
+    except msgspec.ValidationError as error:
+        raise BadOperation(f"this is no request for a context: {error}", "it needs context and base") from error
+    lack = unfit(asked.context, asked.base)
+    if lack:
+        raise BadOperation(f"{CONTEXT_PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
+    with anyio.move_on_after(FIRST_READ_SECONDS):  # without a mode it would be refused; a command has only just started
+        await host.first_observed()
+    event = await host.ask(asked, _request(arguments, "oa.context"), {"oa.context_answered"})
+    document = {"path": CONTEXT_PATH, **_plain(event.data)}
+    return Answer(document=document, exit_code=0 if event.data.success else 1)
+
+
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
@@ -124,8 +149,10 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "oa.snapshot": snapshot,
     "boot.oa": boot,
     "oa.permit": permit,
+    "oa.context": context,
     "status": status,
     "rebuild": rebuild,
+    "oa.reason": reason,
 }
 """Every operation, by name."""
 
