@@ -43,8 +43,8 @@ def schemas() -> dict[str, bytes]:
 
 def _schema(cls: type[Any], title: str, rules: list[dict[str, Any]] = NO_RULES) -> bytes:
     made = {"$schema": DIALECT, "title": title} | _clean(msgspec.json.schema(cls))
-    if rules:
-        made["allOf"] = _clean(rules)
+    if rules:  # not beside the reference: validators of older drafts do not look there
+        made["allOf"] = [{"$ref": made.pop("$ref")}, *_clean(rules)]
     return msgspec.json.format(msgspec.json.encode(made, order="deterministic"), indent=2) + b"\n"
 
 
