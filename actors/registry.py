@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from actors.actor import AnyActor
 from actors.kernel.actor import KernelWatcher
+from actors.model.actor import Gateway
 from actors.oa.actor import Oa
 from actors.oa.context import ContextKeeper
+from actors.oa.reasoner import Reasoner
 
 
 def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
-    return [KernelWatcher(), Oa(), ContextKeeper()]
+    return [KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway()]

@@ -49,9 +49,23 @@ class _Running:
     def __init__(self, event: Event, effect: Effect) -> None:
         self.event = event
         self.effect = effect
-        self.scope = anyio.CancelScope()
         self.ending = ""
         self.timer: asyncio.TimerHandle | None = None
+        self._scope: anyio.CancelScope | None = None
+        self._stopped = False
+
+    def begin(self) -> anyio.CancelScope:
+        """The scope in which it is performed; to be called in its own task, outside of which scopes cannot be made."""
+        self._scope = anyio.CancelScope()
+        if self._stopped:
+            self._scope.cancel()
+        return self._scope
+
+    def stop(self) -> None:
+        """End it, also when it has not begun."""
+        self._stopped = True
+        if self._scope is not None:
+            self._scope.cancel()
 
 
 class _Token(msgspec.Struct, frozen=True, eq=False):
@@ -89,6 +103,7 @@ class Runtime:
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
         self._held: list[Event] | None = None
+        self._broken: asyncio.Future[None] = self._loop.create_future()
         self._ended = anyio.Event()
 
     def listen(self, listener: Listener) -> None:
@@ -120,16 +135,15 @@ class Runtime:
             self._futures.discard(future)
 
     async def ask(
-        self, payload: msgspec.Struct, id: str, actor: str, correlation: str,
-        answers: Callable[[Event], bool], find: Callable[[int, Callable[[Event], bool]], Event | None],
-        seconds: float = 60.0,
+        self, draft: Draft, answers: Callable[[Event], bool],
+        find: Callable[[int, Callable[[Event], bool]], Event | None], seconds: float = 60.0,
     ) -> Event:
-        """Append a request and wait until an event of its ``correlation`` for which ``answers`` is true is durable.
+        """Append a request that has passed the intake, and wait until an event of its ``correlation`` for which
+        ``answers`` is true is durable.
 
         When the request stands in the log already (it is sent again), ``find`` looks for its answer there, from the
         request's position on. Raises TimedOut after ``seconds``.
         """
-        draft = self.intake.fact(payload, id, actor, correlation)  # whose texts are as they will stand in the log
         future: asyncio.Future[Event] = self._loop.create_future()
         waiters = self._asks.setdefault(draft.correlation, [])
         waiters.append((answers, future))
@@ -141,7 +155,7 @@ class Runtime:
                     return found
             with anyio.move_on_after(seconds):
                 return await future
-            raise TimedOut(f"no answer to {type_of(payload)} in {seconds:g} s", "pmagent log tail shows what goes on")
+            raise TimedOut(f"no answer to {draft.type} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:
             self._futures.discard(future)
             if future.done() and not future.cancelled():
@@ -196,7 +210,7 @@ class Runtime:
             if not future.done():
                 future.set_exception(error)
         for running in self._running.values():
-            running.scope.cancel()
+            running.stop()
         self.failed.set()
 
     # --- effects ------------------------------------------------------------------------------------------------
@@ -235,8 +249,12 @@ class Runtime:
     def _performed(self, task: asyncio.Task[None]) -> None:
         self._performing.discard(task)
         error = None if task.cancelled() else task.exception()
-        if error is not None and self._tasks is not None:
-            self._tasks.start_soon(_raise, error)
+        if error is not None and not self._broken.done():
+            self._broken.set_exception(error)
+
+    async def _raise_broken(self) -> None:
+        """Raise, within ``run``, what a performance raised that is not its effect's outcome: an error of our own."""
+        await self._broken
 
     def _full(self, event: Event) -> bool:
         effect = effect_of(event.data)
@@ -247,10 +265,11 @@ class Runtime:
         if effect.limit_s is not None:
             running.timer = self._loop.call_later(effect.limit_s, self._expire, running)
         outcome: msgspec.Struct | None = None
+        scope = running.begin()
         try:
-            with running.scope:
+            with scope:
                 performer = self._performers.get(type(event.data))
-                if running.scope.cancel_called:  # before it began: its first step may be one that cannot be taken back
+                if scope.cancel_called:  # before it began: its first step may be one that cannot be taken back
                     await anyio.lowlevel.checkpoint_if_cancelled()
                 if performer is None:
                     outcome = EffectFailed(request=event.position, error="NoPerformer", place=event.type)
@@ -267,7 +286,7 @@ class Runtime:
             outcome = _no_outcome(event, type(error).__name__)  # nobody stopped it: what it waited for was cancelled
         if running.timer is not None:
             running.timer.cancel()
-        if running.scope.cancelled_caught:
+        if scope.cancelled_caught:
             outcome = _ended(running)
         if outcome is not None and self.failure is None:
             if effect.bulky:
@@ -311,14 +330,14 @@ class Runtime:
         limit = running.effect.limit_s
         assert limit is not None, "only effects with a limit expire"
         running.ending = "timed_out"
-        running.scope.cancel()
+        running.stop()
         self._conclude(running.event, EffectTimedOut(request=running.event.position, limit_s=limit))
 
     def _cancel(self, request: int, reason: str) -> None:
         running = self._running.get(request)
         if running is not None:
             running.ending = reason
-            running.scope.cancel()
+            running.stop()
             self._loop.call_later(STOP_SECONDS, self._give_up, running)
             return
         event = self.engine.effects.open.get(request)
@@ -345,6 +364,7 @@ class Runtime:
         try:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
+                tasks.start_soon(self._raise_broken)
                 self._held = [] if hold_outward else None
                 for event in recovered:
                     effect = effect_of(event.data)
@@ -367,7 +387,7 @@ class Runtime:
         self._stopping = True
         for running in list(self._running.values()):
             running.ending = running.ending or "stop"
-            running.scope.cancel()
+            running.stop()
         if self._running:
             with anyio.move_on_after(STOP_SECONDS):
                 await self._ended.wait()
@@ -384,10 +404,6 @@ class Runtime:
         if self.failure is None:
             await self._stop_effects()
             await self.append(payload, id, actor)
-
-
-async def _raise(error: BaseException) -> None:
-    raise error
 
 
 def _outcome(event: Event, outcome: msgspec.Struct) -> tuple[Any, str, str, str, int]:

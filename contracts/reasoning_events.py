@@ -55,12 +55,14 @@ class ReasoningRefused(Payload, frozen=True, kw_only=True):
 
 @event_type("oa.tool_requested", effect=Effect(repeatable=True, limit_s=60.0, concurrency=4, bulky=True))
 class OaToolRequested(Payload, frozen=True, kw_only=True):
-    """Call a read-only tool of the registry for the run requested at position ``run``."""
+    """Call a read-only tool of the registry for the run requested at position ``run``. ``asked_as`` names turn
+    and number of the model's wish, as 2.0 ("": the program itself wants it)."""
 
     run: int
     program_id: ProgramId
     tool_id: ToolId
     args: dict[str, Any] = {}
+    asked_as: Annotated[str, Meta(max_length=200)] = ""
 
 
 @event_type("oa.tool_returned")
@@ -90,6 +92,7 @@ class OaToolRefused(Payload, frozen=True, kw_only=True):
     run: int
     tool: Annotated[str, Meta(max_length=200)]
     reason: str
+    asked_as: Annotated[str, Meta(max_length=200)] = ""
 
 
 @event_type("oa.context_requested", request=True)

@@ -23,17 +23,19 @@ from actors.clock.effects import PERFORMERS as CLOCK
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.kernel.effects import PERFORMERS as KERNEL
+from actors.model.effects import model_performers
+from actors.model.models import Models
 from actors.oa.effects import PERFORMERS as CONTEXT
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import RequestRefused
 from contracts.kernel import KernelObserved
-from contracts.payload import type_of, typed
+from contracts.payload import typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import PmagentError
-from events.event import Event, Tail
+from events.event import Draft, Event, Tail
 from events.lock import WriterLock
 from events.log import now, open_storage, opening_events
 from events.reader import event_at, runs
@@ -46,12 +48,14 @@ from pmagent import __version__
 from pmagent.cache import SnapshotTaker, load
 from pmagent.io import RealIo
 from pmagent.layout import Layout
+from pmagent.oa.effects import PERFORMERS as TOOLS
 from projections.documents import Documents
 from projections.rebuild import DocumentUnwritable, write_documents
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT}
-"""Every performer there is. Only this module reaches them, so replay cannot act."""
+PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS}
+"""Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
+cannot act."""
 
 OPERATOR = "operator"
 """The actor of facts that a person's command makes."""
@@ -95,13 +99,15 @@ class Host:
     """A live workspace. Made by ``open_host``."""
 
     def __init__(
-        self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage, blobs: BlobStore
+        self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage, blobs: BlobStore,
+        models: Models,
     ) -> None:
         self._blobs = blobs
         self.layout = layout
         self.runtime = runtime
         self.documents = documents
         self.storage = storage
+        self.models = models
         self._dirty = anyio.Event()
         self._written = anyio.Condition()
         self._folded = 0
@@ -127,11 +133,22 @@ class Host:
 
         Raises Refused, RequestReused, TimedOut, OutcomeUnknown.
         """
-        self._check_unused(payload, request_id)
+        return await self.ask_draft(self.drafted(payload, request_id), answers, seconds)
+
+    def drafted(self, payload: msgspec.Struct, request_id: str) -> Draft:
+        """An operator's request as it will stand in the log (call it in a thread when it is large). May write a blob.
+
+        Raises msgspec.ValidationError when it does not have the shape of its type, OSError when a blob cannot be
+        written.
+        """
+        return self.runtime.intake.fact(payload, request_id, OPERATOR, request_id)
+
+    async def ask_draft(self, draft: Draft, answers: Collection[str], seconds: float = 60.0) -> Event:
+        """``ask`` for a request that is ``drafted`` already."""
+        request_id = draft.id
+        self._check_unused(draft.type, request_id)
         wanted = {*answers, "request.refused"}
-        event = await self.runtime.ask(
-            payload, request_id, OPERATOR, request_id, lambda found: found.type in wanted, self._answer_in_log, seconds
-        )
+        event = await self.runtime.ask(draft, lambda found: found.type in wanted, self._answer_in_log, seconds)
         await self.flush()
         if isinstance(event.data, RequestRefused):
             raise Refused(
@@ -140,13 +157,13 @@ class Host:
             )
         return event
 
-    def _check_unused(self, payload: msgspec.Struct, request_id: str) -> None:
+    def _check_unused(self, type: str, request_id: str) -> None:
         """A request that is sent again is the same request; nothing would ever answer another under its id."""
         known = self.runtime.engine.sequencer.seen(request_id)
         if known is None or known > self.tail.position:
             return
         stood = event_at(self.storage, known)
-        if stood.type != type_of(payload):
+        if stood.type != type:
             raise RequestReused(
                 f"the request id {request_id} was used for {stood.type} (position {known})", "use a new id"
             )
@@ -250,10 +267,12 @@ def fold_into(storage: StorageReader, engine: Engine, documents: Documents, blob
 
 @asynccontextmanager
 async def open_host(
-    workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done"
+    workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
+    models: Models | None = None,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
-    the command), ``stop_reason`` is asked at the end.
+    the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
+    has keys for.
 
     Raises LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
     """
@@ -264,7 +283,7 @@ async def open_host(
         disk = RealDisk()
         storage = open_storage(disk, str(layout.log))
         try:
-            async with _live(layout, disk, storage, surface, stop_reason) as host:
+            async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:
                 yield host
         finally:
             storage.close()
@@ -274,7 +293,8 @@ async def open_host(
 
 @asynccontextmanager
 async def _live(
-    layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str]
+    layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str],
+    models: Models,
 ) -> AsyncIterator[Host]:
     blobs = BlobStore(disk, str(layout.blobs))
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
@@ -287,8 +307,8 @@ async def _live(
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())
     durable_effects = list(engine.effects.open.values())
     completed = engine.complete(now())
-    runtime = Runtime(engine, storage, PERFORMERS, intake, io)
-    host = Host(layout, runtime, documents, storage, blobs)
+    runtime = Runtime(engine, storage, {**PERFORMERS, **model_performers(models)}, intake, io)
+    host = Host(layout, runtime, documents, storage, blobs, models)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     for output in (Output(first, [], []), completed):  # in the order of their positions

@@ -19,7 +19,7 @@ from anyio.abc import ByteReceiveStream
 
 from events.errors import PmagentError
 
-REQUEST_BYTES_MAX: Final = 1 << 20
+REQUEST_BYTES_MAX: Final = 24 << 20
 REPLY_BYTES_MAX: Final = 64 << 20
 
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -135,6 +135,14 @@ class Rig:
         assert told is not None, "a new fact"
         return [event for event in self.history if event.causation == told.position and effect_of(event.data)]
 
+    async def ask(
+        self, payload: Payload, id: str, answers: Callable[[Event], bool],
+        find: Callable[[int, Callable[[Event], bool]], Event | None], seconds: float = 60.0,
+    ) -> Event:
+        """Ask as the actor ``tests``, in a correlation named like the request."""
+        draft = self.runtime.intake.fact(payload, id, "tests", id)
+        return await self.runtime.ask(draft, answers, find, seconds)
+
     async def until(self, holds: Callable[[], object]) -> None:
         """Return when ``holds``, which is asked whenever something has become durable."""
         with anyio.fail_after(20):

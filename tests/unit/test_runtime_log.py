@@ -93,7 +93,7 @@ async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_e
 
     async def ask(rig: Rig) -> None:
         with pytest.raises(OutcomeUnknown):
-            await rig.runtime.ask(Asked(n=1), "asked", "tests", "asked", lambda _: False, lambda *_: None)
+            await rig.ask(Asked(n=1), "asked", lambda _: False, lambda *_: None)
         ends.append("ask")
 
     async def live_until_the_log_fails() -> None:
@@ -175,15 +175,13 @@ async def test_who_asks_gets_the_answer_or_an_end_of_waiting_and_the_request_sta
         return rig.history[0]
 
     async with live({}) as rig:
-        granted = await rig.runtime.ask(
-            permit_for("toy"), "p", "tests", "p", lambda event: event.type == "oa.permit_granted", find
-        )
+        granted = await rig.ask(permit_for("toy"), "p", lambda event: event.type == "oa.permit_granted", find)
         assert granted.data.request == granted.causation
         with pytest.raises(TimedOut):
-            await rig.runtime.ask(Poked(n=1), "q", "tests", "q", lambda event: event.kind == "decision", find, 0.01)
+            await rig.ask(Poked(n=1), "q", lambda event: event.kind == "decision", find, 0.01)
         asked = next(event for event in rig.history if event.id == "q")
         assert looked == []
-        again = await rig.runtime.ask(Poked(n=1), "q", "tests", "q", lambda _: False, find, 0.01)
+        again = await rig.ask(Poked(n=1), "q", lambda _: False, find, 0.01)
         assert again is rig.history[0]
         assert looked == [asked.position]
 

@@ -1,0 +1,155 @@
+"""How a run ends: from an engine's answer, or from the want of one, to the one ReasoningResult; pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from actors.oa.prompts import ModelVerdict
+from actors.oa.rules.answer import Answer, finding
+from actors.oa.rules.engine import answer, floor
+from actors.oa.runs import Run
+from contracts.oa_documents import OADiagnostic
+from contracts.reasoning import (
+    DIAGNOSTIC_PROGRAMS,
+    TEXT_CHARS_MAX,
+    ReasoningResult,
+    ReasoningStatus,
+    ShapeError,
+    check_result,
+    safe_payload,
+)
+from contracts.reasoning_events import ReasoningConcluded
+
+DIAGNOSTICS_MAX: Final = 100
+MESSAGE_CHARS_MAX: Final = 1_000
+RESULT_BYTES_MAX: Final = 700_000
+"""Bounds of a result, so that the decision that carries it fits into a line of the log."""
+
+
+def by_rules(run: Run) -> ReasoningConcluded:
+    """The rules' answer, as the engine that was asked for."""
+    given = answer(run.asked.envelope, run.evidence)
+    return _answered(run, given, "rules", [_engine("rules", "the rules answered")])
+
+
+def by_fallback(run: Run, why: str) -> ReasoningConcluded:
+    """The rules' answer in the place of an engine that has none, because of ``why``."""
+    given = answer(run.asked.envelope, run.evidence)
+    message = f"{_named(run)} gave no answer ({why}); the rules answered instead"
+    said = finding("engine", "warn", message, engine="rules")
+    return _answered(run, msgspec.structs.replace(given, degraded=True), "rules", [said])
+
+
+def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
+    """A model's answer, as far as the facts let it stand."""
+    envelope, evidence = run.asked.envelope, run.evidence
+    payload, corrections = floor(envelope, evidence, verdict.payload)
+    by_facts = answer(envelope, evidence)
+    said = [finding("condition", "warn", text) for text in verdict.conditions]
+    said += [finding("evidence", "warn", text) for text in verdict.warnings]
+    given = Answer(
+        payload=payload, rationale=verdict.rationale, diagnostics=[*corrections, *said],
+        permitted=by_facts.permitted, degraded=by_facts.degraded,
+    )
+    return _answered(run, given, run.asked.engine, [_engine(run.asked.engine, f"{_named(run)} answered")])
+
+
+def by_answer(run: Run, given: Answer) -> ReasoningConcluded:
+    """What the facts alone decide, before any engine is asked."""
+    return _answered(run, given, "", [])
+
+
+def blocked(run: Run) -> ReasoningConcluded:
+    """The kernel is BLOCKED, and the program may not answer then."""
+    why = f"the kernel is BLOCKED, so {run.program} may not answer"
+    mend = "pmagent status names what would mend it"
+    return _without_answer(run, "BLOCKED", [finding("policy", "block", why, mend)], why)
+
+
+def failed(run: Run, why: str, mend: str) -> ReasoningConcluded:
+    """No engine gave an answer that fits."""
+    return _without_answer(run, "FAILED", [finding("engine", "error", f"{_named(run)}: {why}", mend)], why)
+
+
+def _answered(run: Run, given: Answer, engine: str, diagnostics: list[OADiagnostic]) -> ReasoningConcluded:
+    status: ReasoningStatus = "BLOCKED" if not given.permitted else "DEGRADED" if given.degraded else "OK"
+    if _mode(run) == "DEGRADED" and status == "OK":
+        status = "DEGRADED"
+    result = ReasoningResult(
+        envelope_id=run.asked.envelope.envelope_id,
+        program_id=run.asked.envelope.program_id,
+        status=status,
+        decision=msgspec.to_builtins(given.payload),
+        rationale=_cut(given.rationale, TEXT_CHARS_MAX),
+        tool_calls=run.tool_calls,
+        diagnostics=_bounded([*diagnostics, *given.diagnostics, *_refusals(run)]),
+    )
+    try:
+        check_result(result)
+        if len(msgspec.json.encode(result)) > RESULT_BYTES_MAX:
+            raise ShapeError(f"the result is larger than {RESULT_BYTES_MAX} bytes")
+    except ShapeError as error:
+        return failed(run, str(error), "ask for less at once")
+    return _concluded(run, engine, result)
+
+
+def _without_answer(run: Run, status: ReasoningStatus, diagnostics: list[OADiagnostic], why: str) -> ReasoningConcluded:
+    envelope = run.asked.envelope
+    result = ReasoningResult(
+        envelope_id=envelope.envelope_id,
+        program_id=envelope.program_id,
+        status=status,
+        decision=msgspec.to_builtins(safe_payload(envelope.program_id, why)),
+        rationale=_cut(why, TEXT_CHARS_MAX),
+        tool_calls=run.tool_calls,
+        diagnostics=_bounded([*diagnostics, *_refusals(run)]),
+    )
+    return _concluded(run, "", result)
+
+
+def _concluded(run: Run, engine: str, result: ReasoningResult) -> ReasoningConcluded:
+    return ReasoningConcluded(
+        request=run.request, envelope_sha256=run.sha256, engine=engine, tries=run.tries, result=result
+    )
+
+
+def forbidden_by(run: Run, mode: str) -> bool:
+    """Whether a kernel in ``mode`` forbids the run's program to answer."""
+    return mode == "BLOCKED" and run.program not in DIAGNOSTIC_PROGRAMS
+
+
+def _mode(run: Run) -> str:
+    return run.asked.envelope.kernel_state_ref.mode
+
+
+def _named(run: Run) -> str:
+    asked = run.asked
+    return asked.engine if asked.engine == "rules" else f"{asked.engine} ({_cut(asked.model, 200)})"
+
+
+def _engine(engine: str, message: str) -> OADiagnostic:
+    return finding("engine", "info", message, engine=engine)
+
+
+def _refusals(run: Run) -> list[OADiagnostic]:
+    return [finding("tool", "warn", f"{one.tool} was not called: {one.reason}") for one in run.refusals]
+
+
+def _bounded(diagnostics: list[OADiagnostic]) -> list[OADiagnostic]:
+    cut = [
+        msgspec.structs.replace(
+            one,
+            message=_cut(one.message, MESSAGE_CHARS_MAX),
+            remediation=None if one.remediation is None else _cut(one.remediation, MESSAGE_CHARS_MAX),
+        )
+        for one in diagnostics[:DIAGNOSTICS_MAX]
+    ]
+    if len(diagnostics) > DIAGNOSTICS_MAX:
+        cut.append(finding("evidence", "info", f"{len(diagnostics) - DIAGNOSTICS_MAX} further diagnostics"))
+    return cut
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"

@@ -1,0 +1,129 @@
+"""Asking the reasoner: the operation behind ``pmagent.oa.reasoning.run`` and the reasoning commands.
+
+An envelope's id is its request's id, so an envelope that is sent again, after a lost connection or on purpose, gets the
+result that it has.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.kernel.surfaces import SHARE
+from actors.model.models import Models
+from actors.oa.runs import sha256_of
+from contracts.reasoning import ShapeError, check_envelope
+from contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
+from events.errors import LogLocked, NotFound, PmagentError
+from pmagent.answer import Answer
+from pmagent.host import Host, RequestReused, flat_errors, open_host
+from pmagent.layout import FOLDER
+
+TOOLS_SECONDS: Final = 90.0
+"""So long the tools of a run may take altogether, besides the model's own limit."""
+
+OBSERVED_SECONDS: Final = 35.0
+
+
+class BadReasoning(PmagentError):
+    """What is asked is no request for reasoning; nothing was recorded."""
+
+    exit_code = 2
+
+
+class ReasoningDenied(PmagentError):
+    """The reasoner does not take the request; it is in the log, with the reasons."""
+
+    exit_code = 1
+
+
+class ModelOutOfReach(PmagentError):
+    """The model is an object of this process, and the log is held by another."""
+
+    exit_code = 2
+
+
+def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> Answer:
+    """Run a program in this process, with models of the caller's own; blocking.
+
+    Raises what ``reason`` raises; ModelOutOfReach when a daemon or a command holds the log, NotFound where no workspace
+    is.
+    """
+    workspace = workspace.resolve()
+    if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
+        what = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
+        raise NotFound(what, "pmagent init makes it one")
+
+    async def here() -> Answer:
+        async with open_host(workspace, "oa.reason", models=models) as host:
+            return await reason(host, arguments)
+
+    try:
+        with flat_errors():
+            return anyio.run(here)
+    except LogLocked as error:
+        raise ModelOutOfReach(
+            f"{error.message}; a model that is an object of this process cannot be reached from there",
+            "stop the daemon, or name a provider's model instead",
+        ) from error
+
+
+def request_id(envelope_id: str) -> str:
+    """The id of the request, and the correlation of the run, that belong to an envelope."""
+    return f"reasoning-{envelope_id}"
+
+
+def as_request(arguments: dict[str, Any]) -> ReasoningRequested:
+    """The request that ``arguments`` are. Raises BadReasoning."""
+    fields = {name: value for name, value in arguments.items() if name != "request"}
+    try:
+        asked = msgspec.convert(fields, ReasoningRequested)
+        check_envelope(asked.envelope)
+    except (msgspec.ValidationError, ShapeError) as error:
+        raise BadReasoning(f"this is no reasoning that can be asked for: {error}", _MEND) from error
+    except RecursionError:
+        raise BadReasoning("the envelope is nested too deep", _MEND) from None
+    if asked.engine != "rules" and not asked.model.strip():
+        raise BadReasoning(f"the engine {asked.engine} needs a model", "name one, e.g. --model anthropic:NAME")
+    if asked.engine == "rules" and asked.model:
+        raise BadReasoning("the engine rules uses no model", "leave the model out, or choose the engine langchain")
+    return asked
+
+
+_MEND: Final = "pmagent.oa.reasoning.build_envelope makes a good one"
+
+
+async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Run a program: ``{result, engine, tries, position, correlation}``, the result as the bridge's contract has it.
+
+    Raises BadReasoning, MissingKey and its like (nothing is recorded then), ReasoningDenied, RequestReused.
+    """
+    asked = as_request(arguments)
+    if asked.engine != "rules":
+        host.models.check(asked.engine, asked.model)
+    with anyio.move_on_after(OBSERVED_SECONDS):  # so that the mode is known; the kernel's tools look for themselves
+        await host.first_observed()
+    request = request_id(asked.envelope.envelope_id)
+    draft = await anyio.to_thread.run_sync(host.drafted, asked, request)
+    seconds = TOOLS_SECONDS + (asked.limits.seconds if asked.engine != "rules" else 0.0)
+    event = await host.ask_draft(draft, {"reasoning.concluded", "reasoning.refused"}, seconds)
+    if isinstance(event.data, ReasoningRefused):
+        raise ReasoningDenied("; ".join(event.data.reasons), event.data.mend)
+    concluded: ReasoningConcluded = event.data
+    if concluded.envelope_sha256 != sha256_of(draft.data.envelope):
+        raise RequestReused(
+            f"the envelope id {asked.envelope.envelope_id} belongs to another envelope (position {concluded.request})",
+            "build a new envelope",
+        )
+    document = {
+        "result": msgspec.to_builtins(concluded.result),
+        "engine": concluded.engine,
+        "tries": concluded.tries,
+        "position": event.position,
+        "correlation": request,
+    }
+    return Answer(document=document)

@@ -1,0 +1,48 @@
+"""Tools, performed: a run's tool call through the registry, in a thread (rulings A, Reasoning).
+
+The reasoner asks only for what an envelope allows; the table of the program is held against the request here once more,
+so that nothing but the registry's read-only tools can ever be reached from a run.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio.to_thread
+import msgspec
+
+from actors.actor import Io, Performers
+from contracts.reasoning import PROGRAM_TOOLS
+from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
+from events.event import Event
+from pmagent.oa import tools
+
+RESULT_BYTES_MAX: Final = 8 * 1024 * 1024
+"""A larger answer of a tool is its failure."""
+
+
+async def call_tool(event: Event, io: Io) -> OaToolReturned | OaToolFailed:
+    """Call the tool on the workspace as it is now."""
+    asked: OaToolRequested = event.data
+
+    def call() -> dict[str, Any]:
+        return tools.call(asked.tool_id, workspace=io.workspace, **asked.args)
+
+    if asked.tool_id not in PROGRAM_TOOLS[asked.program_id]:
+        return _failed(event, f"{asked.program_id} may not use {asked.tool_id}")
+    if "workspace" in asked.args:
+        return _failed(event, "a tool's workspace is not for a run to choose")
+    try:
+        result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+    except tools.OAToolError as error:
+        return _failed(event, error.message, error.hint)
+    if len(msgspec.json.encode(result)) > RESULT_BYTES_MAX:
+        return _failed(event, f"the answer is larger than {RESULT_BYTES_MAX} bytes")
+    return OaToolReturned(request=event.position, tool_id=asked.tool_id, result=result)
+
+
+def _failed(event: Event, error: str, hint: str = "") -> OaToolFailed:
+    return OaToolFailed(request=event.position, tool_id=event.data.tool_id, error=error, hint=hint)
+
+
+PERFORMERS: Final[Performers] = {OaToolRequested: call_tool}

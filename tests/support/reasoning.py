@@ -1,0 +1,162 @@
+"""A desk for the reasoner: all real actors over one log, with tools and models that answer what a test says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from actors.engine import Engine, Output
+from actors.registry import all_actors
+from contracts.kernel import KernelObserved
+from contracts.model import ModelCallRequested, ModelReplied, ModelToolCall, ModelUsage
+from contracts.payload import decode, encode, type_of
+from contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ReasoningResult
+from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned, ReasoningConcluded
+from contracts.reasoning_events import ReasoningRequested as Asked
+from events.event import Draft, Event, Tail, time_after
+from events.sequencer import Sequencer
+
+START = "2026-11-21T12:00:00.000000Z"
+GREEN: dict[str, Any] = {
+    "reality_green": True,
+    "timestamp": "2026-11-21T11:55:00Z",
+    "checks": [{"name": "Backup System", "passed": True, "message": "ok", "details": {}}],
+}
+STATUS: dict[str, Any] = {
+    "mode": "NORMAL", "phase": "27", "branch": "main", "reality_green": True, "health": {},
+    "interpretation": {"allowed_actions": ["feature_work"], "forbidden_actions": [], "recommended_commands": []},
+    "reasons": [],
+}
+RESULTS: dict[str, dict[str, Any]] = {
+    "oa.kernel_status": STATUS,
+    "oa.reality_summary": GREEN,
+    "oa.reality_check": {
+        "reality_green": True, "provisional": False, "passed_checks": ["Backup System"], "failed_checks": [],
+        "timestamp": "2026-11-21T11:55:00Z",
+    },
+    "oa.ssot_surface": {"current_phase": "27", "phases": {"27": {"status": "done", "evidence": []}}},
+    "oa.bootstrap_state": {"branch": "main", "meta": {"current_phase": "27"}},
+    "oa.guard.run": {"ok": True, "mode": "HINT", "mismatches": [], "missing_surfaces": []},
+    "oa.handoff_kernel": {},
+}
+"""What each tool says of a kernel in order."""
+
+GOALS = {
+    "SafeOPSDecision": "Add a page to the manual",
+    "OPSBlockGenerator": "Run `pmagent status` once more",
+    "GuardFailureInterpreter": "Why did the guard fail?",
+    "PhaseTransitionValidator": "phase 27 to phase 28",
+}
+
+
+def envelope(program: str = "SafeOPSDecision", n: int = 1, **more: Any) -> ReasoningEnvelope:
+    """A good envelope over a kernel in order; ``more`` replaces fields of it or of its kernel state."""
+    state: dict[str, Any] = {
+        "mode": "NORMAL",
+        "bootstrap": RESULTS["oa.bootstrap_state"],
+        "ssot_index": RESULTS["oa.ssot_surface"],
+        "reality_summary": GREEN,
+        "oa_state": {},
+    }
+    fields: dict[str, Any] = {
+        "envelope_id": f"00000000-0000-4000-8000-{n:012d}",
+        "timestamp": "2026-11-21T12:00:00Z",
+        "program_id": program,
+        "goal": GOALS[program],
+        "oa_context": {},
+        "tools_allowed": list(PROGRAM_TOOLS[program]),
+    }
+    state |= {name: value for name, value in more.items() if name in state}
+    fields |= {name: value for name, value in more.items() if name not in state}
+    return msgspec.convert({**fields, "kernel_state_ref": KernelStateRef(**state)}, ReasoningEnvelope)
+
+
+def replied(request: int, ask: int, content: str = "", *calls: tuple[str, dict[str, Any]]) -> ModelReplied:
+    """A model's reply: text, and tool calls (name, arguments)."""
+    return ModelReplied(
+        request=request, ask=ask, content=content,
+        tool_calls=[ModelToolCall(id=f"id-{n}", name=name, args=args) for n, (name, args) in enumerate(calls)],
+        usage=ModelUsage(input_tokens=10, output_tokens=5, counted=True), latency_ms=7,
+    )
+
+
+def proceeding(**more: Any) -> str:
+    """A SafeOPSDecision answer as a model writes it."""
+    answer = {"allowed_action": "PROCEED", "safety_check_summary": "fine", "rationale": "all is green",
+              "conditions": [], "warnings": []}
+    return msgspec.json.encode(answer | more).decode()
+
+
+Reply = Callable[[Event], msgspec.Struct]
+
+
+class Desk:
+    """An engine with every actor. ``tools``: tool id -> result, or an error text; ``model``: makes the outcome of a
+    model call. ``step`` performs the oldest open effect that is a tool's or a model's."""
+
+    def __init__(self, model: Reply | None = None) -> None:
+        self.engine = Engine(all_actors(), Sequencer(Tail()))
+        self.history: list[Event] = []
+        self.seconds = 0.0
+        self.tools: dict[str, dict[str, Any] | str] = dict(RESULTS)
+        self.model = model
+
+    def tell(self, payload: msgspec.Struct, id: str = "", correlation: str = "", causation: int = 0) -> Output | None:
+        """Append a fact, as it comes back from its bytes."""
+        self.seconds += 0.25
+        name, raw = type_of(payload), encode(payload)
+        id = id or f"fact-{len(self.history) + 1}"
+        draft = Draft(name, decode(name, raw), raw, id, "tests", correlation or id, causation)
+        now = time_after(START, self.seconds)
+        out = self.engine.finish(causation, draft, now) if causation else self.engine.accept(draft, now)
+        self.history += out.events if out else []
+        return out
+
+    def observe(self, observed: KernelObserved) -> None:
+        """The kernel is read."""
+        self.tell(observed)
+
+    def ask(self, given: ReasoningEnvelope, **more: Any) -> int:
+        """Request a run; its position."""
+        request = f"reasoning-{given.envelope_id}" + (f"-{len(self.history)}" if more.pop("anew", False) else "")
+        out = self.tell(Asked(envelope=given, **more), request, request)
+        assert out is not None, "a new request"
+        return out.events[0].position
+
+    def step(self) -> bool:
+        """Perform one effect; whether there was one."""
+        for event in list(self.engine.effects.open.values()):
+            if isinstance(event.data, OaToolRequested):
+                self.end(event, self._tool(event))
+                return True
+            if isinstance(event.data, ModelCallRequested) and self.model is not None:
+                self.end(event, self.model(event))
+                return True
+        return False
+
+    def end(self, request: Event, outcome: msgspec.Struct) -> None:
+        """Give an effect its outcome."""
+        self.tell(outcome, f"{request.position}.outcome", request.correlation, request.position)
+
+    def _tool(self, event: Event) -> msgspec.Struct:
+        said = self.tools[event.data.tool_id]
+        if isinstance(said, str):
+            return OaToolFailed(request=event.position, tool_id=event.data.tool_id, error=said)
+        return OaToolReturned(request=event.position, tool_id=event.data.tool_id, result=said)
+
+    def run(self, given: ReasoningEnvelope, **more: Any) -> ReasoningResult:
+        """Request a run and perform effects until it has its result."""
+        request = self.ask(given, **more)
+        while not self.results(request):
+            assert self.step(), f"nothing goes on, and no result: {[event.type for event in self.history]}"
+        return self.results(request)[0].result
+
+    def results(self, request: int) -> list[ReasoningConcluded]:
+        """The conclusions of the run requested at ``request``."""
+        return [event.data for event in self.of(ReasoningConcluded) if event.data.request == request]
+
+    def of(self, kind: type[msgspec.Struct]) -> list[Event]:
+        """The events that carry such a payload."""
+        return [event for event in self.history if type(event.data) is kind]
