@@ -45,6 +45,20 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, mon
     assert os.listdir(tmp_path) == ["file"]
 
 
+def test_what_the_last_look_objects_to_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_atomic(path, b"old")
+
+    def objecting() -> None:
+        assert path.read_bytes() == b"old", "it comes before the replacement"
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        write_atomic(path, b"new", last_look=objecting)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
 def test_the_folder_must_exist(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         write_atomic(tmp_path / "no" / "file", b"")
