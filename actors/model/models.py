@@ -77,6 +77,8 @@ class Models:
     def check(self, engine: Engine, name: str) -> None:
         """Whether the model can be made; nothing is imported, made or sent. Raises ModelUnavailable, which names the
         missing key first, then the missing package."""
+        if engine == "langchain":
+            _check_untraced(self._environ)
         if name in self._given:
             _check_kind(engine, name, self._given[name])
             return
@@ -130,6 +132,13 @@ def _provider(name: str) -> tuple[Provider, str]:
     near = get_close_matches(given, PROVIDERS, 1, 0.5)
     hint = f"did you mean {near[0]}:{model}?" if near else f"there are: {', '.join(PROVIDERS)}"
     raise ModelUnavailable(f"there is no model provider {given!r}", hint)
+
+
+def _check_untraced(environ: Mapping[str, str]) -> None:
+    """LangChain makes no call at all where its first way of tracing is asked for; today's is switched off by us."""
+    for name in ("LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"):
+        if environ.get(name, "") not in ("", "0", "false", "False"):
+            raise ModelUnavailable(f"{name} asks LangChain for a tracing that it has no more", f"unset {name}")
 
 
 def _check_kind(engine: Engine, name: str, model: object) -> None:

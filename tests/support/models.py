@@ -1,0 +1,151 @@
+"""The gateway live: a runtime with performers for chat models of the tests, and such models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+
+from actors.actor import AnyActor, Io
+from actors.engine import Engine, Output
+from actors.intake import Intake
+from actors.model.actor import Gateway
+from actors.model.effects import model_performers
+from actors.model.models import Models
+from actors.runtime import Runtime
+from contracts.clock import TimerFired, TimerRequested
+from contracts.effect import EffectFailed
+from contracts.model import ModelAsked, ModelCallFailed, ModelFailed, ModelReplied
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.event import Event, Tail
+from events.log import now, opening_events
+from events.memory import MemoryStorage
+from events.reader import event_at
+from events.redact import Redactor
+from events.sequencer import Sequencer
+from tests.support.gateway import question
+from tests.support.live import SECRET, NoIo, Rig
+from tests.support.memory_disk import MemoryDisk
+from tests.support.toys import Grantor
+
+Answer = AIMessage | BaseException | Callable[[], AIMessage]
+
+
+class Scripted(BaseChatModel):
+    """Answers what it is told, in order; an exception is raised. Hangs when it has nothing left. ``seen`` are the
+    messages, ``handlers`` the callbacks of each call."""
+
+    script: list[Any]
+    seen: list[list[BaseMessage]] = []
+    handlers: list[list[str]] = []
+    hung: list[bool] = []
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def _generate(self, messages: list[BaseMessage], *_more: Any, **_named: Any) -> ChatResult:
+        raise AssertionError(f"the gateway waits, and never blocks: {messages}")
+
+    async def _agenerate(
+        self, messages: list[BaseMessage], *_more: Any, run_manager: Any = None, **_named: Any
+    ) -> ChatResult:
+        self.seen.append(messages)
+        self.handlers.append([type(handler).__name__ for handler in run_manager.handlers])
+        if not self.script:
+            self.hung.append(True)
+            await anyio.sleep_forever()
+        answer = self.script.pop(0)
+        if isinstance(answer, BaseException):
+            raise answer
+        return ChatResult(generations=[ChatGeneration(message=answer)])
+
+
+class WithTools(Scripted):
+    """Takes tools; ``offered`` are those of each binding."""
+
+    offered: list[list[dict[str, Any]]] = []
+
+    def bind_tools(self, tools: Sequence[Any], **_more: Any) -> Runnable[Any, AIMessage]:
+        """See the class."""
+        self.offered.append(list(tools))
+        return self.bind()
+
+
+def scripted(*script: Answer, tools: bool = False) -> Scripted:
+    """A model that answers so."""
+    cls = WithTools if tools else Scripted
+    return cls(script=list(script))
+
+
+class ReadingIo(NoIo):
+    """Reads events; that is all."""
+
+    def __init__(self, storage: MemoryStorage, blobs: BlobStore) -> None:
+        self._storage = storage
+        self._blobs = blobs
+
+    async def event(self, position: int) -> Event:
+        """See Io."""
+        return typed(event_at(self._storage, position), self._blobs)
+
+
+async def hurried(event: Event, _io: Io) -> TimerFired:
+    """Pauses take no time, and deadlines do not come."""
+    if event.data.name.startswith("deadline"):
+        await anyio.sleep_forever()
+    return TimerFired(request=event.position, name=event.data.name)
+
+
+class GatewayRig(Rig):
+    """A live gateway, asked."""
+
+    async def ask(self, **more: Any) -> Any:  # type: ignore[override]
+        """Ask; the payload of the end, when it is durable."""
+        asked = await self.runtime.append(question(**more), f"ask-{len(self.history)}", "asker", "run")
+        assert asked is not None, "a new fact"
+        await self.until(lambda: self.ends_of(asked.position))
+        return self.ends_of(asked.position)[0]
+
+    def ends_of(self, ask: int) -> list[Any]:
+        """The ends of the question."""
+        return [
+            event.data for event in self.history
+            if isinstance(event.data, ModelReplied | ModelFailed) and event.data.ask == ask
+        ]
+
+    @property
+    def failed_calls(self) -> list[Any]:
+        """How calls failed, in order."""
+        return [event.data for event in self.history if isinstance(event.data, ModelCallFailed | EffectFailed)]
+
+
+@asynccontextmanager
+async def live_gateway(
+    given: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None,
+    actors: Sequence[AnyActor] = (), storage: MemoryStorage | None = None,
+) -> AsyncIterator[GatewayRig]:
+    """A gateway with these models, named in questions; ``toy:one`` is the one asked when nothing else is said."""
+    storage = storage or MemoryStorage()
+    blobs = BlobStore(MemoryDisk(), "/blobs")
+    engine = Engine([*(actors or [Grantor()]), Gateway()], Sequencer(Tail()))
+    opening = opening_events(storage, "0" * 32, None, engine.sequencer, now())
+    intake = Intake(Redactor([SECRET]), blobs)
+    performers = {TimerRequested: hurried, **model_performers(Models(environ or {}, given))}
+    runtime = Runtime(engine, storage, performers, intake, ReadingIo(storage, blobs))
+    rig = GatewayRig(runtime)
+    runtime.submit(Output(opening, [], []))
+    async with runtime.run():
+        yield rig
+
+
+def asked_in(rig: GatewayRig) -> list[ModelAsked]:
+    """The questions, in order."""
+    return [event.data for event in rig.history if isinstance(event.data, ModelAsked)]

@@ -1,0 +1,139 @@
+"""Models by name: what is missing is named before anything is imported, made or sent."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_openai import ChatOpenAI
+
+from actors.model import models as module
+from actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
+from tests.support.live import on_loop
+from tests.support.models import live_gateway, scripted
+
+
+def unavailable(models: Models, name: str, engine: Engine = "langchain") -> ModelUnavailable:
+    """What is said of the model."""
+    with pytest.raises(ModelUnavailable) as caught:
+        models.check(engine, name)
+    assert caught.value.exit_code == 2
+    return caught.value
+
+
+@pytest.mark.parametrize("engine", ["langchain", "dspy"])
+@pytest.mark.parametrize("provider", [name for name, provider in PROVIDERS.items() if provider.keys])
+def test_a_missing_key_is_named_first(provider: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    key = PROVIDERS[provider].keys[0]
+    for environ in ({}, {key: ""}):
+        said = unavailable(Models(environ), f"{provider}:one", engine)
+        assert said.code == "no_key"
+        assert f"{key} " in said.message
+        assert said.hint == f"set {key}"
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_then_the_missing_package_with_the_extra_that_brings_it(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    known = PROVIDERS[provider]
+    models = Models(dict.fromkeys(known.keys[-1:], "k"))
+    said = unavailable(models, f"{provider}:one")
+    assert said.code == "unavailable"
+    assert known.package in said.message
+    assert said.hint == f"pip install 'pmagent[{known.extra}]'"
+    assert unavailable(models, f"{provider}:one", "dspy").hint == "pip install 'pmagent[dspy]'"
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    from importlib.metadata import metadata
+
+    extras = set(metadata("pmagent").get_all("Provides-Extra") or [])
+    assert {provider.extra for provider in PROVIDERS.values()} | {"dspy"} <= extras
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("antropic:claude", "there is no model provider 'antropic'", "did you mean anthropic:claude?"),
+        ("zzz:one", "there is no model provider 'zzz'",
+         "there are: anthropic, openai, google_genai, mistralai, groq, ollama"),
+        ("gpt", "'gpt' names no model", "write provider:model, e.g. anthropic:claude-sonnet-4-5"),
+        ("openai:", "'openai:' names no model", "write provider:model, e.g. anthropic:claude-sonnet-4-5"),
+        ("openai", "'openai' names no model", "write provider:model, e.g. anthropic:claude-sonnet-4-5"),
+        ("", "'' names no model", "write provider:model, e.g. anthropic:claude-sonnet-4-5"),
+    ],
+)
+def test_a_name_that_means_nothing_is_an_error_with_a_way_out(name: str, message: str, hint: str) -> None:
+    said = unavailable(Models({}), name)
+    assert (said.message, said.hint, said.code) == (message, hint, "unavailable")
+
+
+def test_a_given_model_needs_no_provider_and_must_be_of_the_engines_kind() -> None:
+    model = FakeListChatModel(responses=["x"])
+    models = Models({}, {"mine": model, "odd": object()})
+    models.check("langchain", "mine")
+    assert models.chat("mine") is model
+    assert unavailable(models, "odd").message == "the model odd is no LangChain chat model"
+    assert unavailable(models, "mine", "dspy").message == "the model mine is no DSPy language model"
+
+
+@pytest.mark.parametrize("name", ["LANGCHAIN_TRACING", "LANGCHAIN_HANDLER"])
+def test_tracing_of_the_old_kind_is_named_because_langchain_would_not_call(name: str) -> None:
+    models = Models({name: "true"}, {"mine": FakeListChatModel(responses=["x"])})
+    assert unavailable(models, "mine").hint == f"unset {name}"
+    Models({name: "false"}, {"mine": FakeListChatModel(responses=["x"])}).check("langchain", "mine")
+
+
+def test_a_providers_client_is_made_once_with_the_key_at_hand_and_without_retries_of_its_own() -> None:
+    models = Models({"OPENAI_API_KEY": "k-1"})
+    made: Any = models.chat("openai:gpt-5")
+    assert isinstance(made, ChatOpenAI)
+    assert made.openai_api_key is not None
+    assert not callable(made.openai_api_key)
+    assert (made.model_name, made.max_retries, made.cache) == ("gpt-5", 0, False)
+    assert made.openai_api_key.get_secret_value() == "k-1"  # type: ignore[union-attr]
+    assert models.chat("openai:gpt-5") is made
+    assert models.chat("openai:gpt-5-mini") is not made
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_the_table_names_what_the_installed_packages_have(provider: str) -> None:
+    known = PROVIDERS[provider]
+    if find_spec(known.package) is None:
+        pytest.skip(f"{known.package} is not installed")
+    made = Models(dict.fromkeys(known.keys, "k")).chat(f"{provider}:some-model")
+    assert made.cache is False
+    assert type(made).__name__ == known.cls
+
+
+@on_loop
+async def test_a_call_of_a_model_that_is_not_here_fails_without_another_attempt() -> None:
+    async with live_gateway({"toy:one": scripted()}) as rig:
+        no_key = await rig.ask(model="openai:gpt-5")
+        unknown = await rig.ask(model="opnai:gpt-5")
+    assert (no_key.code, no_key.attempts) == ("no_key", 1)
+    assert (unknown.code, unknown.attempts) == ("unavailable", 1)
+    assert [one.error for one in rig.failed_calls] == ["ModelUnavailable", "ModelUnavailable"]
+
+
+def test_checking_a_name_imports_neither_langchain_nor_dspy() -> None:
+    script = (
+        "import sys\n"
+        "import pmagent.host\n"
+        "from actors.model.models import Models\n"
+        "Models({'OPENAI_API_KEY': 'k'}).check('langchain', 'openai:gpt-5')\n"
+        "Models({'OPENAI_API_KEY': 'k'}).check('dspy', 'openai:gpt-5')\n"
+        "print(sorted({name.split('.')[0] for name in sys.modules} & "
+        "{'langchain_core', 'langchain_openai', 'openai', 'dspy', 'litellm', 'langsmith', 'pydantic'}))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == "[]"
