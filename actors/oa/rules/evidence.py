@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.oa.rules.adverse import Adverse, adverse
 from actors.oa.rules.answer import finding
-from actors.oa.rules.facts import REALITY_SUMMARY, Facts, mapping
+from actors.oa.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts, mapping
 from actors.oa.rules.text import quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import ReasoningEnvelope
@@ -14,14 +14,14 @@ from contracts.reasoning import ReasoningEnvelope
 PIECES_MAX = 200
 """So many of the caller's checks are read; more are an input that nobody can answer for."""
 
-_KNOWN = frozenset(("reality_green", "checks", "timestamp", "provisional", "passed_checks", "failed_checks"))
+_KNOWN = frozenset(("reality_green", "checks", "timestamp", "provisional", "passed_checks", "failed_checks", "mode"))
 
 
 def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], list[OADiagnostic]]:
     """What speaks against the operation, and what is wrong with the evidence itself.
 
-    The caller's checks count whatever their shape; of the reality summary only top-level values with names that the
-    contract does not know, for a check that passed may well list things.
+    The caller's checks count whatever their shape; of the reality summary and the kernel's status only top-level values
+    with names that the contract does not know, for a check that passed may well list things.
     """
     found: list[Adverse] = []
     problems: list[OADiagnostic] = []
@@ -50,5 +50,5 @@ def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], l
 
 
 def _summaries(envelope: ReasoningEnvelope, facts: Facts) -> list[tuple[str, dict[str, Any]]]:
-    live = [(REALITY_SUMMARY, answer) for answer in facts.results.get(REALITY_SUMMARY, [])]
+    live = [(tool, answer) for tool in (REALITY_SUMMARY, KERNEL_STATUS) for answer in facts.results.get(tool, [])]
     return [*live, ("reality_summary", envelope.kernel_state_ref.reality_summary)]

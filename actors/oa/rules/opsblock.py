@@ -18,7 +18,7 @@ from actors.oa.rules.answer import Answer, Evidence, finding
 from actors.oa.rules.commands import danger, objection, score, violated, writable
 from actors.oa.rules.constraints import hits, read
 from actors.oa.rules.evidence import weighed
-from actors.oa.rules.facts import BOOTSTRAP_STATE, REFRESH, Facts, forbidden, gather, listing
+from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing
 from actors.oa.rules.intents import intended
 from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
 from actors.oa.rules.text import bounded, listed, quoted
@@ -178,14 +178,17 @@ def _concluded(block: _Block) -> Answer:
     for risk in risks[:50]:
         block.diagnostics.append(finding("evidence", "warn", risk, "review it, and take a backup first"))
     analysis = listed(risks) if risks else "no command is known to destroy or publish anything"
-    said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks"
+    said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
     if not block.work:
-        said = f"{MANUAL}; what is there checks the kernel before and after it"
-        analysis = f"{MANUAL}: its risk is not known"
-    payload = OPSBlockGeneratorResult(ops_block=commands, complexity_score=score(commands), risk_analysis=analysis)
+        analysis = "the risk of the manual step is not known"
+        said = f"{len(PREFLIGHT)} checks before, and {len(CLOSING)} after, work that the goal states no command for"
+    told = [diagnostic.message for diagnostic in block.diagnostics if diagnostic.message not in risks]
+    inputs = f"inputs: {listed(told)}" if told else "the inputs are in order"
     return Answer(
-        payload=payload,
-        rationale=bounded(f"{said}; {analysis}; {_notes(block)}"),
+        payload=OPSBlockGeneratorResult(
+            ops_block=commands, complexity_score=score(commands), risk_analysis=bounded(analysis)
+        ),
+        rationale=bounded(f"{said}; {inputs}"),
         diagnostics=block.diagnostics[:DIAGNOSTICS_MAX],
         degraded=block.degraded,
     )
@@ -194,8 +197,3 @@ def _concluded(block: _Block) -> Answer:
 def risky(commands: list[str]) -> list[str]:
     """What each risky command does, the command named; in their order."""
     return [f"{quoted(command)}: {', '.join(found.risks)}" for command in commands if (found := danger(command)).risks]
-
-
-def _notes(block: _Block) -> str:
-    told = [diagnostic.message for diagnostic in block.diagnostics]
-    return f"inputs: {listed(told)}" if told else f"all inputs are in order ({BOOTSTRAP_STATE} and the others answered)"

@@ -1,4 +1,5 @@
-"""Phases as words with an order: "9.1", "27", "28B"; pure. Whatever names a phase is a word first (rulings A)."""
+"""Phases as words with an order: "9.1", "27", "28B", "27.E"; pure. Whatever names a phase is a word first (rulings
+A)."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from contracts.reasoning import ReasoningEnvelope
 
 PHASE_CHARS_MAX = 40
 
-_NAMED = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3}[A-Za-z]{0,2})\b"
+_NAMED = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3}\.?[A-Za-z]{0,2})(?![\w])"
 _FROM_TO = re.compile(
     rf"\bphase\s+{_NAMED}\s*(?:to|into|->|→|=>)\s*(?:phase\s+)?{_NAMED}|(?<![\w.]){_NAMED}\s*(?:->|→|=>)\s*(?:phase\s+)?{_NAMED}",
     re.IGNORECASE,
 )
 _TO = re.compile(rf"\b(?:to|into|enter|begin|start)\s+phase\s+{_NAMED}", re.IGNORECASE)
-_ORDERED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3})([A-Za-z]{0,2})")
+_ORDERED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3})\.?([A-Za-z]{0,2})")
 
 Order = tuple[tuple[int, ...], str]
 
