@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
-from actors.actor import AnyActor, Io
+from actors.actor import AnyActor, Io, Performers
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.model.actor import Gateway
@@ -138,7 +138,7 @@ async def live_gateway(
     engine = Engine([*(actors or [Grantor()]), Gateway()], Sequencer(Tail()))
     opening = opening_events(storage, "0" * 32, None, engine.sequencer, now())
     intake = Intake(Redactor([SECRET]), blobs)
-    performers = {TimerRequested: hurried, **model_performers(Models(environ or {}, given))}
+    performers: Performers = {TimerRequested: hurried, **model_performers(Models(environ or {}, given))}
     runtime = Runtime(engine, storage, performers, intake, ReadingIo(storage, blobs))
     rig = GatewayRig(runtime)
     runtime.submit(Output(opening, [], []))

@@ -236,7 +236,8 @@ async def test_no_prompt_is_traced_whatever_the_environment_says(monkeypatch: py
 
     for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2"):
         monkeypatch.setenv(name, "true")
-    utils.get_env_var.cache_clear()
+    forget: Any = utils.get_env_var  # which remembers what it read
+    forget.cache_clear()
     assert utils.tracing_is_enabled(), "outside the gateway it would be traced"
     plain, shaped = scripted(AIMessage("{}")), scripted(AIMessage("{}"), tools=True)
     try:
@@ -244,7 +245,7 @@ async def test_no_prompt_is_traced_whatever_the_environment_says(monkeypatch: py
             ends = [await rig.ask(), await rig.ask(model="toy:two", answer=SHAPE)]
     finally:
         monkeypatch.undo()
-        utils.get_env_var.cache_clear()
+        forget.cache_clear()
     assert [type(end) for end in ends] == [ModelReplied, ModelReplied], rig.failed_calls
     assert (plain.handlers, shaped.handlers) == ([[]], [[]])
 
@@ -257,12 +258,12 @@ async def test_calls_of_different_runs_go_side_by_side() -> None:
     class Slow(Scripted):
         """Waits until two are here."""
 
-        async def _agenerate(self, *args: Any, **more: Any) -> Any:
+        async def _agenerate(self, messages: Any, *more: Any, run_manager: Any = None, **named: Any) -> Any:
             here.append(1)
             if len(here) == 2:
                 release.set()
             await release.wait()
-            return await super()._agenerate(*args, **more)
+            return await super()._agenerate(messages, *more, run_manager=run_manager, **named)
 
     model = Slow(script=[AIMessage("a"), AIMessage("b")])
     async with live_gateway({"toy:one": model}) as rig:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from actors.model import models as module
 from actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
@@ -95,10 +96,9 @@ def test_a_providers_client_is_made_once_with_the_key_at_hand_and_without_retrie
     models = Models({"OPENAI_API_KEY": "k-1"})
     made: Any = models.chat("openai:gpt-5")
     assert isinstance(made, ChatOpenAI)
-    assert made.openai_api_key is not None
-    assert not callable(made.openai_api_key)
+    assert isinstance(made.openai_api_key, SecretStr)
     assert (made.model_name, made.max_retries, made.cache) == ("gpt-5", 0, False)
-    assert made.openai_api_key.get_secret_value() == "k-1"  # type: ignore[union-attr]
+    assert made.openai_api_key.get_secret_value() == "k-1"
     assert models.chat("openai:gpt-5") is made
     assert models.chat("openai:gpt-5-mini") is not made
 
