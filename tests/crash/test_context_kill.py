@@ -1,0 +1,121 @@
+"""A writer of CONTEXT.json is killed with SIGKILL: the file is the old one or the new one, and everybody is told."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from actors.oa.context import PATH
+from actors.registry import all_actors
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.reader import events
+from events.segments import SegmentReader
+from events.verify import verify_log
+from pmagent.layout import Layout
+from pmagent.oa.context import look, read_context, write_context
+from replay.replayer import replay_log
+from tests.crash.kill_context import CONTEXT, numbered
+
+ROUNDS = 40
+KILLED = -9
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def killer(workspace: Path) -> Iterator[Callable[[str], tuple[int, int]]]:
+    """Runs one writer at a time: what was asked -> the last number that it told, and its exit code."""
+    command = [sys.executable, "-m", "tests.crash.kill_context", str(workspace)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def run(line: str) -> tuple[int, int]:
+            stdin.write(f"{line}\n")
+            stdin.flush()
+            last, code = stdout.readline().split()
+            return int(last), int(code)
+
+        yield run
+        stdin.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exists", [True, False], ids=["over a file", "where there is none"])
+def test_a_write_killed_ahead_of_any_system_call_leaves_the_old_file_or_the_new_one(
+    exists: bool, workspace: Path
+) -> None:
+    path = workspace / PATH
+    old = path.read_bytes()
+    seen: Counter[str] = Counter()
+    with killer(workspace) as run:
+        for number in range(1, 100):
+            path.unlink(missing_ok=True)
+            if exists:
+                path.write_bytes(old)
+            else:
+                for left in path.parent.iterdir():
+                    left.unlink()
+                path.parent.rmdir()
+            before = path.read_bytes() if exists else None
+            _, code = run(f"step {number}")
+            now = path.read_bytes() if path.exists() else None
+            seen["old" if now == before else "new"] += 1
+            assert now == before or json.loads(now or b"") == {"version": 1, "context": CONTEXT}, number
+            if code == 0:
+                break
+            assert code == KILLED, number
+            assert run("step 1000")[1] == 0, "the same write, performed again"
+            assert read_context(workspace) == CONTEXT, number
+    assert code == 0, "each of its calls has been struck"
+    assert seen["old"] > 5
+    assert seen["new"] > 2, "one of them is the write that nothing struck"
+
+
+@pytest.mark.slow
+def test_writers_killed_at_random_moments_lose_nothing_and_leave_nobody_without_an_answer(workspace: Path) -> None:
+    write_context(numbered(0), workspace)
+    told_in_all = 0
+    with killer(workspace) as run:
+        for number in range(1, ROUNDS + 1):
+            last, code = run(f"live {number}")
+            assert code == KILLED, f"round {number}: it failed"
+            told_in_all += last >= 0
+            context = json.loads((workspace / PATH).read_text())["context"]
+            held = int(context["active_goal"].removeprefix("goal "))
+            assert context == numbered(held), f"round {number}: half of it"
+            assert last < 0 or last <= held <= last + 1, f"round {number}: what was told to be written is not there"
+    assert told_in_all > ROUNDS // 4
+    write_context({"active_goal": "the end"}, workspace)
+    assert read_context(workspace) == {"active_goal": "the end"}
+    check_log(workspace)
+
+
+def check_log(workspace: Path) -> None:
+    """The log is whole and replays, and each request in it was answered once."""
+    layout = Layout(workspace)
+    assert verify_log(str(layout.log), decode=True).ok
+    result = replay_log(str(layout.log), all_actors())
+    assert (result.stopped, result.counts) == ("", [])
+    log = SegmentReader(RealDisk(), str(layout.log))
+    blobs = BlobStore(RealDisk(), str(layout.blobs))
+    asked, answered, last = [], [], ""
+    for stored in events(log):
+        if stored.type == "oa.context_requested":
+            asked.append(stored.position)
+        elif stored.type == "oa.context_answered":
+            data = typed(stored, blobs).data
+            answered.append(data.request)
+            last = data.sha256 or last
+    log.close()
+    assert sorted(answered) == asked
+    assert last == look(workspace).sha256, "what was answered last is what the file holds"
