@@ -1,0 +1,108 @@
+"""What a command is given as JSON: from a file or from stdin, read within bounds and understood strictly."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import Counter
+from typing import Any, BinaryIO, Final, NoReturn
+
+from contracts.reasoning import ShapeError, check_bounds
+from events.errors import PmagentError
+
+INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
+"""No more is read; more than this is refused."""
+
+STDIN: Final = "-"
+_SHOWN_CHARS: Final = 60
+
+
+class BadInput(PmagentError):
+    """What a command was given cannot be read, or is not what it takes; nothing was recorded."""
+
+    exit_code = 2
+
+
+def stdin_waits() -> bool:
+    """Whether somebody hands something over on stdin: it is there, and is no terminal."""
+    try:
+        return sys.stdin is not None and not sys.stdin.isatty()
+    except ValueError:  # it was closed
+        return False
+
+
+def source_of(where: str) -> str:
+    """What messages call the place that ``read_given`` reads."""
+    return "stdin" if where == STDIN else where[:_SHOWN_CHARS]
+
+
+def read_given(where: str) -> bytes:
+    """The bytes of the file ``where``, or of stdin for "-". Raises BadInput."""
+    source = source_of(where)
+    try:
+        if where == STDIN:
+            raw = _bounded(sys.stdin.buffer)
+        else:
+            with open(where, "rb") as file:
+                raw = _bounded(file)
+    except (OSError, ValueError, AttributeError) as error:  # ValueError: no path at all, or a closed stdin
+        why = getattr(error, "strerror", None) or "it cannot be opened"
+        raise BadInput(f"{source}: {why}", "give a file that can be read, or - for stdin") from error
+    if len(raw) > INPUT_BYTES_MAX:
+        raise BadInput(f"{source} is larger than {INPUT_BYTES_MAX} bytes", "give the part that matters")
+    if not raw.strip():
+        raise BadInput(f"{source} is empty", "it has to hold one JSON object")
+    return raw
+
+
+def json_object(raw: bytes, source: str) -> dict[str, Any]:
+    """The one JSON object that ``raw`` is; keys stand once, numbers are finite, text is text. Raises BadInput."""
+    try:
+        value = json.loads(
+            raw.decode(), object_pairs_hook=_distinct, parse_constant=_no_number, parse_float=_finite
+        )
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{source} is not UTF-8 (byte {error.start})", "convert it first") from error
+    except RecursionError:
+        raise BadInput(f"{source} is nested too deeply", "no form and no report is") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise BadInput(f"{source} is not JSON ({where}: {error.msg})", "it has to hold one JSON object") from error
+    except ValueError as error:  # of the hooks below, or a number of thousands of digits
+        why = str(error) if isinstance(error, _Unwanted) else "a number that is too long"
+        raise BadInput(f"{source} is not JSON that can be taken: {why}", "correct it") from error
+    if not isinstance(value, dict):
+        raise BadInput(f"{source} holds no JSON object", "it has to hold one JSON object")
+    try:
+        check_bounds(source, value, INPUT_BYTES_MAX)
+    except ShapeError as error:
+        raise BadInput(str(error), "give the part that matters, as JSON that can be encoded again") from error
+    return value
+
+
+class _Unwanted(ValueError):
+    """JSON that readers would understand differently."""
+
+
+def _bounded(stream: BinaryIO) -> bytes:
+    return stream.read(INPUT_BYTES_MAX + 1)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        double = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise _Unwanted(f"the key {double[:_SHOWN_CHARS]!r} stands twice in one object")
+    return content
+
+
+def _no_number(name: str) -> NoReturn:
+    raise _Unwanted(f"{name} is no number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise _Unwanted(f"{text[:_SHOWN_CHARS]} is no finite number")
+    return number
