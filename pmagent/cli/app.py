@@ -35,6 +35,7 @@ _OA = Group(
     entries={
         "snapshot": Entry("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
         "guard": Entry("pmagent.cli.oa:guard", "run a guard; one JSON report"),
+        "context": Entry("pmagent.cli.oa_context:context", "show or write the task context"),
     },
 )
 _BOOT = Group("boot", help="Boot a session.", entries={"oa": Entry("pmagent.cli.oa:boot", "boot an OA session")})
