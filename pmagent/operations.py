@@ -47,7 +47,7 @@ from pmagent.answer import Answer
 from pmagent.client import HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
-from pmagent.oa.asking import reason
+from pmagent.oa.asking import OBSERVED_SECONDS, reason
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -57,9 +57,6 @@ from projections.registry import all_projections
 TRY_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
-
-FIRST_READ_SECONDS: Final = 35.0
-"""When the reading that a start asks for has not come by then, it will not: its performer has ended."""
 
 
 class BadOperation(PmagentError):
@@ -126,9 +123,10 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
     lack = unfit(asked.context, asked.base)
     if lack:
         raise BadOperation(f"{CONTEXT_PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
-    with anyio.move_on_after(FIRST_READ_SECONDS):  # without a mode it would be refused; a command has only just started
+    with anyio.move_on_after(OBSERVED_SECONDS):  # without a mode it would be refused, and we may just have started
         await host.first_observed()
-    event = await host.ask(asked, _request(arguments, "oa.context"), {"oa.context_answered"})
+    draft = await anyio.to_thread.run_sync(host.drafted, asked, _request(arguments, "oa.context"))
+    event = await host.ask_draft(draft, {"oa.context_answered"})
     document = {"path": CONTEXT_PATH, **_plain(event.data)}
     return Answer(document=document, exit_code=0 if event.data.success else 1)
 

@@ -69,7 +69,8 @@ def refresh_surfaces(path: Path, *, now: str | None = None, files: Files | None 
     new = _computed(workspace, old, paths, branch, now or _now())
     written = [name for name in new if name not in left]
     for name in written:
-        write_atomic(_target(workspace, paths[name]), encoded(new[name]))
+        write = _create if name == CONTEXT else write_atomic  # somebody may have written one meanwhile
+        write(_target(workspace, paths[name]), encoded(new[name]))
     return [paths[name] for name in written]
 
 

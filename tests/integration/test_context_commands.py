@@ -14,6 +14,7 @@ import pytest
 
 from actors.registry import all_actors
 from contracts.payload import typed
+from contracts.reasoning import CONTEXT_BYTES_MAX
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import PmagentError
@@ -72,8 +73,8 @@ def test_a_context_is_written_read_back_and_shown_in_the_state(place: Path) -> N
     assert len({event.correlation for event in history(place)}) == 1
 
 
-def test_a_large_context_passes_through_the_blob_store(place: Path) -> None:
-    context = {"notes": ["n" * 100] * 2000}
+def test_the_largest_context_is_written_and_read_back(place: Path) -> None:
+    context = {"notes": ["n"] * (CONTEXT_BYTES_MAX // 4 - 10)}
     write_context(context, place)
     assert read_context(place) == context
     assert types(place)[-1] == "answered"
