@@ -27,7 +27,15 @@ import msgspec
 
 from actors.oa.rules.answer import Evidence
 from contracts.kernel import Mode
-from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ToolId, check_envelope
+from contracts.reasoning import (
+    PROGRAM_IDS,
+    PROGRAM_TOOLS,
+    KernelStateRef,
+    ReasoningEnvelope,
+    ShapeError,
+    ToolId,
+    check_envelope,
+)
 
 SUCCESSORS: dict[str, tuple[str, ...]] = {
     "oa.kernel_status": ("oa.kernel_status", "oa.bootstrap_state"),
@@ -91,10 +99,13 @@ def example(row: Any, where: str, hint: str = "", *, recorded: bool = True) -> E
     Unreadable."""
     if not isinstance(row, dict):
         raise Unreadable("not an object")
-    if isinstance(row.get("envelope"), dict) and isinstance(row.get("result"), dict):
-        return _run(row["envelope"], row["result"], where, recorded=recorded)
-    if isinstance(row.get("input"), dict) and isinstance(row.get("expected_output"), dict):
-        return _form(row, where, hint)
+    try:
+        if isinstance(row.get("envelope"), dict) and isinstance(row.get("result"), dict):
+            return _run(row["envelope"], row["result"], where, recorded=recorded)
+        if isinstance(row.get("input"), dict) and isinstance(row.get("expected_output"), dict):
+            return _form(row, where, hint)
+    except (msgspec.ValidationError, ShapeError, TypeError, AttributeError, KeyError) as error:
+        raise Unreadable(f"a part of it has another type than either shape has ({error})") from error
     raise Unreadable("neither {envelope, result} nor {input, expected_output}")
 
 

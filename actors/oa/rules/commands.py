@@ -13,7 +13,7 @@ import msgspec
 from actors.oa.rules.constraints import Hit, hits
 from contracts.reasoning import COMMAND_CHARS_MAX
 
-_RM = r"\brm\b(?=[^|;&]*\s-(?:[a-z]*r|-recursive))(?=[^|;&]*\s-(?:[a-z]*f|-force))"
+_RM = r"(?<![\w.-])rm(?=\s)(?=[^|;&]*\s-(?:[a-z]*r|-recursive))(?=[^|;&]*\s-(?:[a-z]*f|-force))"
 _FORBIDDEN: tuple[tuple[str, str], ...] = (
     (_RM, "removes folders without asking"),
     (
@@ -41,7 +41,7 @@ _FORBIDDEN: tuple[tuple[str, str], ...] = (
     (r"\bgit\b[^|;&]*\b(?:filter-branch|filter-repo)\b|\breflog\s+expire\b", "rewrites history"),
 )
 _RISKY: tuple[tuple[str, str, int], ...] = (
-    (r"\brm\b|\bunlink\b|\bshred\b|\brmdir\b", "removes files", 3),
+    (r"(?<![\w.-])(?:rm|unlink|shred|rmdir)(?=\s)", "removes files", 3),
     (r"\bgit\b[^|;&]*\bpush\b", "publishes commits", 2),
     (
         r"\bgit\b[^|;&]*\b(?:reset\b.*--hard|clean\b|checkout\s+--|restore\b|stash\s+drop)",

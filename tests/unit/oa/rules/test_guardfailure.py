@@ -1,0 +1,129 @@
+"""GuardFailureInterpreter: the deepest cause of any report, a plan that ends with the guard, and what may pass."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.reasoning import TEXT_CHARS_MAX
+
+REFRESH = "pmagent kernel refresh"
+MISMATCH = {"check": "phase", "expected": "7", "actual": "6", "surfaces": ["share/A.json", "share/B.json"]}
+
+
+def mend(category: str, message: str, remediation: str | None = None) -> dict[str, Any]:
+    return {"category": category, "message": message, "severity": "error", "remediation": remediation}
+
+
+LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
+
+
+@pytest.mark.parametrize(
+    ("report", "cause", "transient"),
+    [
+        ({"mismatches": [MISMATCH]}, "phase: share/A.json says 7, share/B.json says 6", False),
+        ({"missing_surfaces": ["share/A.json"], "mismatches": [MISMATCH]}, "a surface is missing", False),
+        ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
+        ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),
+        ({"checks": {"driver_available": True, "connection_ok": False}}, "failed check: connection_ok", False),
+        ({"checks": [{"name": "B", "passed": False, "message": "none since May"}]}, "B: none since May", False),
+        ({"failed_checks": ["Backup"]}, "failed_checks: Backup", False),
+        ({"mode": "db_off"}, "the database is not reachable", True),
+        ({"missing_in_share": ["a.md"], "extra_in_share": []}, "missing_in_share: a.md", False),
+        ({"diagnostics": [mend("tri_surface_incoherence", "branch")]}, "contradict each other: branch", False),
+        ({"diagnostics": [LOG_DAMAGED, mend("missing_surface", "x: missing")]}, "the log is damaged: ", False),
+        ({"output": "", "stderr": "Traceback: could not parse"}, "its stderr says: Traceback", False),
+        ({"error": "timed out after 60 s"}, "timed out after 60 s", True),
+        ({"issues": ["the check flapped twice"]}, "the check flapped twice", True),
+    ],
+)  # fmt: skip
+def test_the_deepest_cause_is_named_whatever_the_report_looks_like(
+    interpreter: Any, report: dict[str, Any], cause: str, transient: bool
+) -> None:
+    interpreter.context = {"guard_output": {"ok": False} | report, "guard_name": "their_guard"}
+    said = interpreter.ask()
+    assert cause in said.payload.root_cause
+    assert said.payload.is_transient == transient
+    assert said.payload.remediation_plan.splitlines()[-1].endswith("run the guard their_guard again")
+    assert not said.degraded
+
+
+def test_the_plan_is_made_of_the_reports_and_the_kernels_remediations_each_once(interpreter: Any) -> None:
+    report = {"ok": False, "diagnostics": [mend("kernel_mismatch", "a", "do a"), mend("config_drift", "b", REFRESH)]}
+    interpreter.context = {"guard_output": report, "guard_name": "oa_state"}
+    interpreter.mode = "DEGRADED"
+    interpreter.tools = {
+        "oa.kernel_status": {"mode": "DEGRADED", "interpretation": {"recommended_commands": [REFRESH, "do c"]}},
+        "oa.guard.run": report,
+    }
+    said = interpreter.ask()
+    assert said.payload.remediation_plan.splitlines() == [
+        "1. do a", f"2. {REFRESH}", "3. do c", "4. pmagent oa guard --mode STRICT",
+    ]  # fmt: skip
+    assert said.degraded
+
+
+def test_a_plan_never_advises_what_no_block_may_hold(interpreter: Any) -> None:
+    report = {"ok": False, "diagnostics": [mend("kernel_mismatch", "a", "rm -rf /")]}
+    interpreter.context = {"guard_output": report}
+    assert "rm -rf" not in interpreter.ask().payload.remediation_plan
+
+
+def test_a_failure_that_passes_now_is_transient(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": False, "mismatches": [MISMATCH]}, "guard_name": "oa_state"}
+    said = interpreter.ask()
+    assert said.payload.is_transient
+    assert "the same guard passes now" in said.rationale
+
+
+def test_without_a_report_the_guard_itself_is_asked(interpreter: Any) -> None:
+    interpreter.context = {"guard_name": "oa_state"}
+    interpreter.tools["oa.guard.run"] = {"ok": False, "mode": "HINT", "mismatches": [MISMATCH]}
+    said = interpreter.ask()
+    assert "share/A.json says 7" in said.payload.root_cause
+    assert not said.payload.is_transient
+
+
+def test_the_kernels_reasons_explain_a_failure_that_lies_above_them(interpreter: Any) -> None:
+    interpreter.mode = "BLOCKED"
+    interpreter.tools["oa.kernel_status"] = {"mode": "BLOCKED", "reasons": ["share/A.json: is missing"]}
+    interpreter.context = {"guard_output": {"ok": False, "mismatches": [MISMATCH]}}
+    assert interpreter.ask().payload.root_cause.startswith("a surface is missing: share/A.json: is missing")
+
+
+def test_a_provisional_summary_may_pass_by_itself(interpreter: Any) -> None:
+    interpreter.reality["provisional"] = True
+    interpreter.context = {"guard_output": {"ok": False, "failed_checks": ["a"]}}
+    assert interpreter.ask().payload.is_transient
+    interpreter.context = {"guard_output": {"ok": False, "missing_surfaces": ["a"]}}
+    assert not interpreter.ask().payload.is_transient
+
+
+def test_a_report_that_is_ok_is_not_explained_away(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": True, "mismatches": []}, "guard_name": "oa_state"}
+    said = interpreter.ask()
+    assert said.payload.root_cause == "nothing failed: the guard oa_state reports ok"
+    assert not said.payload.is_transient
+
+
+def test_a_guard_that_passed_then_and_fails_now_is_explained(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": True}, "guard_name": "oa_state"}
+    interpreter.tools["oa.guard.run"] = {"ok": False, "mismatches": [MISMATCH]}
+    assert "share/A.json says 7" in interpreter.ask().payload.root_cause
+
+
+@pytest.mark.parametrize("given", [{}, {"ok": False}, {"ok": False, "colour": "red"}, "broken", [1], None])
+def test_a_report_without_a_cause_is_said_to_have_none(interpreter: Any, given: Any) -> None:
+    interpreter.context = {"guard_output": given}
+    said = interpreter.ask()
+    assert said.payload.root_cause.startswith("not determined")
+    assert said.degraded
+
+
+def test_a_report_of_many_causes_stays_bounded_and_printable(interpreter: Any) -> None:
+    issues = [f"{number} \x1b[31m" + "x" * 1_000 for number in range(200)]
+    interpreter.context = {"guard_output": {"ok": False, "issues": issues}}
+    said = interpreter.ask()
+    assert len(said.payload.root_cause) <= TEXT_CHARS_MAX
+    assert "\x1b" not in said.payload.root_cause + said.payload.remediation_plan + said.rationale

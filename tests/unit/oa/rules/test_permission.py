@@ -1,0 +1,122 @@
+"""When a program may answer at all (spec oa_reasoning_bridge, 5.4), and which tools it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from actors.oa.rules.engine import permitted, plan
+from actors.oa.rules.intents import GUARD_NAMES
+from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, is_safe
+from pmagent.oa.guards.table import GUARDS
+
+OTHERS = [program for program in PROGRAM_IDS if program != "GuardFailureInterpreter"]
+
+
+@pytest.mark.parametrize("program", OTHERS)
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"mode": "BLOCKED"}, "kernel_state_ref.mode is BLOCKED"),
+        ({"reality": {"reality_green": False}}, "reality_summary.reality_green is false"),
+        ({"reality": {}}, "reality_summary.reality_green is null"),
+        ({"reality": {"reality_green": "true"}}, "reality_summary.reality_green is true"),
+        ({"bootstrap": {"kernel_ok": False}}, "bootstrap.kernel_ok is false"),
+        ({"context": {"claimed_kernel_state": {"mode": "BLOCKED"}}}, "the caller claims mode BLOCKED"),
+        (
+            {"context": {"claimed_kernel_state": {"reality_green": False}}},
+            "claimed_kernel_state.reality_green is false",
+        ),
+        (
+            {"context": {"claimed_kernel_state": {"mode": "fine"}}},
+            "claimed_kernel_state.mode is fine, which is no mode",
+        ),
+    ],
+)
+def test_the_envelope_alone_forbids_and_says_why(
+    desk: Callable[..., Any], program: str, change: dict[str, Any], named: str
+) -> None:
+    run = desk(program)
+    vars(run).update(change)
+    said = permitted(run.envelope)
+    assert said is not None
+    assert not said.permitted
+    assert is_safe(said.payload)
+    assert named in said.rationale
+    assert said.diagnostics[0].severity == "block"
+    assert said.diagnostics[0].remediation
+
+
+@pytest.mark.parametrize("program", OTHERS)
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"mode": "BLOCKED"},
+        {"mode": "NORMAL", "reality_green": False},
+        {"mode": "NORMAL", "reality_green": None},
+        {"mode": "NORMAL", "kernel_ok": False},
+        {"mode": "NORMAL", "ok": False},
+        {"mode": "sunny"},
+        {"mode": ["NORMAL"]},
+    ],
+)
+def test_what_the_kernel_says_during_the_run_forbids_too(
+    desk: Callable[..., Any], program: str, status: dict[str, Any]
+) -> None:
+    run = desk(program)
+    assert permitted(run.envelope) is None
+    run.tools["oa.kernel_status"] = status
+    said = run.ask()
+    assert not said.permitted
+    assert is_safe(said.payload)
+    assert "oa.kernel_status" in said.rationale
+
+
+def test_a_better_kernel_during_the_run_does_not_lift_what_the_envelope_says(safeops: Any) -> None:
+    safeops.mode = "DEGRADED"
+    safeops.tools["oa.kernel_status"] = {"mode": "NORMAL", "reality_green": True}
+    said = safeops.ask()
+    assert said.payload.allowed_action == "ABORT"
+    assert "mode: kernel_state_ref says DEGRADED, oa.kernel_status says NORMAL" in [d.message for d in said.diagnostics]
+
+
+@pytest.mark.parametrize("change", [{"mode": "BLOCKED"}, {"reality": {}}, {"bootstrap": {"kernel_ok": False}}])
+def test_the_guard_interpreter_runs_in_every_state_and_says_that_inputs_are_degraded(
+    interpreter: Any, change: dict[str, Any]
+) -> None:
+    vars(interpreter).update(change)
+    said = interpreter.ask()
+    assert said.permitted
+    assert said.degraded
+
+
+@pytest.mark.parametrize("program", OTHERS)
+def test_every_tool_of_the_table_is_planned_in_its_order_and_no_other(desk: Callable[..., Any], program: str) -> None:
+    run = desk(program)
+    assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])
+    run.allowed = run.allowed[1:]
+    assert [tool for tool, _ in plan(run.envelope)] == list(PROGRAM_TOOLS[program])[1:]
+
+
+@pytest.mark.parametrize(
+    ("context", "guard"),
+    [
+        ({"guard_name": "OA-State"}, "oa_state"),
+        ({"guard_output": {"ok": False, "guard": "dms.alignment"}}, "dms_alignment"),
+        ({"guard_name": "somebody_elses"}, None),
+        ({"guard_name": 7, "guard_output": []}, None),
+        ({}, None),
+    ],
+)
+def test_the_guard_in_question_is_run_again_if_there_is_one_of_that_name(
+    interpreter: Any, context: dict[str, Any], guard: str | None
+) -> None:
+    interpreter.context = context
+    calls = dict(plan(interpreter.envelope))
+    assert calls.get("oa.guard.run") == ({"name": guard, "mode": "HINT"} if guard else None)
+
+
+def test_the_rules_know_the_guards_that_there_are() -> None:
+    assert tuple(GUARDS) == GUARD_NAMES
