@@ -22,6 +22,7 @@ from contracts.effect import (
     EffectFailed,
     EffectInterrupted,
     EffectTimedOut,
+    RequestRefused,
 )
 from contracts.kernel import KernelObserved, KernelReadRequested
 from contracts.reasoning import CONTEXT_BYTES_MAX, DEPTH_MAX
@@ -200,6 +201,28 @@ def test_while_the_kernel_watcher_is_halted_nothing_is_written(green: Contents, 
     bench.fact(observe(green), "breaks it")
     assert "halted" in refusal(bench)
     bench.fact(ActorResumed(name="kernel"))
+    ask(bench)
+    assert len(writes(bench)) == 1
+
+
+class BrokenKeeper(ContextKeeper):
+    """A keeper that cannot decide on one of its requests."""
+
+    def decide(self, state: ContextState, event: Event) -> Any:
+        if event.id == "breaks it":
+            raise LookupError
+        return super().decide(state, event)
+
+
+def test_who_asks_a_keeper_that_is_halted_is_refused_and_waits_no_more(green: Contents, observe: Observe) -> None:
+    bench = Bench([KernelWatcher(), BrokenKeeper()])
+    start(bench, observe(green))
+    bench.fact(OaContextRequested(context={}, base=""), "breaks it")
+    ask(bench)
+    asked = [event.position for event in bench.of(OaContextRequested)]
+    assert [event.data.request for event in bench.of(RequestRefused)] == asked
+    assert bench.engine.states["context"].waiting == []
+    bench.fact(ActorResumed(name="context"))
     ask(bench)
     assert len(writes(bench)) == 1
 

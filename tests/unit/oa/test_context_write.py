@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,16 @@ def test_a_file_that_was_changed_meanwhile_stays(workspace: Path) -> None:
     assert "changed by somebody else" in kept(workspace, base).reason
 
 
+def test_a_file_that_was_changed_is_told_before_anything_is_written(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert "changed by somebody else" in kept(workspace, "").reason
+
+
 def test_a_write_that_is_performed_again_finds_that_it_is_done(workspace: Path) -> None:
     base = put(workspace, {"context": {}, "owner": "mei"})
     first = write_context(workspace, 7, CONTEXT, base)
@@ -175,10 +186,16 @@ def test_a_link_in_place_of_the_file_is_not_followed(workspace: Path, tmp_path: 
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("holds", ["the file", "no file", "nothing"])
 @pytest.mark.parametrize("part", ["share", "share/oa"])
 def test_a_folder_that_is_a_link_out_of_the_workspace_is_not_written_into(
-    part: str, workspace: Path, tmp_path: Path
+    part: str, holds: str, workspace: Path, tmp_path: Path
 ) -> None:
+    if holds != "the file":
+        (workspace / PATH).unlink()
+    if holds == "nothing":
+        shutil.rmtree(workspace / part)
+        (workspace / part).mkdir()
     (workspace / part).rename(tmp_path / "outside")
     (workspace / part).symlink_to(tmp_path / "outside")
     before = tree(tmp_path / "outside")

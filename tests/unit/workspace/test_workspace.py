@@ -308,3 +308,20 @@ def test_a_broken_context_is_left_to_its_writer_and_keeps_nobody_from_the_rest(r
     assert mode(repository) == "NORMAL"
     assert "share/oa/CONTEXT.json" not in written
     assert context.read_text() == '{"context": '
+
+
+def test_a_context_that_is_written_while_the_surfaces_are_computed_is_not_replaced(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    init_workspace(repository, now=NOW)
+    context = repository / "share/oa/CONTEXT.json"
+    context.unlink()
+    compute = workspace_surfaces._computed
+
+    def meanwhile(*given: Any) -> Any:
+        context.write_text('{"active_goal": "theirs"}')
+        return compute(*given)
+
+    monkeypatch.setattr(workspace_surfaces, "_computed", meanwhile)
+    refresh_surfaces(repository, now=LATER)
+    assert context.read_text() == '{"active_goal": "theirs"}'
