@@ -31,10 +31,14 @@ _LOG = Group(
 )
 _OA = Group(
     "oa",
-    help="The orchestrator assistant: its state and its guards.",
+    help="The orchestrator assistant: its state, its guards, its reasoning.",
     entries={
         "snapshot": Entry("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
         "guard": Entry("pmagent.cli.oa:guard", "run a guard; one JSON report"),
+        "decision": Entry("pmagent.cli.oa_reasoning:decision", "ask whether an action is safe now"),
+        "generate": Entry("pmagent.cli.oa_reasoning:generate", "generate an OPS block for a goal"),
+        "interpret": Entry("pmagent.cli.oa_reasoning:interpret", "explain why a guard failed"),
+        "transition": Entry("pmagent.cli.oa_reasoning:transition", "ask whether a phase may begin"),
         "context": Entry("pmagent.cli.oa_context:context", "show or write the task context"),
     },
 )
@@ -54,7 +58,7 @@ program = Group(
         "status": Entry("pmagent.cli.daemon:status", "daemon, mode, sessions, log: at a glance"),
         "doctor": Entry("pmagent.cli.doctor:doctor", "check installation, workspace, settings, log"),
         "kernel": Entry("pmagent.cli.app:_KERNEL", "recompute the kernel surfaces"),
-        "oa": Entry("pmagent.cli.app:_OA", "OA state and guards"),
+        "oa": Entry("pmagent.cli.app:_OA", "OA state, guards, reasoning"),
         "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),
         "log": Entry("pmagent.cli.app:_LOG", "look at the log"),
         "replay": Entry("pmagent.cli.replay:replay", "decide all again, compare with the log"),

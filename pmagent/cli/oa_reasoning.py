@@ -1,0 +1,177 @@
+"""``pmagent oa decision|generate|interpret|transition``: the reasoning programs at the shell (spec oa_api_contract, I/O
+schemas; rulings A: one verdict, two forms)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import click
+import msgspec
+
+from actors.oa.policy import CARE, WORK
+from contracts.reasoning_forms import (
+    OPSBlockGeneratorInput,
+    PhaseTransitionValidatorInput,
+    SafeOPSDecisionInput,
+)
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.oa_reasoning_input import criteria_of, form_from, hints_of, interpreted, laid_over
+from pmagent.exitcodes import Exit
+from pmagent.oa.forms import CONSTRAINTS, Input, merged
+
+C = TypeVar("C", bound=Callable[..., Any])
+
+
+def _shared(goal: str = "") -> Callable[[C], C]:
+    """The options that all four have; ``goal`` is the help of --goal, for those whose forms have none."""
+    options = [
+        click.option("--input", "given", metavar="FILE", help="Read the form as JSON from FILE; - is stdin."),
+        *([click.option("--goal", default="", metavar="TEXT", help=goal)] if goal else []),
+        click.option("--engine", type=click.Choice(["rules", "langchain", "dspy"]),
+                     help="Who answers [default: the setting reasoning.engine]."),
+        click.option("--model", metavar="NAME", help="The engine's model, PROVIDER:NAME [default: reasoning.model]."),
+        click.option("--fallback/--no-fallback", default=None,
+                     help="Whether the rules answer when the engine cannot [default: reasoning.fallback]."),
+        click.option("--bridge", is_flag=True, help="Print the whole ReasoningResult instead of the output form."),
+        click.option("--envelope", is_flag=True, help="Print the envelope that would be run; run and record nothing."),
+        format_option("json"),
+    ]
+
+    def add(command: C) -> C:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.command(
+    cls=Command,
+    example=[
+        "pmagent oa decision 'Add a page to the manual'",
+        "pmagent oa decision 'Tidy the notes' --constraint no_db_writes --format text",
+    ],
+)
+@click.argument("proposed_action", required=False)
+@click.option("--constraint", "constraints", multiple=True, metavar="TEXT",
+              help="A constraint that holds besides those of CONTEXT.json, e.g. no_git_push (repeatable).")
+@click.option("--action-class", type=click.Choice([*WORK, *CARE]), help="What kind of action it is.")
+@_shared()
+@pass_app
+def decision(
+    app: App, /, proposed_action: str | None, constraints: Sequence[str], action_class: str | None, given: str | None,
+    **asked: Any,
+) -> int:
+    """Ask whether an action is safe now: ALLOW, CONDITIONAL or DENY, with reasons.
+
+    PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY.
+    """
+    form = form_from(SafeOPSDecisionInput, "proposed_action", proposed_action, given)
+    more = {CONSTRAINTS: list(constraints)} if constraints else {}
+    classed = {"action_class": action_class} if action_class else {}
+    return _answered(app, laid_over(form, oa_context={**merged(form.oa_context, more), **classed}), **asked)
+
+
+@click.command(
+    cls=Command,
+    example=[
+        "pmagent oa generate 'Refresh the kernel surfaces' --format text",
+        "pmagent oa generate 'Run `pmagent log verify` and keep its output' --ref README.md",
+    ],
+)
+@click.argument("goal", required=False)
+@click.option("--ref", "refs", multiple=True, metavar="PATH", help="A document that the work is about (repeatable).")
+@click.option("--hint", "hints", multiple=True, metavar="FLOW=HINT", help="Advice for a kind of work (repeatable).")
+@_shared()
+@pass_app
+def generate(
+    app: App, /, goal: str | None, refs: Sequence[str], hints: Sequence[str], given: str | None, **asked: Any
+) -> int:
+    """Generate the OPS block that reaches a goal: commands for a person to review and run. Nothing is run here.
+
+    GOAL says it in words; or the form OPSBlockGenerator as JSON comes from a file or stdin. With --format text the
+    block is printed as Markdown. Exit 1 when no block is generated.
+    """
+    form = form_from(OPSBlockGeneratorInput, "goal", goal, given)
+    plain = msgspec.to_builtins(form)
+    references = [*form.ssot_references, *refs]
+    return _answered(
+        app, laid_over(form, ssot_references=references, hints=[*plain["hints"], *hints_of(hints)]), **asked
+    )
+
+
+@click.command(
+    cls=Command,
+    example=[
+        """pmagent oa interpret '{"ok": false, "missing_surfaces": ["share/HANDOFF_KERNEL.json"]}'""",
+        """pmagent oa interpret '{"ok": false, "issues": ["oa.kernel_status: timed out"]}' --guard oa_tools""",
+    ],
+)
+@click.argument("guard_output", required=False)
+@click.option("--guard", "guard_name", default="", metavar="NAME",
+              help="Which guard it was, where its report does not say.")
+@_shared("What to find out, instead of why the guard failed.")
+@pass_app
+def interpret(app: App, /, guard_output: str | None, guard_name: str, given: str | None, **asked: Any) -> int:
+    """Explain why a guard failed, and what mends it. Works in every mode.
+
+    GUARD_OUTPUT is the guard's report: JSON, or a file that holds it, or - for stdin (also when nothing is given):
+
+        pmagent oa guard | pmagent oa interpret
+
+    The form GuardFailureInterpreter as JSON comes from --input, or stdin.
+    """
+    form = interpreted(guard_output, given)
+    named = {"guard_name": guard_name} if guard_name else {}
+    return _answered(app, laid_over(form, **named) if named else form, **asked)
+
+
+@click.command(
+    cls=Command,
+    example="pmagent oa transition 29 --from 28B --criterion 'Tests pass=yes' --envelope",
+)
+@click.argument("proposed_phase", required=False)
+@click.option("--from", "current_phase", metavar="PHASE", help="The phase that ends [default: the kernel's].")
+@click.option("--criterion", "criteria", multiple=True, metavar="NAME=yes|no",
+              help="Whether a criterion of the phase that ends is met (repeatable).")
+@_shared("What to find out, instead of whether the phase may begin.")
+@pass_app
+def transition(
+    app: App, /, proposed_phase: str | None, current_phase: str | None, criteria: Sequence[str], given: str | None,
+    **asked: Any,
+) -> int:
+    """Ask whether the next phase may begin: READY, or NOT_READY with what is missing.
+
+    PROPOSED_PHASE is its name; or the form PhaseTransitionValidator as JSON comes from a file or stdin. Exit 1 for
+    NOT_READY.
+    """
+    form = form_from(PhaseTransitionValidatorInput, "proposed_phase", proposed_phase, given)
+    current = {} if current_phase is None else {"current_phase": current_phase}
+    checklist = {**form.phase_done_checklist, **criteria_of(criteria)}
+    return _answered(app, laid_over(form, phase_done_checklist=checklist, **current), **asked)
+
+
+def _answered(
+    app: App, form: Input, *, engine: str | None, model: str | None, fallback: bool | None, bridge: bool,
+    envelope: bool, format: str, goal: str = "",
+) -> int:
+    """Run the form's program and print what it answers; the exit code."""
+    from pmagent.cli.oa_reasoning_screen import as_block, screen
+    from pmagent.oa.forms import is_yes, output_of, task_of
+    from pmagent.oa.reasoning import conclude, envelope_of
+
+    made = envelope_of(task_of(form, goal), workspace=app.workspace)
+    if envelope:
+        app.output.document(made) if format == "json" else app.output.block(as_block(made))
+        return Exit.DONE
+    settings = app.resolved.settings.reasoning
+    concluded = conclude(made, app.workspace, settings, engine=engine, model=model, fallback=fallback)
+    result = concluded.result
+    if format == "json":
+        app.output.document(result if bridge else output_of(made, result))
+    elif bridge:
+        app.output.block(as_block(result))
+    else:
+        screen(app.output, made, concluded)
+    return Exit.DONE if is_yes(result) else Exit.NO
