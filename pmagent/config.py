@@ -14,6 +14,8 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
+from contracts.model import ModelLimits
+from contracts.reasoning_events import EngineName
 from events.errors import PmagentError
 
 FILE: Final = ".pmagent/config.toml"
@@ -48,20 +50,62 @@ class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 20
 
 
+_LIMITS: Final = ModelLimits()
+
+
+class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who answers the reasoning programs, and how much a run may take. The limits are those of ``ModelLimits``."""
+
+    engine: Annotated[EngineName, msgspec.Meta(description="who answers: rules, langchain or dspy")] = "rules"
+    model: Annotated[str, msgspec.Meta(description="the model of langchain or dspy, as provider:model")] = ""
+    fallback: Annotated[
+        bool, msgspec.Meta(description="whether the rules answer, as DEGRADED, when the engine cannot")
+    ] = False
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = _LIMITS.attempts
+    call_seconds: Annotated[
+        float, msgspec.Meta(gt=0, le=600, description="seconds for one call")
+    ] = _LIMITS.call_seconds
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one run")] = _LIMITS.calls
+    concurrency: Annotated[
+        int, msgspec.Meta(ge=1, le=16, description="calls of one run at once")
+    ] = _LIMITS.concurrency
+    seconds: Annotated[
+        float, msgspec.Meta(gt=0, le=86_400, description="seconds for one run's questions")
+    ] = _LIMITS.seconds
+    tokens: Annotated[
+        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one run, in and out")
+    ] = _LIMITS.tokens
+    cost_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="US dollars for one run; needs the prices"),
+    ] = _LIMITS.cost_usd
+    input_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the model's price for a million tokens in"),
+    ] = None
+    output_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the model's price for a million tokens out"),
+    ] = None
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every setting of a workspace."""
 
     kernel: KernelSettings = KernelSettings()
     cli: CliSettings = CliSettings()
+    reasoning: ReasoningSettings = ReasoningSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A setting as it is looked up: its key ``kernel.phase``, its variable, and what it is."""
+    """A setting as it is looked up: its key ``kernel.phase``, its variable, what it is, and of what kind a variable's
+    text is (str, bool, int or float)."""
 
     key: str
     variable: str
     text: str
     default: Any
+    kind: type
 
 
 class Resolved(msgspec.Struct, frozen=True):
@@ -83,7 +127,26 @@ def _settings() -> Iterator[Setting]:
             key = f"{section.name}.{field.name}"
             described = msgspec.inspect.type_info(field.type)
             text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
-            yield Setting(key, PREFIX + key.replace(".", "_").upper(), text, field.default)
+            yield Setting(key, PREFIX + key.replace(".", "_").upper(), text, field.default, _kind(described))
+
+
+def _kind(described: Any) -> type:
+    """What a text for a setting of this type is read as; a text, where it may be one."""
+    inner = described.type if isinstance(described, msgspec.inspect.Metadata) else described
+    parts = inner.types if isinstance(inner, msgspec.inspect.UnionType) else (inner,)
+    bare = {type(part.type if isinstance(part, msgspec.inspect.Metadata) else part) for part in parts}
+    for kind, read_as in _READ_AS.items():
+        if kind in bare:
+            return read_as
+    return str
+
+
+_READ_AS: Final[dict[type, type]] = {
+    msgspec.inspect.StrType: str,
+    msgspec.inspect.BoolType: bool,
+    msgspec.inspect.IntType: int,
+    msgspec.inspect.FloatType: float,
+}
 
 
 def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
@@ -154,13 +217,21 @@ def _unknown(file: Path, key: str, known: list[str]) -> ConfigError:
 
 
 def _from_text(setting: Setting, text: str) -> Any:
-    """A variable's text as the setting's own kind: a whole number where the setting is one."""
-    if isinstance(setting.default, int):
-        try:
-            return int(text)
-        except ValueError:
-            raise ConfigError(f"{setting.variable} must be a whole number, not {text!r}", setting.text) from None
-    return text
+    """A variable's text as the setting's own kind."""
+    if setting.kind is str:
+        return text
+    if setting.kind is bool:
+        if text.lower() in _TRUTH:
+            return _TRUTH[text.lower()]
+        raise ConfigError(f"{setting.variable} must be true or false, not {text!r}", setting.text)
+    try:
+        return setting.kind(text)
+    except ValueError:
+        what = "a whole number" if setting.kind is int else "a number"
+        raise ConfigError(f"{setting.variable} must be {what}, not {text!r}", setting.text) from None
+
+
+_TRUTH: Final = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def _said(error: msgspec.ValidationError, file: Path, origins: dict[str, tuple[Any, str]]) -> tuple[str, str]:
