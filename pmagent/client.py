@@ -42,16 +42,19 @@ class HolderGone(DaemonUnreachable):
     """Who held the log has ended before it answered: a command without a socket, or a daemon that was stopping."""
 
 
-async def call_daemon(layout: Layout, name: str, arguments: dict[str, Any]) -> Answer:
-    """Perform an operation through the daemon. Raises DaemonUnreachable (HolderGone: asking again, with the same
-    request id, is harmless and may succeed), RemoteError (what the daemon met)."""
+async def call_daemon(
+    layout: Layout, name: str, arguments: dict[str, Any], seconds: float = REPLY_SECONDS
+) -> Answer:
+    """Perform an operation through the daemon, which may take ``seconds`` to answer. Raises DaemonUnreachable
+    (HolderGone: asking again, with the same request id, is harmless and may succeed), RemoteError (what the daemon
+    met)."""
     try:
         stream = await _connect(layout)
         async with stream:
             raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
             if peer_uid(raw) not in (os.getuid(), 0):
                 raise DaemonUnreachable("the socket belongs to another user's process", f"look at {layout.socket}")
-            with anyio.fail_after(REPLY_SECONDS):
+            with anyio.fail_after(seconds):
                 await stream.send(msgspec.json.encode(Request(name, arguments)) + b"\n")
                 reply = msgspec.json.decode(await receive_line(stream, REPLY_BYTES_MAX), type=Reply)
     except TimeoutError:

@@ -44,10 +44,10 @@ from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
 from pmagent.answer import Answer
-from pmagent.client import HolderGone, call_daemon
+from pmagent.client import REPLY_SECONDS, HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
-from pmagent.oa.asking import OBSERVED_SECONDS, reason
+from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -176,12 +176,17 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
         try:
             if is_locked(layout.lock):
                 with flat_errors():
-                    return anyio.run(call_daemon, layout, name, arguments)
+                    return anyio.run(call_daemon, layout, name, arguments, _answer_seconds(name, arguments))
             return _without_daemon(workspace, name, arguments)
         except (LogLocked, HolderGone):  # others, commands or daemons, come and go meanwhile
             if time.monotonic() > deadline:
                 raise
             time.sleep(TRY_SECONDS)
+
+
+def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
+    """So long a daemon may take to answer. Raises BadReasoning."""
+    return answer_seconds(arguments) if name == "oa.reason" else REPLY_SECONDS
 
 
 def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:

@@ -27,6 +27,7 @@ TOOLS_SECONDS: Final = 90.0
 """So long the tools of a run may take altogether, besides the model's own limit."""
 
 OBSERVED_SECONDS: Final = 35.0
+WAY_SECONDS: Final = 15.0
 
 
 class BadReasoning(PmagentError):
@@ -94,6 +95,16 @@ def as_request(arguments: dict[str, Any]) -> ReasoningRequested:
     return asked
 
 
+def answer_seconds(arguments: dict[str, Any]) -> float:
+    """So long ``reason`` may take to answer, and a while for the way. Raises BadReasoning."""
+    asked = as_request(arguments)
+    return OBSERVED_SECONDS + _run_seconds(asked) + WAY_SECONDS
+
+
+def _run_seconds(asked: ReasoningRequested) -> float:
+    return TOOLS_SECONDS + (asked.limits.seconds if asked.engine != "rules" else 0.0)
+
+
 _MEND: Final = "pmagent.oa.reasoning.build_envelope makes a good one"
 
 
@@ -109,8 +120,7 @@ async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
         await host.first_observed()
     request = request_id(asked.envelope.envelope_id)
     draft = await anyio.to_thread.run_sync(host.drafted, asked, request)
-    seconds = TOOLS_SECONDS + (asked.limits.seconds if asked.engine != "rules" else 0.0)
-    event = await host.ask_draft(draft, {"reasoning.concluded", "reasoning.refused"}, seconds)
+    event = await host.ask_draft(draft, {"reasoning.concluded", "reasoning.refused"}, _run_seconds(asked))
     if isinstance(event.data, ReasoningRefused):
         raise ReasoningDenied("; ".join(event.data.reasons), event.data.mend)
     concluded: ReasoningConcluded = event.data

@@ -264,7 +264,7 @@ def test_hostile_texts_are_shown_harmlessly(workspace: Path, tmp_path: Path, com
         "decision": {"proposed_action": text, "kernel_state": {"branch": text[:200]}},
         "generate": {"goal": text, "ssot_references": [text[:500]], "hints": [{"flow_id": text[:100], "hint": text}]},
         "interpret": {"guard_output": {"ok": False, "issues": [text], text: text}, "guard_name": "x\x1b[2J"},
-        "transition": {"proposed_phase": text[:200], "current_phase": text[20:90], "phase_done_checklist": {text: False}},
+        "transition": {"proposed_phase": text[:200], "current_phase": text[9:90], "phase_done_checklist": {text: True}},
     }
     form = tmp_path / "form.json"
     form.write_text(json.dumps({**hostile[command], "oa_context": {"constraints": [text], "evidence": [{text: text}]}}))

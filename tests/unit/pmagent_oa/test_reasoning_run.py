@@ -15,9 +15,12 @@ from langchain_core.language_models.fake_chat_models import FakeListChatModel
 from events.errors import NotFound, PmagentError
 from events.line import decode_line
 from events.lock import WriterLock
+from pmagent import operations
+from pmagent.answer import Answer
 from pmagent.oa.asking import ModelOutOfReach
 from pmagent.oa.reasoning import build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
+from pmagent.operations import BadOperation
 from tests.support.commands import pmagent
 from tests.support.reasoning import proceeding
 
@@ -162,6 +165,28 @@ def test_a_model_of_the_callers_own_cannot_run_beside_a_holder_of_the_log(worksp
         lock.release()
     assert caught.value.exit_code == 2
     assert len(events(workspace, "reasoning.requested")) == 1
+
+
+@pytest.mark.parametrize(("options", "least"), [({}, 120), ({"engine": "langchain", "model": "m:n"}, 420)])
+def test_a_daemon_is_waited_for_as_long_as_the_run_may_take(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], least: float
+) -> None:
+    waited: list[float] = []
+
+    async def answer(_layout: Any, name: str, _arguments: dict[str, Any], seconds: float) -> Answer:
+        waited.append(seconds)
+        raise BadOperation(name)
+
+    monkeypatch.setattr(operations, "call_daemon", answer)
+    asked = envelope(workspace)
+    run(asked, workspace=workspace)
+    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a daemon of the tests")
+    try:
+        with pytest.raises(BadOperation):
+            run(asked, workspace=workspace, limits={"seconds": 300}, **options)
+    finally:
+        lock.release()
+    assert least < waited[0] < least + 60
 
 
 def test_in_an_event_loop_it_is_called_in_a_thread(workspace: Path) -> None:
