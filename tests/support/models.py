@@ -129,7 +129,7 @@ class GatewayRig(Rig):
 
 @asynccontextmanager
 async def live_gateway(
-    given: Mapping[str, object] | None = None, environ: Mapping[str, str] | None = None,
+    given: Mapping[str, object] | Models | None = None, *,
     actors: Sequence[AnyActor] = (), storage: MemoryStorage | None = None,
 ) -> AsyncIterator[GatewayRig]:
     """A gateway with these models, named in questions; ``toy:one`` is the one asked when nothing else is said."""
@@ -138,7 +138,8 @@ async def live_gateway(
     engine = Engine([*(actors or [Grantor()]), Gateway()], Sequencer(Tail()))
     opening = opening_events(storage, "0" * 32, None, engine.sequencer, now())
     intake = Intake(Redactor([SECRET]), blobs)
-    performers: Performers = {TimerRequested: hurried, **model_performers(Models(environ or {}, given))}
+    models = given if isinstance(given, Models) else Models({}, given)
+    performers: Performers = {TimerRequested: hurried, **model_performers(models)}
     runtime = Runtime(engine, storage, performers, intake, ReadingIo(storage, blobs))
     rig = GatewayRig(runtime)
     runtime.submit(Output(opening, [], []))
