@@ -14,8 +14,6 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from contracts.model import ModelLimits
-from contracts.reasoning_events import EngineName
 from events.errors import PmagentError
 
 FILE: Final = ".pmagent/config.toml"
@@ -50,35 +48,27 @@ class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 20
 
 
-_LIMITS: Final = ModelLimits()
-
-
 class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Who answers the reasoning programs, and how much a run may take. The limits are those of ``ModelLimits``."""
+    """Who answers the reasoning programs, and how much a run may take. Engines, limits and their defaults are those of
+    ``EngineName`` and ``ModelLimits``; a test holds them together, for commands that only read import no contracts."""
 
-    engine: Annotated[EngineName, msgspec.Meta(description="who answers: rules, langchain or dspy")] = "rules"
+    engine: Annotated[
+        Literal["rules", "langchain", "dspy"], msgspec.Meta(description="who answers: rules, langchain or dspy")
+    ] = "rules"
     model: Annotated[str, msgspec.Meta(description="the model of langchain or dspy, as provider:model")] = ""
     fallback: Annotated[
         bool, msgspec.Meta(description="whether the rules answer, as DEGRADED, when the engine cannot")
     ] = False
-    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = _LIMITS.attempts
-    call_seconds: Annotated[
-        float, msgspec.Meta(gt=0, le=600, description="seconds for one call")
-    ] = _LIMITS.call_seconds
-    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one run")] = _LIMITS.calls
-    concurrency: Annotated[
-        int, msgspec.Meta(ge=1, le=16, description="calls of one run at once")
-    ] = _LIMITS.concurrency
-    seconds: Annotated[
-        float, msgspec.Meta(gt=0, le=86_400, description="seconds for one run's questions")
-    ] = _LIMITS.seconds
-    tokens: Annotated[
-        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one run, in and out")
-    ] = _LIMITS.tokens
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = 3
+    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 60.0
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one run")] = 16
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=16, description="calls of one run at once")] = 2
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one run's questions")] = 300.0
+    tokens: Annotated[int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one run, in and out")] = 200_000
     cost_usd: Annotated[
         Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
         msgspec.Meta(description="US dollars for one run; needs the prices"),
-    ] = _LIMITS.cost_usd
+    ] = None
     input_usd: Annotated[
         Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
         msgspec.Meta(description="the model's price for a million tokens in"),

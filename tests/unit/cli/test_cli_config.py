@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import msgspec
 import pytest
 
-from pmagent.config import ConfigError, resolve, settings_table, unknown_variables
+from contracts.model import ModelLimits
+from contracts.reasoning_events import EngineName
+from pmagent.config import ConfigError, ReasoningSettings, resolve, settings_table, unknown_variables
 from tests.support.commands import pmagent
 
 
@@ -22,10 +26,23 @@ def test_variables_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) 
     assert found.settings.kernel.phase == "28B"
     assert found.settings.cli.tail_lines == 7
     assert found.settings.cli.color == "auto"
-    assert {key: origin for key, (_, origin) in found.origins.items()} == {
-        "workspace": "--workspace", "kernel.phase": "PMAGENT_KERNEL_PHASE", "kernel.last_completed_phase": "default",
-        "cli.color": "default", "cli.tail_lines": ".pmagent/config.toml",
+    assert list(found.origins) == ["workspace", *(setting.key for setting in settings_table())]
+    assert {key: origin for key, (_, origin) in found.origins.items() if origin != "default"} == {
+        "workspace": "--workspace", "kernel.phase": "PMAGENT_KERNEL_PHASE", "cli.tail_lines": ".pmagent/config.toml",
     }
+
+
+def test_reasonings_settings_are_the_contracts_engines_and_limits() -> None:
+    """They are written twice, so that commands that only read a log need not import the contracts."""
+    hints = get_type_hints(ReasoningSettings)
+    assert get_args(hints["engine"]) == get_args(EngineName)
+    settings = ReasoningSettings()
+    limits = {name: getattr(settings, name) for name in ModelLimits.__struct_fields__}
+    assert msgspec.convert(limits, ModelLimits) == ModelLimits()
+    ours, theirs = (msgspec.json.schema(kind)["$defs"][kind.__name__] for kind in (ReasoningSettings, ModelLimits))
+    for name, bounds in theirs["properties"].items():
+        given = ours["properties"][name]
+        assert {key: value for key, value in given.items() if key != "description"} == bounds, name
 
 
 def test_the_flag_wins_over_the_variable_for_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
