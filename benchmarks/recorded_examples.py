@@ -175,9 +175,9 @@ def _kernel(old: Content, calls: list[Content]) -> KernelStateRef:
     if "phase" in bootstrap:
         bootstrap["meta"] = {"current_phase": bootstrap.pop("phase")}
     reality = _reality(*parts(old.get("reality_green")))
-    for call in calls:
-        if _guard(call) == REALITY_GUARD and (call.get("result") or {}).get("ok") is False:
-            reality["reality_green"] = False
+    told = [call.get("result") or {} for call in calls if _guard(call) == REALITY_GUARD]
+    if told and told[-1].get("ok") is False:
+        reality["reality_green"] = False
     oa_state, _ = parts(old.get("oa_state"))
     mode: Mode = "NORMAL" if reality.get("reality_green") is True else "DEGRADED"
     if bootstrap.get("kernel_ok") is False:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.oa.rules.answer import Answer, Evidence
@@ -196,7 +196,6 @@ def sound(program: str, said: Answer) -> None:
     assert said.permitted or is_safe(said.payload)
 
 
-@settings(max_examples=150)
 @given(runs())
 def test_any_inputs_get_a_sound_answer_and_the_same_one_again(run: tuple[ReasoningEnvelope, list[Evidence]]) -> None:
     envelope, evidence = run
@@ -219,7 +218,6 @@ def test_a_plan_calls_only_what_is_allowed_and_each_tool_once(run: tuple[Reasoni
     assert len(set(tools)) == len(tools)
 
 
-@settings(max_examples=150)
 @given(runs(), st.data())
 def test_nothing_is_permitted_while_the_kernel_is_blocked_or_reality_not_green(
     run: tuple[ReasoningEnvelope, list[Evidence]], data: st.DataObject
@@ -263,7 +261,6 @@ def strictness(payload: Payloads) -> int:
     return STRICTNESS.get(said.get("allowed_action") or said.get("transition_status"), 0)
 
 
-@settings(max_examples=150)
 @given(runs(), st.data())
 def test_the_floor_never_loosens_and_settles_at_once(
     run: tuple[ReasoningEnvelope, list[Evidence]], data: st.DataObject
@@ -277,9 +274,11 @@ def test_the_floor_never_loosens_and_settles_at_once(
             lambda commands: OPSBlockGeneratorResult(ops_block=commands, complexity_score=1, risk_analysis="")
         )
     )
-    payload, changes = floor(envelope, evidence, model)
+    payload, told = floor(envelope, evidence, model)
+    changes = [diagnostic for diagnostic in told if diagnostic.category != "condition"]
     checked(envelope.program_id, payload)
     assert strictness(payload) >= max(strictness(own.payload), strictness(model) if type(model) is type(payload) else 0)
     assert (payload == model) == (not changes), "each change is told, and nothing else"
     assert own.permitted or is_safe(payload)
-    assert floor(envelope, evidence, payload) == (payload, [])
+    again, left = floor(envelope, evidence, payload)
+    assert (again, [one for one in left if one.category != "condition"]) == (payload, [])

@@ -102,12 +102,18 @@ SAFEOPS = [
         "DEGRADED allowed",
         reality_green="pass=true (flapped twice), last_run=2026-05-04T07:40:00Z",
     ),
+    run("Reword the notice", "DEGRADED allowed", berths(ok=False), berths(ok=True)),
+    run("Reword the notice", "DEGRADED allowed", (GREEN[0], GREEN[1], {"ok": False}), GREEN),
+    run("Reword the notice", "DEGRADED allowed", berths(ok=True, history=["pass", "fail", "pass"])),
     # much is at stake, though the guards are green
     run("Migrate the crew database to the new layout", "DEGRADED allowed", GREEN),
     run("A change of large blast radius in the berth planner", "DEGRADED allowed", GREEN),
     run("Purge the ships of last century", "DEGRADED allowed", GREEN),
     run("Rename the berths", "DEGRADED allowed", berths(ok=True, blast_radius="large")),
-    # a check found something
+    # a check found something, or nothing at all
+    run("Reword the notice", "DEGRADED denied", berths(ok=True), berths(ok=False)),
+    run("Reword the notice", "DEGRADED denied", berths(error="the berth office does not answer")),
+    run("Reword the notice", "DEGRADED allowed", berths()),
     run("Reword the notice", "DEGRADED denied", berths(unexpected_berths=["9b"], missing=[])),
     run("Reword the notice", "DEGRADED denied", GREEN, ssot_surface="Timetable and berth documents misaligned"),
 ]

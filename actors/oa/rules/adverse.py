@@ -29,7 +29,7 @@ _GOOD = stems(
 _BAD = stems(
     "fail failed failing failure failures mismatch mismatched missing issue error errors block blocked blocker blocking"
     " unexpected extra drift drifted violation violated broken corrupt corrupted unhealthy invalid unresolved conflict"
-    " misaligned red fatal critical denied orphan"
+    " misaligned red fatal critical denied orphan unreachable timed unavailable"
 )
 _UNSTEADY = stems(
     "flap flapped flapping flaky flake intermittent unstable instability retried retry retries"
@@ -40,6 +40,7 @@ _OLD = stems("stale staleness outdated expired obsolete")
 _UNDONE = stems("no not non without resolved fixed cleared free ignored allowed never")
 _IMPACT = stems("impact blast radius risk severity criticality")
 _LARGE = stems("high large huge severe critical wide broad major massive extreme")
+_HISTORY = stems("history histories run attempt")
 _VERDICTS = stems("status state result outcome verdict conclusion")
 
 
@@ -73,7 +74,7 @@ def _entries(result: Any, where: str) -> Iterator[tuple[str, Any, str, Weight | 
         if depth:
             yield key, value, path, weight
             weight = weight or (_weight(key) if isinstance(value, dict) else None)
-        if depth == DEPTH_MAX:
+        if depth == DEPTH_MAX or _is_history(key, value):
             continue
         inner: list[tuple[str, Any]] = []
         if isinstance(value, dict):
@@ -82,6 +83,28 @@ def _entries(result: Any, where: str) -> Iterator[tuple[str, Any, str, Weight | 
             inner = [(str(number), held) for number, held in enumerate(value) if isinstance(held, dict)]
         for name, held in reversed(inner):
             pending.append((name, held, f"{path}.{quoted(name, 60)}", weight, depth + 1))
+
+
+def _is_history(key: str, value: Any) -> bool:
+    """Whether the value tells of several runs, or of earlier ones, rather than of how things are."""
+    said = {stem_of(word) for word in words(key)}
+    return bool((isinstance(value, list) and said & _HISTORY) or (isinstance(value, list | dict) and said & _PAST))
+
+
+def _past(value: Any, path: str, now: str) -> Adverse | None:
+    """A history speaks against when runs in it failed: as unsteadiness, or as failure when all did."""
+    runs = value if isinstance(value, list) else [value]
+    failed = [run for run in runs[:FOUND_MAX] if _failed(run, now)]
+    if not failed:
+        return None
+    lasting = isinstance(value, list) and len(failed) == len(runs)
+    return Adverse("hard" if lasting else "soft", f"{path} tells of {len(failed)} failed of {len(runs)} runs")
+
+
+def _failed(run: Any, now: str) -> bool:
+    if isinstance(run, dict):
+        return any(one.weight == "hard" for one in adverse(run, "run", now))
+    return run is False or (isinstance(run, str) and bool({stem_of(word) for word in words(run)} & (_REFUTING | _BAD)))
 
 
 def _weight(key: str) -> Weight | None:
@@ -102,6 +125,8 @@ def _judged(key: str, value: Any, path: str, inherited: Weight | None, now: str)
         return Adverse("soft" if value is None or said & _PAST else "hard", f"{path} is {quoted(value)}")
     if value is False and said & _UNDONE and said & _BAD:
         return Adverse("hard", f"{path} is false")
+    if _is_history(key, value):
+        return _past(value, path, now)
     weight = _weight(key) or inherited
     if weight is not None:
         return _holds(weight, value, path)

@@ -86,13 +86,18 @@ class Cause(msgspec.Struct, frozen=True):
 
 
 def causes(report: dict[str, Any]) -> list[Cause]:
-    """The causes that a report names, the deepest first, equal ones in the order of the report."""
+    """The causes that a report names, the deepest first, equal ones in the order of the report.
+
+    A diagnostic that only warns is a cause when nothing worse is there. What lists and diagnostics both name is one.
+    """
+    explained = [entry for entry in listing(report.get("diagnostics"))[:ENTRIES_MAX] if isinstance(entry, dict)]
     found: list[Cause] = []
-    for entry in listing(report.get("diagnostics"))[:ENTRIES_MAX]:
-        found += _diagnostic(entry)
     for part in (report, mapping(report.get("details"))):
-        found += _lists(part)
+        found += _lists(part, explained)
         found += _checks(part.get("checks"))
+    for entry in listing(report.get("diagnostics"))[:ENTRIES_MAX]:
+        if not _is_mismatch_of(entry, report):
+            found += _diagnostic(entry)
     mode = report.get("mode")
     if isinstance(mode, str) and mode in _MODES:
         found.append(Cause(UNREACHABLE, _MODES[mode], "start the database, or mend its address", passing=True))
@@ -103,7 +108,24 @@ def causes(report: dict[str, Any]) -> list[Cause]:
         if isinstance(report.get(key), str) and report[key].strip() and not found:
             told = spoken(report[key])
             found.append(Cause(min(told.depth, UNREACHABLE), f"its {key} says: {told.text}", told.mend, told.passing))
+    if not found:
+        found = [cause for entry in explained if _warns(entry) for cause in _diagnostic(entry, warnings=True)]
     return ranked(found)
+
+
+def _warns(entry: dict[str, Any]) -> bool:
+    return entry.get("severity") == "warn"
+
+
+def _is_mismatch_of(entry: Any, report: dict[str, Any]) -> bool:
+    """Whether the diagnostic repeats one of the report's mismatches."""
+    checks = [mismatch.get("check") for mismatch in listing(report.get("mismatches")) if isinstance(mismatch, dict)]
+    check = _detail(entry, "check")
+    return check is not None and check in checks
+
+
+def _detail(entry: Any, key: str) -> Any:
+    return mapping(entry.get("details")).get(key) if isinstance(entry, dict) else None
 
 
 def ranked(found: list[Cause]) -> list[Cause]:
@@ -131,11 +153,11 @@ def spoken(text: str, default: int = FAILED) -> Cause:
     return Cause(depth, quoted(text), passing=passing)
 
 
-def _diagnostic(entry: Any) -> list[Cause]:
-    """An OADiagnostic, or what looks like one: those that only inform are none."""
+def _diagnostic(entry: Any, *, warnings: bool = False) -> list[Cause]:
+    """An OADiagnostic, or what looks like one: those that only inform are no causes, and ``warnings`` only if asked."""
     if isinstance(entry, str):
         return [] if denied(entry) else [spoken(entry)]
-    if not isinstance(entry, dict) or entry.get("severity") == "info":
+    if not isinstance(entry, dict) or entry.get("severity") == "info" or (_warns(entry) and not warnings):
         return []
     message = entry.get("message")
     if not isinstance(message, str) or not message.strip():
@@ -145,41 +167,47 @@ def _diagnostic(entry: Any) -> list[Cause]:
     depth = _CATEGORIES.get(category, told.depth) if isinstance(category, str) else told.depth
     if told.depth == LOG:
         depth = LOG
-    mend = entry.get("remediation")
-    return [Cause(depth, told.text, quoted(mend) if isinstance(mend, str) else "", told.passing)]
+    return [Cause(depth, told.text, _mend(entry), told.passing)]
 
 
-def _lists(part: dict[str, Any]) -> list[Cause]:
+def _lists(part: dict[str, Any], explained: list[dict[str, Any]]) -> list[Cause]:
+    """What a part of the report lists. Missing surfaces that a diagnostic names are told by that one."""
+    named = {path for entry in explained if isinstance(path := _detail(entry, "path"), str)}
     found = []
     for key, depth in _LISTS.items():
         value = part.get(key)
         entries = [value] if isinstance(value, str) and not denied(value) else listing(value)[:ENTRIES_MAX]
         for entry in entries:
-            if entry in (None, "", [], {}):
+            if entry in (None, "", [], {}) or (depth == MISSING and isinstance(entry, str) and entry in named):
                 continue
-            told = _entry(key, entry, depth)
-            found.append(told)
+            found.append(_entry(key, entry, depth, explained))
     return found
 
 
-def _entry(key: str, entry: Any, depth: int | None) -> Cause:
+def _entry(key: str, entry: Any, depth: int | None, explained: list[dict[str, Any]]) -> Cause:
     if isinstance(entry, dict):
-        if "check" in entry and ("expected" in entry or "actual" in entry):
-            return Cause(INCOHERENT, _mismatch(entry))
-        text = next(
-            (entry[name] for name in ("message", "text", "name", "error") if isinstance(entry.get(name), str)), ""
-        )
-        mend = entry.get("remediation")
-        told = spoken(text) if text else Cause(FAILED, f"{key}: {quoted(entry)}")
-        return Cause(
-            told.depth if depth is None else depth,
-            told.text,
-            quoted(mend) if isinstance(mend, str) else "",
-            told.passing,
-        )
+        check = entry.get("check")
+        if check is not None and ("expected" in entry or "actual" in entry):
+            mends = [_mend(one) for one in explained if _detail(one, "check") == check]
+            return Cause(INCOHERENT, _mismatch(entry), next(iter(mends), ""))
+        said = [entry[name] for name in ("message", "text", "name", "error") if isinstance(entry.get(name), str)]
+        told = spoken(said[0]) if said else Cause(FAILED, f"{key}: {quoted(entry)}")
+        return Cause(told.depth if depth is None else depth, told.text, _mend(entry), told.passing)
     if depth is not None:
-        return Cause(depth, f"{key}: {quoted(entry)}")
+        return Cause(depth, _PHRASES.get(key, f"{key}: {{}}").format(quoted(entry)))
     return spoken(entry) if isinstance(entry, str) else Cause(FAILED, f"{key}: {quoted(entry)}")
+
+
+_PHRASES = {
+    "missing_surfaces": "{} is missing",
+    "failed_checks": "failed check: {}",
+    "failing_checks": "failed check: {}",
+}
+
+
+def _mend(entry: dict[str, Any]) -> str:
+    mend = entry.get("remediation")
+    return quoted(mend) if isinstance(mend, str) else ""
 
 
 def _mismatch(entry: dict[str, Any]) -> str:

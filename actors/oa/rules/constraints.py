@@ -15,6 +15,8 @@ import msgspec
 from actors.oa.rules.text import asserted, clauses, quoted, stem, stems, words
 
 CONSTRAINTS_MAX = 200
+CHARS_MAX = 2_000
+"""So much of one constraint is read; a longer one is told."""
 
 _ACTS: dict[str, frozenset[str]] = {
     "write": stems("write writes writing written insert update upsert modify change edit alter mutate overwrite save"),
@@ -104,30 +106,44 @@ class _Ban(msgspec.Struct, frozen=True):
     conditional: bool
 
 
-def read(given: Any) -> tuple[list[str], str]:
+class Constraint(msgspec.Struct, frozen=True):
+    """A constraint of the task, as it stands and as what it bans."""
+
+    text: str
+    bans: list[_Ban]
+
+
+def read(given: Any) -> tuple[list[Constraint], str]:
     """The constraints in ``oa_context.constraints``, and what is wrong with it ("" if nothing is): it has to be a list
     of texts. What can be read of a broken list still counts."""
     if given is None:
         return [], ""
     if isinstance(given, str):
-        return [given], "oa_context.constraints is one text, not a list of texts"
+        return [_constraint(given)], "oa_context.constraints is one text, not a list of texts"
     if not isinstance(given, list):
         return [], f"oa_context.constraints is {quoted(given)}, not a list of texts"
-    texts = [entry for entry in given[:CONSTRAINTS_MAX] if isinstance(entry, str)]
-    if len(texts) != len(given):
-        odd = next((entry for entry in given[:CONSTRAINTS_MAX] if not isinstance(entry, str)), None)
-        more = f"more than {CONSTRAINTS_MAX} entries" if len(given) > CONSTRAINTS_MAX else quoted(odd)
-        return texts, f"oa_context.constraints holds {more}: it has to be a list of texts"
-    return texts, ""
+    entries = given[:CONSTRAINTS_MAX]
+    wrong = [quoted(entry) for entry in entries if not isinstance(entry, str)]
+    wrong += [f"{quoted(text, 40)}, too long" for text in entries if isinstance(text, str) and len(text) > CHARS_MAX]
+    if len(given) > CONSTRAINTS_MAX:
+        wrong.append(f"more than {CONSTRAINTS_MAX} entries")
+    told = f"oa_context.constraints holds {wrong[0]}: it has to be a list of short texts" if wrong else ""
+    return [_constraint(entry) for entry in entries if isinstance(entry, str)], told
 
 
-def hits(constraints: list[str], action: str) -> list[Hit]:
+def _constraint(text: str) -> Constraint:
+    return Constraint(quoted(text), _bans(text[:CHARS_MAX]))
+
+
+def hits(constraints: list[Constraint], action: str) -> list[Hit]:
     """The constraints that the action meets, in their order; the first reason of each."""
+    if not constraints:
+        return []
     said = frozenset(stem(word) for word in asserted(action, ACT_WORDS))
     meant = _meant(said)
     found = []
     for constraint in constraints:
-        met = [hit for ban in _bans(constraint) if (hit := _met(ban, constraint, said, meant))]
+        met = [hit for ban in constraint.bans if (hit := _met(ban, constraint.text, said, meant))]
         if met:
             found.append(next((hit for hit in met if hit.sure), met[0]))
     return found
@@ -198,7 +214,10 @@ def _met(ban: _Ban, constraint: str, said: frozenset[str], meant: frozenset[str]
     unsaid = sorted(ban.others - said)
     if unsaid and not (ban.acts and ban.acts & meant):
         return None
-    text = quoted(constraint)
     if unsaid or ban.conditional:
-        return Hit(text, f"the constraint {text!r} may apply: confirm that it does not, or that it is met", sure=False)
-    return Hit(text, f"the constraint {text!r} forbids it", sure=True)
+        return Hit(
+            constraint,
+            f"the constraint {constraint!r} may apply: confirm that it does not, or that it is met",
+            sure=False,
+        )
+    return Hit(constraint, f"the constraint {constraint!r} forbids it", sure=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from actors.oa.rules.adverse import Adverse, adverse
 from actors.oa.rules.answer import finding
-from actors.oa.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts, mapping
+from actors.oa.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts
 from actors.oa.rules.text import quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import ReasoningEnvelope
@@ -35,18 +35,47 @@ def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], l
         problems.append(finding("evidence", "warn", f"oa_context.evidence is {quoted(given)}, not a list"))
         given = None
     pieces: list[Any] = given or []
-    for number, piece in enumerate(pieces[:PIECES_MAX]):
+    found += _checks(pieces[:PIECES_MAX], envelope.timestamp, problems)
+    if len(pieces) > PIECES_MAX:
+        message = f"oa_context.evidence holds {len(pieces)} results, of which {PIECES_MAX} are read"
+        found.append(Adverse("hard", message))
+    return list({one.what: one for one in found}.values()), problems
+
+
+def _checks(pieces: list[Any], now: str, problems: list[OADiagnostic]) -> list[Adverse]:
+    """What the caller's checks say against, in their order. A check that failed and, run again, passes is unsteady."""
+    told: list[tuple[str, list[Adverse]]] = []
+    for number, piece in enumerate(pieces):
         where = f"oa_context.evidence[{number}]"
         if not isinstance(piece, dict):
             problems.append(finding("evidence", "warn", f"{where} is {quoted(piece)}, not an object"))
             continue
         source = piece.get("source")
-        named = f"{where} ({quoted(source, 80)})" if isinstance(source, str) and source.strip() else where
-        found += adverse(piece.get("result", mapping(piece)), named, envelope.timestamp)
-    if len(pieces) > PIECES_MAX:
-        message = f"oa_context.evidence holds {len(pieces)} results, of which {PIECES_MAX} are read"
-        found.append(Adverse("hard", message))
-    return list({one.what: one for one in found}.values()), problems
+        name = source.strip() if isinstance(source, str) else ""
+        where += f" ({quoted(name, 80)})" if name else ""
+        result = piece.get("result", {key: value for key, value in piece.items() if key != "source"})
+        if result in (None, "", {}):
+            problems.append(finding("evidence", "warn", f"{where} has no result: it proves nothing"))
+            continue
+        told.append((name, adverse(result if isinstance(result, dict | list) else _scalar(result), where, now)))
+    found: list[Adverse] = []
+    for number, (name, against) in enumerate(told):
+        passes = any(name and name == later and not _fails(findings) for later, findings in told[number + 1 :])
+        found += [_unsteady(one) if passes and one.weight == "hard" else one for one in against]
+    return found
+
+
+def _scalar(result: Any) -> dict[str, Any]:
+    """A result that is a bare verdict, under the name that it would have in an object."""
+    return {"verdict": result} if isinstance(result, str) else {"ok": result}
+
+
+def _fails(findings: list[Adverse]) -> bool:
+    return any(one.weight == "hard" for one in findings)
+
+
+def _unsteady(one: Adverse) -> Adverse:
+    return Adverse("soft", f"{one.what}, though the same check passes later")
 
 
 def _summaries(envelope: ReasoningEnvelope, facts: Facts) -> list[tuple[str, dict[str, Any]]]:

@@ -109,7 +109,7 @@ def _interpreted(
     passing = _passing(envelope, first, rerun)
     root = f"{KINDS[first.depth]}: {first.text}"
     if len(found) > 1:
-        root += f" (and behind it: {summary(found[1:6])})"
+        root += f" (also: {summary(found[1:6])})"
     payload = GuardFailureInterpreterResult(
         root_cause=bounded(root), remediation_plan=_plan(name, found, facts, passing), is_transient=bool(passing)
     )

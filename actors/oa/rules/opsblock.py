@@ -15,7 +15,7 @@ from typing import Any
 from actors.oa.policy import allows
 from actors.oa.rules import freshness
 from actors.oa.rules.answer import Answer, Evidence, finding
-from actors.oa.rules.commands import danger, objection, score, violated, writable
+from actors.oa.rules.commands import danger, judged, score, writable
 from actors.oa.rules.constraints import hits, read
 from actors.oa.rules.evidence import weighed
 from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing
@@ -155,14 +155,14 @@ def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
     if wrong:
         block.flaw(wrong, "state the constraints as a list of texts")
     for command in block.work:
-        if why := objection(command, texts):
+        why, doubts = judged(command, texts)
+        if why:
             message = f"refused: {quoted(command)}: {why}"
             block.objections.append(
                 finding("policy", "block", message, "leave the command out, or lift what forbids it")
             )
-        for hit in violated(command, texts):
-            if not hit.sure:
-                block.flaw(f"{quoted(command)}: {hit.what}", "confirm it before the block is run")
+        for hit in doubts:
+            block.flaw(f"{quoted(command)}: {hit.what}", "confirm it before the block is run")
     for hit in hits(texts, _STATED.sub(" ", envelope.goal)):
         if hit.sure:
             block.objections.append(finding("policy", "block", f"refused: the goal: {hit.what}", "change the goal"))

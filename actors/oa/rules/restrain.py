@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from actors.oa.rules.answer import Answer, finding
-from actors.oa.rules.commands import danger, objection, score
+from actors.oa.rules.commands import danger, judged, score
 from actors.oa.rules.constraints import read
 from actors.oa.rules.opsblock import risky
 from actors.oa.rules.text import bounded, listed, quoted
@@ -26,7 +26,8 @@ Restrained = tuple[Payloads, list[OADiagnostic]]
 
 
 def restrained(envelope: ReasoningEnvelope, own: Answer, payload: Payloads) -> Restrained:
-    """The model's ``payload`` held against the rules' ``own`` answer to the same envelope, and each change told."""
+    """The model's ``payload`` held against the rules' ``own`` answer to the same envelope, and each change told; where
+    something stays permitted, the rules' conditions for it as well."""
     if type(payload) is not type(own.payload):
         message = f"the model answered for another program than {envelope.program_id}: the rules' answer stands"
         return own.payload, [finding("policy", "error", message)]
@@ -35,11 +36,14 @@ def restrained(envelope: ReasoningEnvelope, own: Answer, payload: Payloads) -> R
             return payload, []
         message = f"the rules do not permit an answer: {own.rationale}"
         return own.payload, [finding("policy", "block", bounded(message))]
+    conditions = [diagnostic for diagnostic in own.diagnostics if diagnostic.category == "condition"]
     match payload, own.payload:
         case SafeOPSDecisionResult(), SafeOPSDecisionResult() as rules:
-            return _verdict(payload, rules)
+            changed, changes = _verdict(payload, rules)
+            return changed, changes if changed.allowed_action == "ABORT" else [*changes, *conditions]
         case PhaseTransitionValidatorResult(), PhaseTransitionValidatorResult() as rules:
-            return _criteria(payload, rules)
+            step, added = _criteria(payload, rules)
+            return step, added if step.missing_criteria else [*added, *conditions]
         case OPSBlockGeneratorResult(), OPSBlockGeneratorResult():
             return _block(envelope, payload)
         case GuardFailureInterpreterResult(), GuardFailureInterpreterResult() as rules:
@@ -47,7 +51,9 @@ def restrained(envelope: ReasoningEnvelope, own: Answer, payload: Payloads) -> R
     return own.payload, []
 
 
-def _verdict(payload: SafeOPSDecisionResult, rules: SafeOPSDecisionResult) -> Restrained:
+def _verdict(
+    payload: SafeOPSDecisionResult, rules: SafeOPSDecisionResult
+) -> tuple[SafeOPSDecisionResult, list[OADiagnostic]]:
     if STRICTNESS[payload.allowed_action] >= STRICTNESS[rules.allowed_action]:
         return payload, []
     message = f"the model's {payload.allowed_action} became {rules.allowed_action}: {rules.safety_check_summary}"
@@ -59,7 +65,9 @@ def _verdict(payload: SafeOPSDecisionResult, rules: SafeOPSDecisionResult) -> Re
     return changed, [finding("policy", "warn", bounded(message))]
 
 
-def _criteria(payload: PhaseTransitionValidatorResult, rules: PhaseTransitionValidatorResult) -> Restrained:
+def _criteria(
+    payload: PhaseTransitionValidatorResult, rules: PhaseTransitionValidatorResult
+) -> tuple[PhaseTransitionValidatorResult, list[OADiagnostic]]:
     added = [criterion for criterion in rules.missing_criteria if criterion not in payload.missing_criteria]
     if not added:
         return payload, []
@@ -71,7 +79,7 @@ def _criteria(payload: PhaseTransitionValidatorResult, rules: PhaseTransitionVal
 
 def _block(envelope: ReasoningEnvelope, payload: OPSBlockGeneratorResult) -> Restrained:
     texts, _ = read(envelope.oa_context.get("constraints"))
-    objections = [f"{quoted(command)}: {why}" for command in payload.ops_block if (why := objection(command, texts))]
+    objections = [f"{quoted(command)}: {why}" for command in payload.ops_block if (why := judged(command, texts)[0])]
     if objections:
         why = f"the model's block was emptied: {listed(objections)}"
         emptied = OPSBlockGeneratorResult(

@@ -22,7 +22,7 @@ SAID_MAX = 60
 """So many pieces are listed in one text of an answer; the others are counted."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
-_CLAUSE_ENDS = re.compile(r"[.;:,!?\n]+(?:\s|$)|\s(?:but|then|and then)\s")
+_CLAUSE_ENDS = re.compile(r"(?<![.;:,!?\n])[.;:,!?\n]+(?:\s|$)|\s(?:but|then|and then)\s")
 
 _NEGATORS = frozenset(
     ("no", "not", "never", "without", "non", "dont", "doesnt", "cannot", "nothing", "avoid", "avoids")

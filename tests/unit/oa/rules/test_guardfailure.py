@@ -23,12 +23,12 @@ LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
     ("report", "cause", "transient"),
     [
         ({"mismatches": [MISMATCH]}, "phase: share/A.json says 7, share/B.json says 6", False),
-        ({"missing_surfaces": ["share/A.json"], "mismatches": [MISMATCH]}, "a surface is missing", False),
+        ({"missing_surfaces": ["share/A.json"], "mismatches": [MISMATCH]}, "a surface is missing: share/A.json is missing", False),
         ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
         ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),
         ({"checks": {"driver_available": True, "connection_ok": False}}, "failed check: connection_ok", False),
         ({"checks": [{"name": "B", "passed": False, "message": "none since May"}]}, "B: none since May", False),
-        ({"failed_checks": ["Backup"]}, "failed_checks: Backup", False),
+        ({"failed_checks": ["Backup"]}, "failed check: Backup", False),
         ({"mode": "db_off"}, "the database is not reachable", True),
         ({"missing_in_share": ["a.md"], "extra_in_share": []}, "missing_in_share: a.md", False),
         ({"diagnostics": [mend("tri_surface_incoherence", "branch")]}, "contradict each other: branch", False),
@@ -47,6 +47,26 @@ def test_the_deepest_cause_is_named_whatever_the_report_looks_like(
     assert said.payload.is_transient == transient
     assert said.payload.remediation_plan.splitlines()[-1].endswith("run the guard their_guard again")
     assert not said.degraded
+
+
+def test_a_warning_is_no_cause_of_a_failure_that_has_another(interpreter: Any) -> None:
+    absent = mend("missing_surface", "share/C.json: missing") | {
+        "severity": "warn",
+        "details": {"path": "share/C.json"},
+    }
+    told = mend("kernel_mismatch", "phase: they disagree", "do a") | {"details": {"check": "phase"}}
+    report = {
+        "ok": False,
+        "mismatches": [MISMATCH],
+        "missing_surfaces": ["share/C.json"],
+        "diagnostics": [absent, told],
+    }
+    interpreter.context = {"guard_output": report}
+    said = interpreter.ask().payload
+    assert said.root_cause == "surfaces contradict each other: phase: share/A.json says 7, share/B.json says 6"
+    assert said.remediation_plan.startswith("1. do a\n2. run")
+    interpreter.context = {"guard_output": report | {"mismatches": [], "diagnostics": [absent]}}
+    assert interpreter.ask().payload.root_cause == "a surface is missing: share/C.json: missing"
 
 
 def test_the_plan_is_made_of_the_reports_and_the_kernels_remediations_each_once(interpreter: Any) -> None:

@@ -27,7 +27,9 @@ def test_the_worse_verdict_of_both_stands(safeops: Any, model: str, goal: str, o
     safeops.goal, safeops.context = goal, {"constraints": ["no_git_push"]}
     decision, changes = held(safeops, verdict(model))
     assert decision["allowed_action"] == order[max(own, order.index(model))]
-    assert len(changes) == (own > order.index(model))
+    assert len([change for change in changes if "became" in change]) == (own > order.index(model))
+    backup = [change for change in changes if "a fresh backup" in change]
+    assert len(backup) == (max(own, order.index(model)) == own == 1), "what stays permitted keeps the rules' conditions"
 
 
 def test_criteria_are_united_and_the_models_come_last(transition: Any) -> None:

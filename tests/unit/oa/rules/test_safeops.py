@@ -145,10 +145,16 @@ HARD = [
     {"missing": ["b"]},
     {"no_errors": False},
     {"failure": "the disk is full"},
+    False,
+    "failed",
+    {"history": ["fail", "fail"]},
+    {"timed_out": True},
     {"blockers": [{"name": "one"}]},
 ]
-SOFT = [{"ok": True, "flapping": True}, {"recent_failures": 3}, {"retries": 2}, {"state": "unstable"}, {"ok": None},
-        {"previously_failing": True}]  # fmt: skip
+SOFT = [
+    {"ok": True, "flapping": True}, {"recent_failures": 3}, {"retries": 2}, {"state": "unstable"}, {"ok": None}, "flapping",
+    {"runs": [{"ok": False}, {"ok": True}]}, {"previous": {"ok": False}, "ok": True}, {"previously_failing": True},
+]  # fmt: skip
 FINE = [
     {"ok": True},
     {"errors": []},
@@ -159,7 +165,11 @@ FINE = [
     {"fixed_issues": 4},
     {"status": "passed", "count": 12, "files": ["a"]},
     {"blockers": {}},
+    {"history": ["pass", "pass"]},
+    {"timeout": 60},
     [],
+    True,
+    "passed",
 ]
 
 
@@ -172,6 +182,22 @@ def test_results_of_the_callers_checks_count_by_what_their_keys_say(safeops: Any
         assert said.degraded == (verdict != "PROCEED")
         if verdict != "PROCEED":
             assert "oa_context.evidence[0] (a check)" in said.rationale
+
+
+def test_a_check_that_failed_and_passes_when_run_again_is_unsteady(safeops: Any) -> None:
+    pieces = [{"source": "a", "result": {"ok": ok}} for ok in (False, True)]
+    safeops.context = {"evidence": pieces}
+    assert safeops.verdict() == "WARN"
+    safeops.context = {"evidence": pieces[::-1]}
+    assert safeops.verdict() == "ABORT"
+    safeops.context = {"evidence": [pieces[0], pieces[1] | {"source": "b"}]}
+    assert safeops.verdict() == "ABORT"
+
+
+@pytest.mark.parametrize("piece", [{"source": "a"}, {"source": "a", "result": None}, {"result": {}}])
+def test_a_check_without_a_result_proves_nothing(safeops: Any, piece: dict[str, Any]) -> None:
+    safeops.context = {"evidence": [piece]}
+    assert safeops.verdict() == "WARN"
 
 
 def test_declared_care_may_mend_what_a_check_found(safeops: Any) -> None:
