@@ -23,6 +23,12 @@ from pmagent.oa.forms import CONSTRAINTS, Input, merged
 C = TypeVar("C", bound=Callable[..., Any])
 
 
+_constraints = click.option(
+    "--constraint", "constraints", multiple=True, metavar="TEXT",
+    help="A constraint that holds besides those of CONTEXT.json, e.g. no_git_push (repeatable).",
+)
+
+
 def _shared(goal: str = "") -> Callable[[C], C]:
     """The options that all four have; ``goal`` is the help of --goal, for those whose forms have none."""
     options = [
@@ -54,8 +60,7 @@ def _shared(goal: str = "") -> Callable[[C], C]:
     ],
 )
 @click.argument("proposed_action", required=False)
-@click.option("--constraint", "constraints", multiple=True, metavar="TEXT",
-              help="A constraint that holds besides those of CONTEXT.json, e.g. no_git_push (repeatable).")
+@_constraints
 @click.option("--action-class", type=click.Choice([*WORK, *CARE]), help="What kind of action it is.")
 @_shared()
 @pass_app
@@ -68,9 +73,8 @@ def decision(
     PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY.
     """
     form = form_from(SafeOPSDecisionInput, "proposed_action", proposed_action, given)
-    more = {CONSTRAINTS: list(constraints)} if constraints else {}
     classed = {"action_class": action_class} if action_class else {}
-    return _answered(app, laid_over(form, oa_context={**merged(form.oa_context, more), **classed}), **asked)
+    return _answered(app, laid_over(form, oa_context=_constrained(form, constraints) | classed), **asked)
 
 
 @click.command(
@@ -81,12 +85,14 @@ def decision(
     ],
 )
 @click.argument("goal", required=False)
+@_constraints
 @click.option("--ref", "refs", multiple=True, metavar="PATH", help="A document that the work is about (repeatable).")
 @click.option("--hint", "hints", multiple=True, metavar="FLOW=HINT", help="Advice for a kind of work (repeatable).")
 @_shared()
 @pass_app
 def generate(
-    app: App, /, goal: str | None, refs: Sequence[str], hints: Sequence[str], given: str | None, **asked: Any
+    app: App, /, goal: str | None, constraints: Sequence[str], refs: Sequence[str], hints: Sequence[str],
+    given: str | None, **asked: Any,
 ) -> int:
     """Generate the OPS block that reaches a goal: commands for a person to review and run. Nothing is run here.
 
@@ -94,11 +100,12 @@ def generate(
     block is printed as Markdown. Exit 1 when no block is generated.
     """
     form = form_from(OPSBlockGeneratorInput, "goal", goal, given)
-    plain = msgspec.to_builtins(form)
-    references = [*form.ssot_references, *refs]
-    return _answered(
-        app, laid_over(form, ssot_references=references, hints=[*plain["hints"], *hints_of(hints)]), **asked
-    )
+    more = {
+        "ssot_references": [*form.ssot_references, *refs],
+        "hints": [*msgspec.to_builtins(form.hints), *hints_of(hints)],
+        "oa_context": _constrained(form, constraints),
+    }
+    return _answered(app, laid_over(form, **more), **asked)
 
 
 @click.command(
@@ -150,6 +157,11 @@ def transition(
     current = {} if current_phase is None else {"current_phase": current_phase}
     checklist = {**form.phase_done_checklist, **criteria_of(criteria)}
     return _answered(app, laid_over(form, phase_done_checklist=checklist, **current), **asked)
+
+
+def _constrained(form: Input, constraints: Sequence[str]) -> dict[str, Any]:
+    """The form's task context, with further constraints."""
+    return merged(form.oa_context, {CONSTRAINTS: list(constraints)} if constraints else {})
 
 
 def _answered(

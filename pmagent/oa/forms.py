@@ -143,14 +143,15 @@ def guard_named(report: Mapping[str, Any]) -> str:
 
 
 def _decision(payload: SafeOPSDecisionResult, result: ReasoningResult) -> SafeOPSDecisionOutput:
-    conditions = [_with_remediation(one) for one in result.diagnostics if one.category == "condition"]
-    if payload.allowed_action == "WARN" and not conditions:  # who reads the conditions alone must find one
-        conditions = [_cut(payload.safety_check_summary)]
+    conditions: list[str] = []
+    if payload.allowed_action == "WARN":  # nothing is to be met first where the answer is yes, or is no anyway
+        conditions = [_with_remediation(one) for one in result.diagnostics if one.category == "condition"]
+        conditions = conditions or [_cut(payload.safety_check_summary)]  # who reads the conditions alone must find one
     return SafeOPSDecisionOutput(
         decision=DECISIONS[payload.allowed_action],
         reasoning=result.rationale or payload.safety_check_summary,
         conditions=_distinct(conditions),
-        warnings=_warnings(result, "condition"),
+        warnings=_warnings(result, "condition") if conditions else _warnings(result),
     )
 
 

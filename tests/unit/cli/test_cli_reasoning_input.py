@@ -106,6 +106,13 @@ def test_options_of_a_decision_reach_its_context(workspace: Path) -> None:
     assert made == {"constraints": ["no_git_push", "no_db_writes"], "action_class": "migrations"}
 
 
+def test_a_block_may_be_constrained(workspace: Path, piped: Callable[[bytes], None]) -> None:
+    piped(encoded({"goal": "g", "oa_context": {"constraints": ["no_db_writes"], "commands": ["pmagent status"]}}))
+    made = asked(workspace, "generate", "--constraint", "no_deploy")["oa_context"]
+    assert made["constraints"][-2:] == ["no_db_writes", "no_deploy"]
+    assert made["commands"] == ["pmagent status"]
+
+
 def test_options_are_laid_over_a_form(workspace: Path, piped: Callable[[bytes], None]) -> None:
     piped(encoded({"goal": "g", "ssot_references": ["a.md"], "hints": [{"flow_id": "f", "hint": "h"}]}))
     made = asked(workspace, "generate", "--ref", "b.md", "--hint", "docs.create=Sort it = always")["oa_context"]

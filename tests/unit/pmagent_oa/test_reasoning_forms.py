@@ -157,6 +157,15 @@ def test_conditions_and_warnings_come_from_the_diagnostics() -> None:
     assert shown.warnings == ["the summary is a day old", "the branch differs", "not allowed"]
 
 
+@pytest.mark.parametrize("action", ["PROCEED", "ABORT"])
+def test_conditions_are_only_those_of_a_conditional_answer(action: str) -> None:
+    said = diagnostic("condition", "warn", "a fresh summary", "pmagent kernel refresh")
+    made = result("SafeOPSDecision", {"allowed_action": action, "safety_check_summary": "s"}, said)
+    shown = output_of(envelope("SafeOPSDecision"), made)
+    assert isinstance(shown, SafeOPSDecisionOutput)
+    assert (shown.conditions, shown.warnings) == ([], ["a fresh summary"])
+
+
 def test_a_fallback_is_warned_of() -> None:
     said = diagnostic("engine", "warn", "the model gave no answer; the rules answered instead")
     made = result("SafeOPSDecision", {"allowed_action": "PROCEED", "safety_check_summary": "s"}, said)
