@@ -9,6 +9,7 @@ import msgspec
 
 from actors.oa.policy import ACTIONS, CARE
 from actors.oa.rules.adverse import adverse
+from actors.oa.rules.commands import danger
 from actors.oa.rules.facts import mapping
 from actors.oa.rules.text import QUOTED_CHARS_MAX, asserted, quoted, stem, stems
 
@@ -58,9 +59,10 @@ def classified(goal: str, context: dict[str, Any], now: str) -> Action:
     """
     said = asserted(goal, ORDERS)
     stakes = _stakes(said, context, now)
-    given = context.get("action_class")
+    given, name = context.get("action_class"), _class(frozenset(stem(word) for word in said))
+    if danger(goal).forbidden:
+        stakes.append(f"the goal says what {danger(goal).forbidden}")
     if given is None:
-        name = _class(frozenset(stem(word) for word in said))
         return Action(name, f"the goal reads as {name}", declared=False, stakes=_with_class(name, stakes))
     if not isinstance(given, str) or given not in ACTIONS:
         return Action(
@@ -69,7 +71,8 @@ def classified(goal: str, context: dict[str, Any], now: str) -> Action:
             declared=True,
             stakes=stakes,
         )
-    return Action(given, f"oa_context.action_class is {given}", declared=True, stakes=_with_class(given, stakes))
+    stakes = _with_class("migrations" if "migrations" in (given, name) else given, stakes)
+    return Action(given, f"oa_context.action_class is {given}", declared=True, stakes=stakes)
 
 
 def is_care(action: Action) -> bool:

@@ -86,7 +86,8 @@ _EXCEPTIONS = frozenset(("unless", "except", "until", "before", "without", "outs
 _FILLERS = stems(
     "a an the any all of to on in into at from by with and or be is are it this that these those must"
     " may should shall will"
-    " allowed allow please do does make perform run use using operation operations action work ever under directly more"
+    " allowed allow please do does make perform run use touch affect access"
+    " involve reach put let have get go using operation operations action work ever under directly more"
 )
 
 

@@ -113,7 +113,7 @@ def _interpreted(
     payload = GuardFailureInterpreterResult(
         root_cause=bounded(root), remediation_plan=_plan(name, found, facts, passing), is_transient=bool(passing)
     )
-    said = f"{_called(name)}: {len(found)} causes named, the deepest: {first.text}"
+    said = f"{_called(name)}: the deepest of the causes named ({len(found)}): {first.text}"
     if passing:
         said += f"; it may pass by itself: {passing}"
     diagnostics += [finding("evidence", "error", cause.text, cause.mend or None) for cause in found[:50]]

@@ -7,7 +7,6 @@ block is another operation than the one that was asked for.
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +14,13 @@ from typing import Any
 from actors.oa.policy import allows
 from actors.oa.rules import freshness
 from actors.oa.rules.answer import Answer, Evidence, finding
-from actors.oa.rules.commands import danger, judged, score, writable
+from actors.oa.rules.commands import danger, judged, score
 from actors.oa.rules.constraints import hits, read
 from actors.oa.rules.evidence import weighed
 from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing
 from actors.oa.rules.intents import intended
 from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
+from actors.oa.rules.stated import stated, without_commands
 from actors.oa.rules.text import bounded, listed, quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
@@ -32,10 +32,6 @@ CLOSING = ("pmagent kernel refresh", "pmagent oa guard --mode STRICT", "pmagent 
 
 REFERENCE_KEYS = ("ssot_references", "references")
 MANUAL = "the work between the checks is a manual step: the goal states no command"
-
-_STATED = re.compile(r"```(?:[A-Za-z]+\n)?(.*?)```|`([^`\n]+)`", re.DOTALL)
-_PROGRAM_NAME = re.compile(r"(?:\S*/)?[a-z0-9_][a-z0-9_.+-]*|[A-Z][A-Z0-9_]*=\S*")
-_CALLED = re.compile(r"\b(?:run|execute|invoke|call)\s+$", re.IGNORECASE)
 
 
 class _Block:
@@ -72,39 +68,6 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     return _concluded(block)
 
 
-def stated(goal: str, context: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The commands that goal and context state literally, in order, and what is wrong with the rest.
-
-    In a goal they stand in backquotes; what begins with no program's name there, or is one word that nobody says to
-    run, is a quotation of something else.
-    """
-    commands: list[str] = []
-    flaws: list[str] = []
-    for match in _STATED.finditer(goal):
-        for line in (match[1] or match[2] or "").splitlines():
-            text = line.strip().removeprefix("$ ")
-            called = " " in text or _CALLED.search(goal[: match.start()][-40:])
-            if text and called and _PROGRAM_NAME.fullmatch(text.split()[0]):
-                commands.append(text)
-    sources = [("oa_context.commands", context.get("commands"))]
-    pending = context.get("pending_ops_blocks")
-    if pending is not None and not isinstance(pending, list):
-        flaws.append(f"oa_context.pending_ops_blocks is {quoted(pending)}, not a list")
-    for number, entry in enumerate(listing(pending)):
-        if isinstance(entry, dict):
-            sources.append((f"oa_context.pending_ops_blocks[{number}].commands", entry.get("commands")))
-    for where, given in sources:
-        if given is not None and not isinstance(given, list):
-            flaws.append(f"{where} is {quoted(given)}, not a list of commands")
-        for number, command in enumerate(listing(given)):
-            if isinstance(command, str) and writable(command.strip()):
-                commands.append(command.strip())
-            else:
-                flaws.append(f"{where}[{number}] is {quoted(command)}, not one line that can be run")
-    writables = [command for command in commands if writable(command)]
-    return list(dict.fromkeys(writables)), flaws
-
-
 def _inputs(block: _Block, envelope: ReasoningEnvelope, facts: Facts) -> None:
     """What is missing or speaks against among the inputs: the block is still one to review, and says so."""
     for why in facts.unproven.values():
@@ -124,7 +87,7 @@ def _stated(block: _Block, envelope: ReasoningEnvelope) -> None:
     commands, flaws = stated(envelope.goal, envelope.oa_context)
     for flaw in flaws[:DIAGNOSTICS_MAX]:
         block.flaw(flaw, "state each command as one line of text")
-    prose = _STATED.sub(" ", envelope.goal)
+    prose = without_commands(envelope.goal)
     block.work = list(dict.fromkeys([*intended(prose), *commands]))
     if len(block.work) > COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING):
         message = f"{len(block.work)} commands are more than a block may hold"
@@ -163,7 +126,7 @@ def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
             )
         for hit in doubts:
             block.flaw(f"{quoted(command)}: {hit.what}", "confirm it before the block is run")
-    for hit in hits(texts, _STATED.sub(" ", envelope.goal)):
+    for hit in hits(texts, without_commands(envelope.goal)):
         if hit.sure:
             block.objections.append(finding("policy", "block", f"refused: the goal: {hit.what}", "change the goal"))
 

@@ -15,10 +15,12 @@ from actors.oa.policy import allows
 from actors.oa.rules import freshness
 from actors.oa.rules.actions import Action, classified, is_care
 from actors.oa.rules.answer import Answer, Evidence, finding
-from actors.oa.rules.constraints import hits, read
+from actors.oa.rules.commands import danger, judged
+from actors.oa.rules.constraints import Constraint, hits, read
 from actors.oa.rules.evidence import weighed
 from actors.oa.rules.facts import REALITY_SUMMARY, REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing
-from actors.oa.rules.text import listed, stems, words
+from actors.oa.rules.stated import stated
+from actors.oa.rules.text import listed, quoted, stems, words
 from actors.oa.rules.text import stem as stem_of
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import ReasoningEnvelope, SafeOPSDecisionResult, safe_payload
@@ -52,7 +54,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     _tools(weighing, facts)
     _age(weighing, envelope, facts)
     _mode(weighing, action, facts)
-    _constraints(weighing, envelope)
+    _constraints(weighing, envelope, action)
     _evidence(weighing, envelope, facts, action)
     _alignment(weighing, envelope, facts, action)
     _stakes(weighing, envelope, facts, action)
@@ -108,19 +110,45 @@ def _mode(weighing: Weighing, action: Action, facts: Facts) -> None:
             weighing.diagnostics.append(finding("condition", "warn", message, STRICT_GUARD))
 
 
-def _constraints(weighing: Weighing, envelope: ReasoningEnvelope) -> None:
+def _constraints(weighing: Weighing, envelope: ReasoningEnvelope, action: Action) -> None:
     texts, wrong = read(envelope.oa_context.get("constraints"))
     if wrong:
         weighing.doubts.append(wrong)
         message = f"{wrong}: what it forbids cannot be told"
         weighing.diagnostics.append(finding("condition", "warn", message, "state the constraints as a list of texts"))
-    for hit in hits(texts, envelope.goal):
+    said = f"{envelope.goal}. {action.name}" if action.name == "migrations" else envelope.goal
+    for hit in hits(texts, said):
         if hit.sure:
             weighing.against.append(hit.what)
             weighing.diagnostics.append(finding("policy", "error", hit.what, constraint=hit.constraint))
         else:
             weighing.doubts.append(hit.what)
             weighing.diagnostics.append(finding("condition", "warn", hit.what, constraint=hit.constraint))
+    _commands(weighing, envelope, texts)
+
+
+def _commands(weighing: Weighing, envelope: ReasoningEnvelope, constraints: list[Constraint]) -> None:
+    """The commands that the operation states are held to what a block may hold."""
+    commands, flaws = stated(envelope.goal, {"commands": envelope.oa_context.get("commands")})
+    for flaw in flaws[:DIAGNOSTICS_MAX]:
+        weighing.doubts.append(flaw)
+        weighing.diagnostics.append(finding("condition", "warn", flaw, "state each command as one line of text"))
+    for command in commands:
+        forbidden, doubts = judged(command, constraints)
+        if forbidden:
+            why = f"{quoted(command)}: {forbidden}"
+            weighing.against.append(why)
+            weighing.diagnostics.append(finding("policy", "error", why, "leave the command out"))
+        for hit in doubts:
+            why = f"{quoted(command)}: {hit.what}"
+            weighing.doubts.append(why)
+            weighing.diagnostics.append(finding("condition", "warn", why, constraint=hit.constraint))
+        if risks := danger(command).risks:
+            why = f"{quoted(command)}: {', '.join(risks)}"
+            weighing.doubts.append(why)
+            weighing.diagnostics.append(
+                finding("condition", "warn", f"reviewed by a person first: {why}", STRICT_GUARD)
+            )
 
 
 def _evidence(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, action: Action) -> None:

@@ -111,6 +111,7 @@ def test_what_a_goal_denies_is_not_held_against_it(safeops: Any, goal: str) -> N
         ("Deploy the service", "Do not deploy on Fridays", "WARN"),
         ("Rename the file", "Don't delete or rename files", "ABORT"),
         ("Rename the class", "read-only", "ABORT"),
+        ("Deploy to production", "DO_NOT_TOUCH_PROD", "ABORT"),
         ("Improve the page", "Treat the kernel as the system of record", "PROCEED"),
     ],
 )
@@ -127,6 +128,32 @@ def test_constraints_of_another_shape_are_a_doubt(safeops: Any, given: Any) -> N
     said = safeops.ask()
     assert said.payload.allowed_action == "WARN"
     assert "oa_context.constraints" in said.rationale
+
+
+@pytest.mark.parametrize(
+    ("goal", "verdict"),
+    [
+        ("Run `rm -rf /srv/data`", "ABORT"), ("Run `git push origin main`", "WARN"), ("Run `make docs`", "PROCEED"),
+        ("Please rm -rf the old build", "WARN"), ("Run `git push --force`", "ABORT"),
+    ],
+)  # fmt: skip
+def test_commands_that_the_operation_states_are_held_to_what_a_block_may_hold(
+    safeops: Any, goal: str, verdict: str
+) -> None:
+    safeops.goal = goal
+    assert safeops.verdict() == verdict
+    safeops.goal, safeops.context = "Do it", {"commands": [goal.split("`")[1]] if "`" in goal else []}
+    assert safeops.verdict() == (verdict if "`" in goal else "PROCEED")
+
+
+def test_a_declared_migration_writes_whatever_its_goal_says(safeops: Any) -> None:
+    safeops.goal, safeops.context = "Apply number 42", {"action_class": "migrations", "constraints": ["no_db_writes"]}
+    assert safeops.verdict() == "ABORT"
+
+
+def test_declaring_a_migration_to_be_something_else_does_not_lower_its_stakes(safeops: Any) -> None:
+    safeops.goal, safeops.context = "Migrate the database", {"action_class": "diagnostic"}
+    assert safeops.verdict() == "WARN"
 
 
 def test_what_can_be_read_of_broken_constraints_still_forbids(safeops: Any) -> None:
@@ -152,8 +179,9 @@ HARD = [
     {"blockers": [{"name": "one"}]},
 ]
 SOFT = [
-    {"ok": True, "flapping": True}, {"recent_failures": 3}, {"retries": 2}, {"state": "unstable"}, {"ok": None}, "flapping",
+    {"ok": True, "flapping": True}, {"recent_failures": 3}, {"retries": 2}, {"state": "unstable"}, {"ok": None},
     {"runs": [{"ok": False}, {"ok": True}]}, {"previous": {"ok": False}, "ok": True}, {"previously_failing": True},
+    "flapping",
 ]  # fmt: skip
 FINE = [
     {"ok": True},
