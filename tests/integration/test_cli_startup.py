@@ -18,7 +18,10 @@ sys.stderr.write(" ".join(sorted(sys.modules)))
 sys.exit(code)
 """
 
-SLOW = {"anyio", "asyncio", "watchfiles", "structlog", "rich", "concurrent", "multiprocessing", "http", "ssl", "email"}
+SLOW = {
+    "anyio", "asyncio", "watchfiles", "structlog", "rich", "concurrent", "multiprocessing", "http", "ssl", "email",
+    "langchain_core", "langsmith", "pydantic", "dspy",
+}
 """Packages that reading a log needs none of."""
 
 OURS_MAX = 40
