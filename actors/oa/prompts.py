@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.oa.rules.answer import Evidence
+from actors.oa.tasks import TASKS
 from contracts.model import ModelAnswer, ModelMessage, ModelReplied, ModelTool
 from contracts.reasoning import (
     PAYLOADS,
@@ -27,27 +28,6 @@ PIECE_CHARS_MAX: Final = 24_000
 
 ANSWER_BYTES_MAX: Final = 400_000
 """Largest answer of a model, as JSON: the result has to fit into a line of the log."""
-
-_TASKS: Final = {
-    "SafeOPSDecision": (
-        "Decide whether the operation named in `goal` may be carried out now. PROCEED: nothing speaks against it. "
-        "WARN: it may, once the conditions that you list are met. ABORT: it must not. "
-        "A constraint in `oa_context.constraints` that forbids the operation means ABORT."
-    ),
-    "OPSBlockGenerator": (
-        "Write the shell commands, in order, that reach `goal`, for a person to review and run: one command a line, "
-        "no prose. Break no constraint in `oa_context.constraints`. Rate the block's complexity from 1 to 10 and name "
-        "its risks. When the goal does not say enough, give no commands and say in the risk analysis what is missing."
-    ),
-    "GuardFailureInterpreter": (
-        "Say why the guard whose report is in `oa_context.guard_output` (or in the tools' results) failed: the first "
-        "cause, concretely. Give the steps that mend it, one a line, and say whether the failure may pass by itself."
-    ),
-    "PhaseTransitionValidator": (
-        "Decide whether the phase named in `goal` may begin. List every criterion that is not met. READY only when "
-        "there is none."
-    ),
-}
 
 _RULES: Final = (
     "You are one program of an orchestrator assistant that only reads. The user's message is one JSON document: the "
@@ -81,7 +61,7 @@ def opening(envelope: ReasoningEnvelope, evidence: list[Evidence]) -> list[Model
     """The first messages of a conversation."""
     shape = msgspec.json.encode(answer_shape(envelope.program_id).schema).decode()
     return [
-        ModelMessage(role="system", content=f"{_TASKS[envelope.program_id]}\n\n{_RULES}{shape}"),
+        ModelMessage(role="system", content=f"{TASKS[envelope.program_id]}\n\n{_RULES}{shape}"),
         ModelMessage(role="user", content=_json(inputs(envelope, evidence, []))),
     ]
 

@@ -27,7 +27,7 @@ from events.verify import verify_log
 from pmagent.host import RequestReused
 from pmagent.layout import Layout
 from pmagent.operations import call
-from pmagent.wire import RemoteError, reachable
+from pmagent.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from projections.rebuild import check_documents
 from tests.support.daemons import Daemon, running
 
@@ -201,7 +201,7 @@ def test_a_request_that_is_too_long_or_never_ends_harms_nobody(workspace: Path) 
             with socket.socket(socket.AF_UNIX) as client:
                 client.connect(address)
                 with suppress(BrokenPipeError):  # it stops reading when it has seen too much
-                    client.sendall(b"x" * (2 << 20))
+                    client.sendall(b"x" * (REQUEST_BYTES_MAX + 1))
                 with client.makefile("rb") as reply:
                     assert json.loads(reply.readline())["failure"]["kind"] == "BadMessage"
         assert call(workspace, "status").exit_code == 0

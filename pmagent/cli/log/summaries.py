@@ -40,6 +40,10 @@ _TEMPLATES: Final[dict[str, str]] = {
     "oa.context_unwritten": "{reason}",
     "oa.context_write_requested": "write the context of {request}",
     "oa.context_written": "{path} written, {size} bytes, sha256 {sha256}",
+    "model.call_failed": "{code} after {latency_ms} ms ({error})",
+    "model.call_requested": "call {attempt} of {model} for question {ask}, at most {seconds} s",
+    "model.failed": "no reply to question {ask} after {attempts} attempt(s): {text} ({code})",
+    "model.withdrawn": "question {ask} is taken back",
     "oa.permit_granted": "{action} on {subject} for {holder}, {uses} use(s), until {expires_at}",
     "oa.permit_refused": "{action} on {subject}: {reasons}",
     "oa.permit_requested": "{action} on {subject} for {holder}",
@@ -47,6 +51,11 @@ _TEMPLATES: Final[dict[str, str]] = {
     "oa.session_booted": "{session_id} booted, {mode}, phase {phase}, branch {branch}",
     "oa.session_ended": "{session_id}: {reason}",
     "oa.snapshot_requested": "snapshot wanted",
+    "oa.tool_failed": "{tool_id}: {error}",
+    "oa.tool_refused": "{tool} was not called: {reason}",
+    "oa.tool_returned": "{tool_id} answered",
+    "reasoning.refused": "{envelope_id}: {reasons}",
+    "reasoning.requested": "{envelope.program_id} by {engine}: {envelope.goal}",
     "request.refused": "request {request}: {name} is {reason}",
     "timer.fired": "timer {request} {name}",
     "timer.requested": "at {at} {name}",
@@ -140,11 +149,49 @@ def _escalated(data: dict[str, Any]) -> str:
     return said + (f": {_shown(reasons)}" if reasons else "")
 
 
+def _asked(data: dict[str, Any]) -> str:
+    named = data.get("program") or at_path(data, "answer.name")
+    return f"{_shown(data.get('engine'))} {_shown(data.get('model'))}" + (f" for {_shown(named)}" if named else "")
+
+
+def _replied(data: dict[str, Any]) -> str:
+    calls = data.get("tool_calls")
+    wants = [_shown(call.get("name")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    said = f"asks for {_shown(wants)}" if wants else _shown(data.get("content"))
+    used = f"{_shown(at_path(data, 'usage.input_tokens'))}+{_shown(at_path(data, 'usage.output_tokens'))} tokens"
+    return f"{used}, {_shown(data.get('latency_ms'))} ms: {said}"
+
+
+def _tool_requested(data: dict[str, Any]) -> str:
+    args = data.get("args")
+    return f"{_shown(data.get('tool_id'))} for run {_shown(data.get('run'))}" + (
+        f": {', '.join(f'{name}={_shown(value)}' for name, value in args.items())}"
+        if isinstance(args, dict) and args else ""
+    )
+
+
+def _concluded(data: dict[str, Any]) -> str:
+    decision = at_path(data, "result.decision")
+    verdict = decision if isinstance(decision, dict) else {}
+    said = next((verdict[key] for key in _VERDICTS if key in verdict), None)
+    by = data.get("engine")
+    return f"{_shown(at_path(data, 'result.program_id'))} {_shown(at_path(data, 'result.status'))}: {_shown(said)}" + (
+        f", by {_shown(by)}" if by else ""
+    )
+
+
+_VERDICTS: Final = ("allowed_action", "transition_status", "root_cause", "ops_block")
+"""What of each program's payload is its answer in short."""
+
 _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "kernel.mode_decided": _mode_decided,
     "kernel.observed": _observed,
     "oa.snapshot_taken": _snapshot_taken,
     "oa.escalated": _escalated,
+    "model.asked": _asked,
+    "model.replied": _replied,
+    "oa.tool_requested": _tool_requested,
+    "reasoning.concluded": _concluded,
 }
 
 KNOWN: Final = frozenset(_TEMPLATES) | frozenset(_MADE)
