@@ -147,3 +147,13 @@ def test_a_report_of_many_causes_stays_bounded_and_printable(interpreter: Any) -
     said = interpreter.ask()
     assert len(said.payload.root_cause) <= TEXT_CHARS_MAX
     assert "\x1b" not in said.payload.root_cause + said.payload.remediation_plan + said.rationale
+
+
+def test_what_may_pass_is_waited_for_when_nothing_else_is_advised(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": False, "error": "timed out"}}
+    assert interpreter.ask().payload.remediation_plan.startswith("1. wait until")
+    advised = {"ok": False, "errors": [{"message": "timed out", "remediation": "start it"}]}
+    interpreter.context = {"guard_output": advised}
+    plan = interpreter.ask().payload.remediation_plan
+    assert plan.startswith("1. start it")
+    assert "wait" not in plan

@@ -185,3 +185,39 @@ def test_every_command_of_pmagent_that_a_block_may_hold_exists() -> None:
             assert found is not None, command
             at, words = found, words[1:]
         at.make_parser(click.Context(at)).parse_args(list(words))
+
+
+@pytest.mark.parametrize(
+    "goal", ["Describe the guards", "Write about surfaces", "Improve the log", "Do not run the guards"]
+)
+def test_what_a_goal_only_mentions_is_not_run(goal: str) -> None:
+    assert intended(goal) == []
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        {"pending_ops_blocks": {"commands": ["make a"]}},
+        {"commands": "make a"},
+        {"pending_ops_blocks": [{"commands": 3}]},
+    ],
+)
+def test_commands_of_another_shape_are_left_out_and_told(generator: Any, context: dict[str, Any]) -> None:
+    generator.context = context
+    assert work(generator) == ["pmagent kernel refresh"]
+    said = generator.ask()
+    assert said.degraded
+    assert "not a list" in said.rationale
+
+
+def test_a_command_that_a_constraint_may_forbid_is_for_a_person(generator: Any) -> None:
+    generator.context = {"commands": ["git push origin topic"], "constraints": ["No pushes without approval"]}
+    assert "git push origin topic" in work(generator)
+    told = [d.message for d in generator.ask().diagnostics if "may apply" in d.message]
+    assert len(told) == 1
+
+
+def test_commands_and_goal_without_risk_are_said_to_have_none_that_is_known(generator: Any) -> None:
+    assert generator.ask().payload.risk_analysis == "no command is known to destroy or publish anything"
+    generator.goal = "Write a poem"
+    assert generator.ask().payload.risk_analysis == "the risk of the manual step is not known"

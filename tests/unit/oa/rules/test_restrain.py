@@ -89,3 +89,11 @@ def test_the_payload_of_another_program_is_replaced(safeops: Any) -> None:
     payload, changes = floor(safeops.envelope, safeops.evidence, check_payload("OPSBlockGenerator", block("make a")))
     assert msgspec.to_builtins(payload)["allowed_action"] == "PROCEED"
     assert len(changes) == 1
+
+
+def test_of_a_failure_whose_cause_is_not_known_the_model_may_say_that_it_passes(interpreter: Any) -> None:
+    guess = {"root_cause": "mine", "remediation_plan": "1. wait", "is_transient": True}
+    interpreter.context = {"guard_output": {"ok": False}}
+    assert held(interpreter, guess) == (guess, [])
+    interpreter.context = {"guard_output": {"ok": False, "error": "timed out"}}
+    assert held(interpreter, guess) == (guess, [])

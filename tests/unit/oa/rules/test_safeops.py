@@ -307,3 +307,28 @@ def test_a_bootstrap_that_contradicts_the_summary_is_named_and_degrades(safeops:
     said = safeops.ask()
     assert said.payload.allowed_action == "ABORT"
     assert "tri_surface_incoherence" in {d.category for d in said.diagnostics}
+
+
+@pytest.mark.parametrize(
+    "goal", ["Read the production notes", "Describe phase 7", "Bulk reading of logs", "Lower the risk"]
+)
+def test_a_word_alone_is_no_high_impact(safeops: Any, goal: str) -> None:
+    safeops.goal = goal
+    said = safeops.ask()
+    assert said.payload.allowed_action == "PROCEED"
+    assert "phase_transitions" not in said.rationale
+
+
+@pytest.mark.parametrize(
+    "check",
+    [{"name": 5, "passed": True}, {"name": "Backup", "passed": None}, {"name": "Backup"}, "Backup", {"passed": True}],
+)
+def test_only_a_named_and_passed_check_proves_a_backup(safeops: Any, check: Any) -> None:
+    safeops.goal, safeops.reality = "Migrate the database", summary(checks=[check])
+    assert safeops.ask().degraded
+
+
+def test_what_objects_is_an_error_and_what_warns_is_not(safeops: Any) -> None:
+    safeops.goal = "Push it"
+    safeops.context = {"constraints": ["no_git_push"], "evidence": [{"result": {"ok": False}}]}
+    assert {d.severity for d in safeops.ask().diagnostics} == {"error"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.oa.rules.phases import order, skipped
+from actors.oa.rules.phases import order, same, skipped
 from contracts.reasoning import CRITERIA_MAX
 from tests.support.rules_desk import OLD
 
@@ -178,3 +178,19 @@ def test_phases_are_ordered_by_number_then_letters() -> None:
 )  # fmt: skip
 def test_what_lies_between_two_phases(current: str, proposed: str, known: list[str], between: list[str]) -> None:
     assert skipped(current, proposed, known) == between
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [("28b", "28B", True), ("027", "27", True), ("x", "x", True), ("x", "y", False), ("7", "8", False)],
+)
+def test_words_that_name_the_same_phase(one: str, other: str, equal: bool) -> None:
+    assert same(one, other) == equal
+
+
+def test_a_current_phase_that_nobody_names_is_missing(transition: Any) -> None:
+    transition.goal, transition.context = "?", {"proposed_phase": "8"}
+    transition.bootstrap, transition.ssot = {}, {}
+    transition.tools["oa.kernel_status"] = {"mode": "NORMAL"}
+    transition.tools["oa.ssot_surface"] = {"version": 17}
+    assert "the current phase is not known" in missing(transition)
