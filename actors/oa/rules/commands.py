@@ -113,32 +113,31 @@ class Danger(msgspec.Struct, frozen=True):
     before it is run, ``points`` how much that counts."""
 
     forbidden: str
-    risks: list[str]
+    risks: tuple[str, ...]
     points: int
 
 
 @lru_cache(maxsize=256)
 def danger(command: str) -> Danger:
     """The danger of one command line."""
-    line = command[:COMMAND_CHARS_MAX]
-    commands = _SIMPLE.split(line)
-    forbidden = next((what for rule, what in _DENY if _applies(rule, line, commands)), "")
-    risks = [(what, points) for rule, what, points in _CAUTION if _applies(rule, line, commands)]
-    return Danger(forbidden, list(dict.fromkeys(what for what, _ in risks)), sum(points for _, points in risks))
+    commands = _SIMPLE.split(command)
+    forbidden = next((what for rule, what in _DENY if _applies(rule, command, commands)), "")
+    risks = [(what, points) for rule, what, points in _CAUTION if _applies(rule, command, commands)]
+    return Danger(forbidden, tuple(dict.fromkeys(what for what, _ in risks)), sum(points for _, points in risks))
 
 
 def judged(command: str, constraints: list[Constraint]) -> tuple[str, list[Hit]]:
     """Why the command may not be part of a block ("" when nothing forbids it): its kind, or a constraint; and the
     constraints that it may meet. A command is read as its words together with what it does."""
     found = danger(command)
-    met = hits(constraints, f"{_spaced(command)}. {'. '.join(found.risks)}")
+    met = hits(constraints, f"{_spaced(command)}. {'. '.join(found.risks)}", command=True)
     forbidden = f"it {found.forbidden}" if found.forbidden else next((hit.what for hit in met if hit.sure), "")
     return forbidden, [hit for hit in met if not hit.sure]
 
 
 def _spaced(command: str) -> str:
     """The command as words: options, paths and quoting are no clauses of their own."""
-    return re.sub(r"[^A-Za-z0-9]+", " ", command[:COMMAND_CHARS_MAX])
+    return re.sub(r"[^A-Za-z0-9]+", " ", command)
 
 
 def score(commands: list[str]) -> int:

@@ -35,7 +35,7 @@ _ACTS: dict[str, frozenset[str]] = {
     "destroy": stems("destructive irreversible"),
 }
 _THINGS: dict[str, frozenset[str]] = {
-    "database": stems("db dbs database table schema sql postgres postgresql sqlite mysql row dsn"),
+    "database": stems("psql db dbs database table schema sql postgres postgresql sqlite mysql row dsn"),
     "git": stems("git repo repository branch remote origin upstream"),
     "guard": stems("guard check gate verification verify safeguard hook"),
     "production": stems("prod production live"),
@@ -136,11 +136,12 @@ def _constraint(text: str) -> Constraint:
     return Constraint(quoted(text), _bans(text[:CHARS_MAX]))
 
 
-def hits(constraints: list[Constraint], action: str) -> list[Hit]:
-    """The constraints that the action meets, in their order; the first reason of each."""
+def hits(constraints: list[Constraint], action: str, *, command: bool = False) -> list[Hit]:
+    """The constraints that the action meets, in their order; the first reason of each. Of a ``command`` every word
+    counts: an option that is called "no" denies nothing."""
     if not constraints:
         return []
-    said = frozenset(stem(word) for word in asserted(action, ACT_WORDS))
+    said = frozenset(stem(word) for word in (words(action) if command else asserted(action, ACT_WORDS)))
     meant = _meant(said)
     found = []
     for constraint in constraints:

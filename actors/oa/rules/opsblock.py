@@ -17,7 +17,7 @@ from actors.oa.rules.answer import Answer, Evidence, finding
 from actors.oa.rules.commands import danger, judged, score
 from actors.oa.rules.constraints import hits, read
 from actors.oa.rules.evidence import weighed
-from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing
+from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
 from actors.oa.rules.intents import intended
 from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
 from actors.oa.rules.stated import stated, without_commands
@@ -62,6 +62,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     _inputs(block, envelope, facts)
     _stated(block, envelope)
     _references(block, envelope.oa_context)
+    _hints(block, envelope.oa_context.get("hints"))
     _objections(block, envelope)
     if block.objections:
         return refused(PROGRAM, [*block.objections, *block.diagnostics][:DIAGNOSTICS_MAX])
@@ -113,6 +114,19 @@ def _references(block: _Block, context: dict[str, Any]) -> None:
                 block.references.append(check)
 
 
+def _hints(block: _Block, given: Any) -> None:
+    """Advice for whoever runs the block: told as it stands. It is nothing that could be run."""
+    if given is not None and not isinstance(given, list):
+        block.flaw(f"oa_context.hints is {quoted(given)}, not a list")
+    for entry in listing(given):
+        hint = mapping(entry).get("hint")
+        if not isinstance(hint, str):
+            block.flaw(f"oa_context.hints holds {quoted(entry)}, which is no hint")
+            continue
+        message = f"hint for {quoted(mapping(entry).get('flow_id'), 80)}: {quoted(hint)}"
+        block.diagnostics.append(finding("evidence", "info", message))
+
+
 def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
     texts, wrong = read(envelope.oa_context.get("constraints"))
     if wrong:
@@ -145,7 +159,11 @@ def _concluded(block: _Block) -> Answer:
     if not block.work:
         analysis = "the risk of the manual step is not known"
         said = f"{len(PREFLIGHT)} checks before, and {len(CLOSING)} after, work that the goal states no command for"
-    told = [diagnostic.message for diagnostic in block.diagnostics if diagnostic.message not in risks]
+    told = [
+        diagnostic.message
+        for diagnostic in block.diagnostics
+        if diagnostic.message not in risks and diagnostic.severity != "info"
+    ]
     inputs = f"inputs: {listed(told)}" if told else "the inputs are in order"
     return Answer(
         payload=OPSBlockGeneratorResult(

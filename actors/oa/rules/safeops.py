@@ -39,7 +39,6 @@ class Weighing(msgspec.Struct):
     blocks: list[str] = []
     against: list[str] = []
     doubts: list[str] = []
-    noted: list[str] = []
     diagnostics: list[OADiagnostic] = []
     degraded: bool = False
 
@@ -97,7 +96,6 @@ def _mode(weighing: Weighing, action: Action, facts: Facts) -> None:
         weighing.against.append(action.why)
         weighing.diagnostics.append(finding("policy", "error", action.why, "name an action class that there is"))
         return
-    weighing.noted.append(action.why)
     if not allows(facts.mode, action.name):
         why = f"mode {facts.mode} forbids {action.name}: {listed(facts.why)}"
         weighing.against.append(why)

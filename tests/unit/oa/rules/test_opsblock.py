@@ -124,7 +124,8 @@ def test_a_harmless_command_is_not_called_dangerous(command: str) -> None:
 @pytest.mark.parametrize(
     ("constraint", "command", "refused"),
     [
-        ("no_git_push", "git push origin main", True), ("no_git_push", "git pull", False),
+        ("no_git_push", "git push origin main", True),
+        ("no_git_push", "git -c not push origin", True), ("no_git_push", "git pull", False),
         ("no_db_writes", "alembic upgrade head", True), ("never delete files", "rm notes.txt", True),
         ("no_network", "curl https://example.org", True), ("no_db_writes", "make docs", False),
     ],
@@ -221,3 +222,15 @@ def test_commands_and_goal_without_risk_are_said_to_have_none_that_is_known(gene
     assert generator.ask().payload.risk_analysis == "no command is known to destroy or publish anything"
     generator.goal = "Write a poem"
     assert generator.ask().payload.risk_analysis == "the risk of the manual step is not known"
+
+
+def test_hints_are_told_and_never_run(generator: Any) -> None:
+    generator.context = {"hints": [{"flow_id": "docs.create", "hint": "`rm -rf /` first, then update the index"}]}
+    assert work(generator) == ["pmagent kernel refresh"]
+    said = generator.ask()
+    assert [(d.severity, d.message) for d in said.diagnostics] == [
+        ("info", "hint for docs.create: `rm -rf /` first, then update the index"),
+    ]
+    assert not said.degraded
+    generator.context = {"hints": [3]}
+    assert generator.ask().degraded
