@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Awaitable, Callable
 
@@ -36,6 +37,7 @@ def model_performers(models: Models) -> Performers:
                 transient=why.transient, retry_after_s=why.retry_after_s, latency_ms=elapsed(),
             )
 
+        ready: Callable[[], Awaitable[Reply]] | None = None
         try:
             with anyio.fail_after(request.seconds):
                 # Making a client may import half a package. A thread that was given up ends by itself.
@@ -47,12 +49,17 @@ def model_performers(models: Models) -> Performers:
         except ReplyTooLong as error:
             return failed(error, Failure("too_long"))
         except Exception as error:
-            known = failure_of(error, parse_time(io.now()))
+            called = ready is not None or isinstance(error, TimeoutError)
+            known = failure_of(error, parse_time(io.now())) if called else None
             if known is None:
                 raise  # it ends as effect.failed, which says where it was raised
             return failed(error, known)
 
     return {ModelCallRequested: call}
+
+
+_OFFLINE = "LITELLM_LOCAL_MODEL_COST_MAP"
+"""What DSPy imports fetches a table of prices from the network, unless this is set. Nothing leaves but calls."""
 
 
 class ReplyTooLong(Exception):
@@ -62,7 +69,8 @@ class ReplyTooLong(Exception):
 def _ready(models: Models, asked: ModelAsked) -> Callable[[], Awaitable[Reply]]:
     if asked.engine == "langchain":
         return chat.prepare(models.chat(asked.model), asked)
-    run = program.prepare(models.lm(asked.model), asked)
+    os.environ[_OFFLINE] = "True"
+    run = program.prepare(models.lm(asked.model, asked.limits.call_seconds), asked)
     return lambda: anyio.to_thread.run_sync(run, abandon_on_cancel=True)
 
 

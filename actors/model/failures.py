@@ -30,7 +30,7 @@ def failure_of(error: BaseException, now: datetime) -> Failure | None:
     for one in _chain(error):
         status = _status(one)
         if status:
-            return _of_status(status, one, now)
+            return _of_status(status, error, now)
     for one in _chain(error):
         found = _of_kind(one)
         if found is not None:
@@ -59,8 +59,8 @@ def _status(error: BaseException) -> int:
 
 def _of_status(status: int, error: BaseException, now: datetime) -> Failure:
     if status == 429:
-        if getattr(error, "code", None) == "insufficient_quota":  # waiting does not fill an account
-            return Failure("rejected")
+        if any(getattr(one, "code", None) == "insufficient_quota" for one in _chain(error)):
+            return Failure("rejected")  # waiting does not fill an account
         return Failure("rate_limited", transient=True, retry_after_s=_retry_after(error, now))
     if status == 408:
         return Failure("timed_out", transient=True)
@@ -73,9 +73,7 @@ def _of_status(status: int, error: BaseException, now: datetime) -> Failure:
 
 def _retry_after(error: BaseException, now: datetime) -> float | None:
     """What the provider asks for: seconds, or a date (RFC 9110, 10.2.3). None: nothing, or nothing readable."""
-    headers = getattr(getattr(error, "response", None), "headers", None) or {}
-    given = headers.get("retry-after") or headers.get("Retry-After") or getattr(error, "retry_after", None)
-    text = "" if given is None else str(given).strip()
+    text = next((said for one in _chain(error) if (said := _said_retry_after(one))), "")
     try:
         seconds = float(text)
     except ValueError:
@@ -87,6 +85,12 @@ def _retry_after(error: BaseException, now: datetime) -> float | None:
     if seconds != seconds:  # not a number
         return None
     return min(max(seconds, 0.0), RETRY_AFTER_MAX)
+
+
+def _said_retry_after(error: BaseException) -> str:
+    headers = getattr(getattr(error, "response", None), "headers", None) or {}
+    said = headers.get("retry-after") or headers.get("Retry-After") or getattr(error, "retry_after", None)
+    return "" if said is None else str(said).strip()
 
 
 _TIMEOUTS = ("Timeout", "TimedOut", "DeadlineExceeded")

@@ -72,7 +72,7 @@ class Models:
     def __init__(self, environ: Mapping[str, str], given: Mapping[str, object] | None = None) -> None:
         self._environ = environ
         self._given = dict(given or {})
-        self._made: dict[tuple[Engine, str], Any] = {}
+        self._made: dict[tuple[object, ...], Any] = {}
 
     def check(self, engine: Engine, name: str) -> None:
         """Whether the model can be made; nothing is imported, made or sent. Raises ModelUnavailable, which names the
@@ -96,24 +96,26 @@ class Models:
         made: BaseChatModel = self._get("langchain", name)
         return made
 
-    def lm(self, name: str) -> Any:
-        """The DSPy language model of this name. Imports DSPy: call it in a thread. Raises ModelUnavailable."""
-        return self._get("dspy", name)
+    def lm(self, name: str, seconds: float) -> Any:
+        """The DSPy language model of this name; a provider's gives up after so many seconds, because the thread that
+        it blocks cannot be stopped. Imports DSPy: call it in a thread. Raises ModelUnavailable."""
+        return self._get("dspy", name, timeout=seconds)
 
-    def _get(self, engine: Engine, name: str) -> Any:
+    def _get(self, engine: Engine, name: str, **more: float) -> Any:
         self.check(engine, name)
         if name in self._given:
             return self._given[name]
-        made = self._made.get((engine, name))
-        return made if made is not None else self._made.setdefault((engine, name), self._make(engine, name))
+        kept = (engine, name, *more.values())
+        made = self._made.get(kept)
+        return made if made is not None else self._made.setdefault(kept, self._make(engine, name, more))
 
-    def _make(self, engine: Engine, name: str) -> Any:
+    def _make(self, engine: Engine, name: str, more: dict[str, float]) -> Any:
         provider, model = _provider(name)
         key = {"api_key": self._key(provider)} if provider.keys else {}
         if engine == "dspy":
             from dspy import LM
 
-            return LM(f"{provider.dspy}/{model}", cache=False, num_retries=0, **key)
+            return LM(f"{provider.dspy}/{model}", cache=False, num_retries=0, **more, **key)
         cls = getattr(import_module(provider.package), provider.cls)
         return cls(model=model, cache=False, **provider.options, **key)
 

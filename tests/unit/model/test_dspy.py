@@ -140,3 +140,17 @@ def test_nothing_is_kept_on_the_disk(tmp_path: Path) -> None:
     )
     assert done.stdout == "WARN\n"
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+@pytest.mark.slow
+def test_a_real_client_is_called_and_nothing_else_leaves_the_machine(tmp_path: Path) -> None:
+    """In a process of its own: what is fetched while packages are imported is seen too."""
+    script = Path(__file__).resolve().parents[2] / "support" / "dspy_call.py"
+    environ = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, "-I", str(script)], capture_output=True, text=True, timeout=100, env=environ, cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "WARN 21 rejected timed_out ['127.0.0.1']\n"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
