@@ -24,7 +24,7 @@ from benchmarks.harness import Bench, Row, percentile, raw_syncs
 from benchmarks.table import table
 
 BENCHMARKS = (
-    "append_one", "append_many", "read_back", "fold_log", "decide", "start", "tail_latency", "replay_check",
+    "append_one", "append_many", "read_back", "fold_log", "decide", "start", "tail_latency", "replay_check", "reason",
 )
 """Modules of this folder; each has ``run(bench) -> list[Row]``."""
 

@@ -101,6 +101,12 @@ def run_live() -> None:
     pmagent("boot", "oa", "--format", "text")
     pmagent("oa", "guard", "--mode", "STRICT")
 
+    say("reasoning: is it safe, how is it done, may the next phase begin")
+    pmagent("oa", "decision", "Write the notes of the next phase", "--format", "text")
+    pmagent("oa", "decision", "Publish it with git push", "--constraint", "no_git_push", "--format", "text", expect=1)
+    pmagent("oa", "generate", "Run the guards", "--format", "text")
+    pmagent("oa", "transition", "2", "--criterion", "notes written=yes", "--format", "text")
+
     say("a kernel surface changes: the mode change travels through the log")
     position = json.loads(pmagent("status", "--format", "json", show=False))["log"]["position"]
     change_surface()
@@ -112,6 +118,12 @@ def run_live() -> None:
     pmagent("log", "tail", "--after", str(position), "-n", "20")
     pmagent("log", "why", str(events[-1]["position"]))
     pmagent("status")
+
+    say("reality is not green: diagnostic mode, only the interpreter of guard failures runs")
+    pmagent("oa", "decision", "Write the notes of the next phase", "--format", "text", expect=1)
+    report = WORKSPACE.parent / "guard.json"
+    report.write_text(pmagent("oa", "guard", "--mode", "HINT", show=False), "utf-8")
+    pmagent("oa", "interpret", str(report), "--format", "text")
 
 
 if __name__ == "__main__":

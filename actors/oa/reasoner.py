@@ -350,7 +350,7 @@ def _question(run: Run, messages: list[ModelMessage]) -> Decision:
 
 def _refusal(state: ReasonerState, event: Event) -> Decision:
     """Why a request did not become a run."""
-    earlier = state.seen.get(event.data.envelope.envelope_id, 0)
+    earlier = state.earlier(event.data.envelope.envelope_id)
     if earlier:
         return _refused(
             event, [f"the envelope was requested before, at position {earlier}, and has one result"],

@@ -19,6 +19,9 @@ RUNS_MAX = 64
 SEEN_MAX = 10_000
 """So many envelopes are remembered, so that none gets a second result; the oldest are forgotten."""
 
+PAGE = 250
+"""So many of them are kept together: only the newest page is copied for one more."""
+
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A tool call: requested at position ``request`` and log time ``at``. ``asked_as`` names turn and number of the
@@ -96,13 +99,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReasonerState(msgspec.Struct, frozen=True):
-    """Open runs by the position of their request; envelope id -> position of its first request; the mode decided
-    last ("": none yet); the request of the run that the input taken last concerned (0: none)."""
+    """Open runs by the position of their request; pages of envelope id -> position of its first request, the newest
+    last; the mode decided last ("": none yet); the request of the run that the input taken last concerned (0: none)."""
 
     runs: dict[int, Run] = {}
-    seen: dict[str, int] = {}
+    seen: list[dict[str, int]] = []
     mode: str = ""
     current: int = 0
+
+    def earlier(self, envelope_id: str) -> int:
+        """Position of the envelope's first request; 0 when it is not known."""
+        return next((page[envelope_id] for page in self.seen if envelope_id in page), 0)
 
 
 def sha256_of(value: object) -> str:
@@ -114,14 +121,14 @@ def begun(state: ReasonerState, event: Event) -> ReasonerState:
     """The state with a request taken: a run, unless its envelope was seen before or too many are open."""
     asked: ReasoningRequested = event.data
     envelope_id = asked.envelope.envelope_id
-    if envelope_id in state.seen or len(state.runs) >= RUNS_MAX:
+    if state.earlier(envelope_id) or len(state.runs) >= RUNS_MAX:
         return msgspec.structs.replace(state, current=0)
     run = Run(
         request=event.position, correlation=event.correlation, asked=asked, sha256=sha256_of(asked.envelope),
     )
-    seen = {**state.seen, envelope_id: event.position}
-    if len(seen) > SEEN_MAX:
-        del seen[next(iter(seen))]
+    full = not state.seen or len(state.seen[-1]) >= PAGE
+    older, newest = (state.seen, {}) if full else (state.seen[:-1], state.seen[-1])
+    seen = [*older, {**newest, envelope_id: event.position}][-SEEN_MAX // PAGE :]
     return ReasonerState({**state.runs, event.position: run}, seen, state.mode, event.position)
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from actors.oa.reasoner import TURNS_MAX
-from actors.oa.runs import RUNS_MAX, sha256_of
+from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.effect import EffectCancelRequested, EffectFailed, EffectTimedOut
 from contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested
 from contracts.reasoning import (
@@ -26,6 +26,7 @@ from contracts.reasoning_events import (
     OaToolRequested,
     ReasoningConcluded,
     ReasoningRefused,
+    ReasoningRequested,
 )
 from events.event import Event
 from tests.support.oa_loop import Contents, Observe
@@ -313,3 +314,15 @@ def test_a_halted_gateway_is_a_failed_run(desk: Desk) -> None:
     desk.engine.halted["model"] = 1
     result = desk.run(envelope(), **LANGCHAIN)
     assert result.status == "FAILED"
+
+
+def test_the_newest_envelopes_are_remembered_and_the_oldest_forgotten() -> None:
+    state, given = ReasonerState(), envelope()
+    for n in range(SEEN_MAX + PAGE):
+        asked = ReasoningRequested(envelope=msgspec.structs.replace(given, envelope_id=f"{n}"))
+        event = Event(n + 1, "", "", "fact", "", "reasoning.requested", "", 0, asked, b"")
+        state = ended(begun(state, event), n + 1)
+    assert sum(len(page) for page in state.seen) == SEEN_MAX
+    assert state.earlier("0") == 0
+    assert state.earlier(f"{PAGE}") == PAGE + 1
+    assert state.earlier(f"{SEEN_MAX + PAGE - 1}") == SEEN_MAX + PAGE
