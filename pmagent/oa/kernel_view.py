@@ -12,8 +12,8 @@ import msgspec
 from actors.kernel.mode import judge
 from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED, SSOT, problem
 from contracts.kernel import Mode, SurfaceReading
-from contracts.reasoning import KernelStateRef, ShapeError
-from pmagent.oa.guards.reading import read_workspace
+from contracts.reasoning import CONTEXT_BYTES_MAX, SURFACE_BYTES_MAX, KernelStateRef, ShapeError, check_bounds
+from pmagent.oa.guards.reading import STATE_PATH, Given, read_workspace
 from pmagent.oa.reasoning_bridge import EnvelopeError, FrozenDict, freeze
 from pmagent.oa.tools import workspace_path
 
@@ -36,16 +36,20 @@ class View(msgspec.Struct, frozen=True):
 def read_view(workspace: str | os.PathLike[str] | None = None) -> View:
     """The workspace as it is now; blocks for about a second at most while surfaces are being written.
 
-    A surface that is missing or not valid is {}, and the mode says so: this never fails for what the files are like.
+    A surface that is missing or not valid, or more than an envelope carries, is {}, and the mode says so: this never
+    fails for what the files are like.
     """
     given = read_workspace(workspace_path(workspace))
-    readings = given.readings()
-    contents = {name: reading.content for name, reading in readings.items() if reading.status == "ok"}
-    fields: dict[str, Any] = {field: contents.get(surface, {}) for field, surface in SURFACES.items()}
     mode = judge(given.observed.surfaces).mode
-    context = readings[CONTEXT]
-    fault = "" if context.status in ("ok", "missing") else _fault(context)
-    return View({"mode": mode, **fields, "oa_state": given.state or {}}, given.kernel.context, fault)
+    fields: dict[str, Any] = {}
+    for field, surface in SURFACES.items():
+        content = given.readings()[surface].content or {}
+        fields[field] = {} if _beyond(surface, content, SURFACE_BYTES_MAX) else content
+        mode = mode if fields[field] else "BLOCKED"
+    state = given.state or {}
+    fields["oa_state"] = {} if _beyond(STATE_PATH, state, SURFACE_BYTES_MAX) else state
+    context, fault = _context(given)
+    return View({"mode": mode, **fields}, context, fault)
 
 
 def given_kernel(data: Mapping[str, Any] | KernelStateRef) -> dict[str, Any]:
@@ -86,6 +90,21 @@ def _judged(surfaces: Mapping[str, dict[str, Any]]) -> Mode:
     return judge(readings).mode
 
 
-def _fault(reading: SurfaceReading) -> str:
-    detail = f" ({reading.detail})" if reading.detail else ""
-    return f"{reading.path}: {reading.status.replace('_', ' ')}{detail}"
+def _context(given: Given) -> tuple[dict[str, Any], str]:
+    """The task context, and what is wrong with its file."""
+    reading = given.readings()[CONTEXT]
+    if reading.status not in ("ok", "missing"):
+        detail = f" ({reading.detail})" if reading.detail else ""
+        return {}, f"{reading.path}: {reading.status.replace('_', ' ')}{detail}"
+    context = given.kernel.context
+    fault = _beyond(reading.path, context, CONTEXT_BYTES_MAX)
+    return ({}, fault) if fault else (context, "")
+
+
+def _beyond(name: str, content: object, size: int) -> str:
+    """Why an envelope cannot carry the content; "" when it can."""
+    try:
+        check_bounds(name, content, size)
+    except ShapeError as error:
+        return str(error)
+    return ""

@@ -58,7 +58,7 @@ __all__ = [
 FROZEN_DEPTH_MAX: Final = DEPTH_MAX + 8
 """Deepest nesting of what is frozen: the deepest part of an envelope, and the levels above it."""
 
-VALUES_MAX: Final = 4_000_000
+VALUES_MAX: Final = 10_000_000
 """So many values belong to what is frozen at once; an object that holds itself over and over would never end."""
 
 _KEY_SHOWN_CHARS: Final = 60

@@ -129,6 +129,34 @@ def test_a_context_that_is_broken_stops_all_but_the_interpreter(workspace: Path,
     assert build_envelope(PROGRAM, "g", oa_context={"a": 1}, workspace=workspace).oa_context == {"a": 1}
 
 
+def nested(depth: int) -> Any:
+    """An object so deep."""
+    value: Any = 1
+    for _ in range(depth):
+        value = {"d": value}
+    return value
+
+
+def test_a_surface_that_no_envelope_carries_is_shown_as_none_and_blocks(workspace: Path, green: Contents) -> None:
+    """The kernel's reader takes deeper nesting than an envelope does; the interpreter must still be able to run."""
+    write(workspace, PATHS["ssot_surface"], {**green["ssot_surface"], "deep": nested(90)})
+    write(workspace, STATE, {"deep": nested(90)})
+    made = build_envelope(INTERPRETER, "why?", workspace=workspace)
+    assert made.kernel_state_ref.mode == "BLOCKED"
+    assert made.kernel_state_ref.ssot_index == made.kernel_state_ref.oa_state == {}
+    assert made.kernel_state_ref.bootstrap == green["pm_bootstrap_state"]
+
+
+@pytest.mark.parametrize("context", [{"notes": "n" * 300_000}, {"deep": nested(90)}], ids=["large", "deep"])
+def test_a_context_that_no_envelope_carries_stops_all_but_the_interpreter(
+    workspace: Path, context: dict[str, Any]
+) -> None:
+    write(workspace, PATHS["oa_context"], {"context": {"constraints": ["no_git_push"], **context}})
+    with pytest.raises(EnvelopeError, match=r"share/oa/CONTEXT\.json is .*constraints"):
+        build_envelope(PROGRAM, "g", workspace=workspace)
+    assert build_envelope(INTERPRETER, "why?", workspace=workspace).oa_context == {}
+
+
 def test_nothing_is_read_when_all_is_given(tmp_path: Path, green: Contents) -> None:
     made = build_envelope(PROGRAM, "g", given(green), {}, workspace=tmp_path / "there is none")
     assert made.kernel_state_ref.mode == "NORMAL"
