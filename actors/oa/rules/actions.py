@@ -36,6 +36,8 @@ _STAKES = stems("impact risk blast radius scope scale severity")
 _RADIUS = stems("blast radius")
 _MANY = stems("bulk mass wholesale")
 _CHANGE = stems("update change edit rename delete rewrite import move")
+_BYPASS = stems("bypass skip disable override ignore circumvent mute suppress")
+_GUARD = stems("guard check gate verification safeguard hook")
 _LIVE = stems("production prod live")
 _DEPLOY = stems("deploy deployment release rollout publish ship")
 ORDERS = _MIGRATION | _ALTER | _WORK | _DESTRUCTIVE | _CHANGE | _DEPLOY
@@ -113,6 +115,8 @@ def _stakes(said: list[str], context: dict[str, Any], now: str) -> list[str]:
         found.append("the goal changes much at once")
     if every.keys() & _LIVE and every.keys() & _DEPLOY:
         found.append("the goal deploys to production")
+    if every.keys() & _BYPASS and every.keys() & _GUARD:
+        found.append("the goal goes around guards or checks")
     for where, held in (("oa_context", context), ("oa_context.metadata", mapping(context.get("metadata")))):
         scalars = {key: value for key, value in held.items() if isinstance(value, str)}
         found += [one.what for one in adverse(scalars, where, now) if one.weight == "impact"]

@@ -157,3 +157,18 @@ def test_what_may_pass_is_waited_for_when_nothing_else_is_advised(interpreter: A
     plan = interpreter.ask().payload.remediation_plan
     assert plan.startswith("1. start it")
     assert "wait" not in plan
+
+
+def test_each_cause_is_a_diagnostic_with_its_remediation_if_it_has_one(interpreter: Any) -> None:
+    report = {"ok": False, "errors": [{"message": "a", "remediation": "do a"}, "b"]}
+    interpreter.context = {"guard_output": report}
+    assert [(d.message, d.remediation) for d in interpreter.ask().diagnostics] == [("a", "do a"), ("b", None)]
+
+
+def test_a_guard_that_could_not_be_run_again_is_a_degraded_input(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": False, "failed_checks": ["a"]}, "guard_name": "oa_state"}
+    assert not interpreter.ask().degraded
+    interpreter.tools["oa.guard.run"] = None
+    said = interpreter.ask()
+    assert said.degraded
+    assert "failed check: a" in said.payload.root_cause

@@ -234,3 +234,18 @@ def test_hints_are_told_and_never_run(generator: Any) -> None:
     assert not said.degraded
     generator.context = {"hints": [3]}
     assert generator.ask().degraded
+
+
+@pytest.mark.parametrize("given", ["docs/a.md", {"a": 1}, [3], [""], ["a\x00b"]])
+def test_references_of_another_shape_are_told(generator: Any, given: Any) -> None:
+    generator.context = {"ssot_references": given}
+    assert work(generator) == ["pmagent kernel refresh"]
+    assert generator.ask().degraded
+
+
+def test_a_block_holds_as_many_commands_as_fit_and_not_one_more(generator: Any) -> None:
+    room = COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING) - 1
+    generator.context = {"commands": [f"make {n}" for n in range(room)]}
+    assert len(generator.ask().payload.ops_block) == COMMANDS_MAX
+    generator.context["commands"].append("make more")
+    assert generator.verdict() == "blocked"

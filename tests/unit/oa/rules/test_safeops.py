@@ -68,6 +68,7 @@ def test_an_action_class_that_does_not_exist_aborts(safeops: Any, action: Any) -
         "Bulk update of all labels",
         "Release to production",
         "Purge the old sessions",
+        "Skip the guards this once",
     ],
 )
 @pytest.mark.parametrize("proven", [True, False])
@@ -332,3 +333,38 @@ def test_what_objects_is_an_error_and_what_warns_is_not(safeops: Any) -> None:
     safeops.goal = "Push it"
     safeops.context = {"constraints": ["no_git_push"], "evidence": [{"result": {"ok": False}}]}
     assert {d.severity for d in safeops.ask().diagnostics} == {"error"}
+
+
+@pytest.mark.parametrize(
+    ("goal", "verdict"),
+    [("Delete a file", "ABORT"), ("Rename a file", "ABORT"), ("Read a file", "PROCEED"), ("Delete a row", "WARN")],
+)
+def test_either_act_of_a_constraint_is_enough_but_its_thing_is_needed(safeops: Any, goal: str, verdict: str) -> None:
+    safeops.goal, safeops.context = goal, {"constraints": ["Don't delete or rename files"]}
+    assert safeops.verdict() == verdict
+
+
+def test_declared_care_may_mend_documents_out_of_line(safeops: Any) -> None:
+    safeops.ssot["dms_share_alignment"] = "BROKEN"
+    safeops.context = {"action_class": "remediation"}
+    said = safeops.ask()
+    assert said.payload.allowed_action == "WARN"
+    assert {d.severity for d in said.diagnostics} == {"warn"}
+
+
+@pytest.mark.parametrize(
+    "result",
+    [{"age_hours": 2}, {"age_hours": True}, {"age_hours": "72"}, {"pages": 900}, {"age": 9_000}, {"next_run": OLD}],
+)
+def test_what_is_no_age_or_a_small_one_is_not_held_against_it(safeops: Any, result: dict[str, Any]) -> None:
+    safeops.context = {"evidence": [{"result": {"ok": True} | result}]}
+    assert safeops.verdict() == "PROCEED"
+
+
+@pytest.mark.parametrize(
+    ("result", "verdict"),
+    [({"blast_radius": "large"}, "WARN"), ({"risk": "low"}, "PROCEED"), ({"size": "large"}, "PROCEED")],
+)
+def test_a_check_that_measures_a_large_impact_warns(safeops: Any, result: dict[str, Any], verdict: str) -> None:
+    safeops.context = {"evidence": [{"result": {"ok": True} | result}]}
+    assert safeops.verdict() == verdict
