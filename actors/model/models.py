@@ -66,7 +66,8 @@ class Models:
     """Models by name. ``environ`` holds the keys; ``given`` are models of a caller's own: ``BaseChatModel`` objects for
     the engine ``langchain``, ``dspy.LM`` objects for ``dspy``. They go before providers'.
 
-    A provider's client is made once and kept. Threads may share this.
+    A provider's client is made once and kept. Threads may share this. Clients keep connections open: where a process
+    runs one event loop after another, the first call in a later one may fail as ``network`` and be tried again.
     """
 
     def __init__(self, environ: Mapping[str, str], given: Mapping[str, object] | None = None) -> None:

@@ -171,6 +171,21 @@ async def test_garbage_is_malformed_and_an_unknown_exception_is_told_as_it_is() 
 
 
 @on_loop
+async def test_a_question_that_cannot_be_put_to_the_model_is_no_malformed_reply() -> None:
+    class Picky(WithTools):
+        """Takes no tools of any kind."""
+
+        def bind_tools(self, tools: Any, **_more: Any) -> Any:
+            """See the class."""
+            raise ValueError(tools)
+
+    async with live_gateway({"toy:one": Picky(script=[])}) as rig:
+        failed = await rig.ask(tools=[LOOK], limits=ModelLimits(attempts=1))
+    [end] = rig.failed_calls
+    assert (failed.code, end.error, end.place) == ("failed", "ValueError", "actors.model.chat:_bound")
+
+
+@on_loop
 async def test_a_model_that_hangs_is_stopped_after_the_calls_seconds() -> None:
     model = scripted()
     async with live_gateway({"toy:one": model}) as rig:
