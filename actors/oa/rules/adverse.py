@@ -7,6 +7,7 @@ value holds something; one whose words say unsteadiness counts less: green now, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -40,6 +41,8 @@ _OLD = stems("stale staleness outdated expired obsolete")
 _UNDONE = stems("no not non without resolved fixed cleared free ignored allowed never")
 _IMPACT = stems("impact blast radius risk severity criticality")
 _LARGE = stems("high large huge severe critical wide broad major massive extreme")
+_WINDOW = re.compile(r"(?:^|[_\W])(?:last[_\W]?[0-9]+|[0-9]+(?:h|d|m|w|hours?|days?|weeks?))(?:$|[_\W])", re.IGNORECASE)
+"""A key that counts over a stretch of time: "failures_24h", "failed_in_last_5"."""
 _HISTORY = stems("history histories run attempt")
 _VERDICTS = stems("status state result outcome verdict conclusion")
 
@@ -114,7 +117,7 @@ def _weight(key: str) -> Weight | None:
         return None
     if said & _OLD:
         return "stale"
-    if said & _UNSTEADY or (said & _PAST and said & _BAD):
+    if said & _UNSTEADY or (said & _BAD and (said & _PAST or _WINDOW.search(key))):
         return "soft"
     return "hard" if said & _BAD else None
 

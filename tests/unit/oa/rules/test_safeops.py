@@ -182,6 +182,7 @@ HARD = [
 SOFT = [
     {"ok": True, "flapping": True}, {"recent_failures": 3}, {"retries": 2}, {"state": "unstable"}, {"ok": None},
     {"runs": [{"ok": False}, {"ok": True}]}, {"previous": {"ok": False}, "ok": True}, {"previously_failing": True},
+    {"ok": True, "failures_24h": 2}, {"failed_in_last_5": 1}, {"last_7_runs": ["pass", "fail"]},
     "flapping",
 ]  # fmt: skip
 FINE = [
