@@ -14,6 +14,7 @@ from actors.snapshot import EngineState, export_engine
 from contracts.daemon import DaemonStarted
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
 from contracts.kernel import KernelModeDecided, KernelObserved
+from contracts.model import ModelAsked, ModelCallRequested
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import BlobSource, OutwardRequest, effect_of, is_request, typed
 from events.event import Event, Tail
@@ -26,7 +27,9 @@ from events.storage import StorageReader
 from events.verify import verify_log
 from replay.replayer import fold_log, replay_log
 from replay.simulation.disk import SimDisk
-from replay.simulation.world import Violation
+from replay.simulation.invariants_models import check_models, check_models_ended
+from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
+from replay.simulation.world import Violation, require
 
 QUEUE_MAX: Final = 2000
 """In so small a world no queue comes near this."""
@@ -58,12 +61,6 @@ class Documents(Protocol):
     def restore(self, states: dict[str, Any]) -> None:
         """Take what ``decoded`` gave."""
         ...
-
-
-def require(holds: bool, message: str) -> None:
-    """Raise Violation with ``message`` unless it ``holds``."""
-    if not holds:
-        raise Violation(message)
 
 
 class Watch:
@@ -155,7 +152,14 @@ class Watch:
         if isinstance(event.data, OutwardRequest):
             self._permit(event, event.data)
             self._present(event, event.data)
+        if isinstance(event.data, ModelCallRequested):
+            may_call(self.history, event)
         self.performed[at] += 1
+
+    def read(self, position: int) -> Event:
+        """A performer reads what led to its request."""
+        require(0 < position <= len(self.history), f"event {position} is read before it is durable")
+        return self.history[position - 1]
 
     def _permit(self, event: Event, request: OutwardRequest) -> None:
         where = f"effect {event.position} under permit {request.permit}"
@@ -213,6 +217,9 @@ class Watch:
         self.check_actors()
         self.check_gate()
         self.check_grants()
+        check_reasoning(self.history)
+        check_contexts(self.history)
+        check_models(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -269,11 +276,12 @@ class Watch:
                 require(seen, f"permit {event.position} was granted on what was read before the start")
 
     def check_ended(self) -> None:
-        """After everything came to rest: each effect has its end, each request its one answer."""
+        """After everything came to rest: each effect has its end, each request its one answer, each question too."""
+        check_models_ended(self.history)
         for event in self.history:
             if event.kind == "decision" and effect_of(event.data) is not None:
                 require(len(_terminals(self.history, event)) == 1, f"effect {event.position} ({event.type}) has no end")
-            if is_request(event.data):
+            if is_request(event.data) and not isinstance(event.data, ModelAsked):
                 answers = [e for e in self.history if e.kind == "decision" and _answers(e, event)]
                 require(len(answers) == 1, f"request {event.position} ({event.type}) has {len(answers)} answers")
 
@@ -308,13 +316,6 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
     return found
 
 
-def met_in(history: Sequence[Event]) -> list[str]:
-    """Which consequences of faults (``faults.CONSEQUENCES``) the log shows."""
-    met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
-    met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
-    return met
-
-
 def _terminals(history: Sequence[Event], request: Event) -> list[Event]:
     at = request.position
     return [
@@ -329,5 +330,6 @@ def _answers(event: Event, request: Event) -> bool:
         return event.data.request == request.position
     return (
         not isinstance(event.data, EffectRefused) and effect_of(event.data) is None
-        and event.type.split(".")[0] in ("oa", "sim") and getattr(event.data, "request", 0) == request.position
+        and event.type.split(".")[0] in ("oa", "reasoning", "sim")
+        and getattr(event.data, "request", 0) == request.position
     )

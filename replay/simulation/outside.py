@@ -10,13 +10,16 @@ from actors.kernel.reader import read_surfaces
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import ActorHalted, ActorResumed, EffectFailed
 from contracts.kernel import KernelReadRequested
+from contracts.model import ModelCallRequested
 from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
+from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
 from replay.simulation.machine import Machine, Running
+from replay.simulation.models import Models
+from replay.simulation.reasoning import Reasoning
 from replay.simulation.surfaces import WORKSPACE, SimFiles
-from replay.simulation.workload import WORKERS, Done, QuestionAsked, WorkAsked
+from replay.simulation.tools import Tools
+from replay.simulation.workload import ACTIONS, WORKERS, Done, QuestionAsked, WorkAsked
 from replay.simulation.world import World
-
-ACTIONS = ("feature_work", "feature_work", "remediation", "diagnostic", "unheard_of")
 
 MISUSES = {
     "permit: used again": "again",
@@ -46,6 +49,9 @@ class Outside:
         self._machine = machine
         self._secret = secret
         self._files = SimFiles(world)
+        self._reasoning = Reasoning(world, self._files, secret)
+        self._tools = Tools(world, self._files, secret)
+        self._models = Models(world, secret)
         self._number = 0
         self._observations = 0
         self.demands: list[Demand] = []
@@ -54,9 +60,12 @@ class Outside:
 
     # --- the plan of a run ---------------------------------------------------------------------------------------
 
-    def plan(self, demands: int, changes: int, seconds: float) -> None:
-        """Put a run's demands, surface changes, clock faults and stops on the calendar."""
+    def plan(self, demands: int, thoughts: int, changes: int, seconds: float) -> None:
+        """Put a run's demands, ``thoughts`` more that ask for reasoning, surface changes, clock faults and stops on the
+        calendar."""
         world = self._world
+        for _ in range(thoughts):
+            world.later(world.between(0.0, seconds), "thought", self.think)
         for _ in range(demands):
             world.later(world.between(0.0, seconds), "demand", self.demand)
         for _ in range(changes):
@@ -100,6 +109,15 @@ class Outside:
         demand = Demand(f"operator-{self._number}", payload or self._any_demand(self._number))
         self.demands.append(demand)
         self._send(demand)
+
+    def think(self) -> None:
+        """The operator wants a program to be run, or its context written."""
+        world = self._world
+        if world.random.random() < 0.7:  # more often than not the kernel was put in order for it
+            self._files.write_state("green", 2)
+            world.later(0.3, "watcher", self._observe)
+        if self._machine.up:  # whoever asks reads the surfaces, and finds a daemon
+            self.demand(self._reasoning.demand(self._number + 1))
 
     def _any_demand(self, n: int) -> msgspec.Struct:
         random, faults = self._world.random, self._world.faults
@@ -167,17 +185,43 @@ class Outside:
         if isinstance(data, TimerRequested):
             world.later(world.until(data.at) + 0.000001, "timer", lambda: self._fire(running, data))
             return
-        if world.faults.strike("effect: hangs"):
+        if world.faults.strike("effect: hangs") or self._hangs(data):
             return
         seconds = world.between(0.0, 1.5)
         if world.faults.strike("effect: answers late"):
             seconds = world.between(4.0, 40.0)
+        if isinstance(data, ModelCallRequested):
+            self._call_model(running, data, seconds)
+            return
         world.later(seconds, "performed", lambda: self._machine.answer(running, self._outcome(running)))
         if world.faults.strike("effect: answers twice"):
+            self._again(running, seconds)
+
+    def _hangs(self, data: msgspec.Struct) -> bool:
+        """Whether a tool or a model never answers: its own time, or the run's, has to end it."""
+        faults = self._world.faults
+        if isinstance(data, OaToolRequested):
+            return faults.strike("tool: hangs")
+        return isinstance(data, ModelCallRequested) and faults.strike("model: hangs")
+
+    def _call_model(self, running: Running, request: ModelCallRequested, seconds: float) -> None:
+        world = self._world
+        if seconds > request.seconds or world.faults.strike("model: times out"):
             world.later(
-                seconds + world.between(0.0, 2.0), "performed twice",
-                lambda: self._machine.answer(running, Done(n=-1), "second"),
+                request.seconds, "model timed out",
+                lambda: self._machine.answer(running, self._models.failed(running.event, "timed_out")),
             )
+            return
+        world.later(seconds, "model", lambda: self._machine.answer(running, self._outcome(running)))
+        if world.faults.strike("model: answers twice"):
+            self._again(running, seconds)
+
+    def _again(self, running: Running, seconds: float) -> None:
+        """Some time after it has answered, the performer answers a second time."""
+        self._world.later(
+            seconds + self._world.between(0.0, 2.0), "performed twice",
+            lambda: self._machine.answer(running, self._outcome(running), "second"),
+        )
 
     def _fire(self, running: Running, timer: TimerRequested) -> None:
         left = self._world.until(timer.at)  # the clock may have been set back meanwhile
@@ -192,4 +236,10 @@ class Outside:
             return EffectFailed(request=event.position, error="OSError", place="simulated")
         if isinstance(event.data, KernelReadRequested):
             return read_surfaces(WORKSPACE, self._files, request=event.position)
+        if isinstance(event.data, OaToolRequested):
+            return self._tools.call(event)
+        if isinstance(event.data, OaContextWriteRequested):
+            return self._tools.write(event, self._machine.watch.read(event.data.request).data)
+        if isinstance(event.data, ModelCallRequested):
+            return self._models.outcome(event, self._machine.watch.read(event.data.ask).data)
         return Done(n=getattr(event.data, "n", 0), text=f"token: {self._secret}")

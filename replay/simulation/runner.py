@@ -17,12 +17,14 @@ from events.errors import PmagentError
 from events.segments import segment_firsts
 from replay.simulation.altered import altered_is_found
 from replay.simulation.disk import Crashed
-from replay.simulation.invariants import Documents, met_in, require
+from replay.simulation.invariants import Documents
+from replay.simulation.invariants_reasoning import check_idle
 from replay.simulation.machine import FOLDER, Machine
+from replay.simulation.met import met_in
 from replay.simulation.outside import Outside
 from replay.simulation.tripwires import tripwires
 from replay.simulation.workload import WORKERS, Fragile, Worker
-from replay.simulation.world import Violation, World
+from replay.simulation.world import Violation, World, require
 
 SAFETY_SECONDS: Final = 60.0
 LIVENESS_SECONDS: Final = 7200.0
@@ -112,7 +114,9 @@ def _play(
     secret = f"hush-{random.getrandbits(64):016x}"
     machine = Machine(world, actors, documents, [secret])
     outside = Outside(world, machine, secret)
-    outside.plan(random.randrange(5, 40) if demands is None else demands, random.randrange(0, 12), SAFETY_SECONDS)
+    wanted = random.randrange(5, 40) if demands is None else demands
+    thoughts = random.randrange(0, 20) if demands is None else demands // 2
+    outside.plan(wanted, thoughts, random.randrange(0, 12), SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
         world.step()
@@ -135,6 +139,7 @@ def _play(
     watch.check_documents(machine.documents)
     watch.check_ended()
     require(not machine.engine.effects.open, "an effect is still open")
+    check_idle(machine.engine.states)
     for met in met_in(watch.history):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:

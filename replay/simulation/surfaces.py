@@ -77,6 +77,14 @@ class SimFiles:
         for name, content in contents.items():
             self._put(PATHS[name], msgspec.json.encode(content))
 
+    def content(self, name: str) -> bytes | None:
+        """What the file of a surface holds; None when there is none, or none that can be read."""
+        return self._contents.get(PATHS[name])
+
+    def write(self, name: str, content: bytes) -> None:
+        """Replace the file of a surface."""
+        self._put(PATHS[name], content)
+
     def _put(self, path: str, content: bytes | None) -> None:
         self._contents[path] = content
         self._versions[path] = self._versions.get(path, 0) + 1

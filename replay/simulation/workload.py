@@ -1,5 +1,5 @@
-"""Who works in a simulated world, beside the real actors: two that use permits, well or badly, and one that fails at
-times."""
+"""Who works in a simulated world, beside the real actors: two that use permits and ask models, well or badly, and one
+that fails at times."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ import msgspec
 
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import EffectCancelRequested
+from contracts.model import ModelAsked, ModelLimits, ModelMessage, ModelPrice
 from contracts.oa import OaPermitGranted, OaPermitRequested
 from contracts.payload import Effect, OutwardRequest, Payload, Scope, effect_of, event_type
 from events.event import Event, time_after
 
 WORKERS: Final = ("worker", "mate")
 """The actors that use permits."""
+
+ACTIONS: Final = ("feature_work", "feature_work", "remediation", "diagnostic", "unheard_of")
+"""What permits are asked for."""
 
 OTHER_ACTION: Final = ("diagnostic", "remediation")
 """What a permit is misused for: one that every mode allows, or one that a DEGRADED one does."""
@@ -25,7 +29,8 @@ replace = msgspec.structs.replace
 
 @event_type("sim.work_asked")
 class WorkAsked(Payload, frozen=True, kw_only=True):
-    """Work for the worker ``to``. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer.
+    """Work for the worker ``to``. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer, ask
+    (a model several questions at once, within ``limits`` at ``price``).
 
     A permit is asked for ``seconds`` and used as ``use`` says: "" (as it was granted), again (twice), late (``after``
     so many seconds, when it may have expired or been revoked), action or subject (for another one), holder (it is
@@ -40,6 +45,8 @@ class WorkAsked(Payload, frozen=True, kw_only=True):
     seconds: float = 60.0
     after: float = 0.0
     text: str = ""
+    limits: ModelLimits = ModelLimits()
+    price: ModelPrice | None = None
 
 
 @event_type("sim.send_requested", effect=Effect(repeatable=False, limit_s=5.0, concurrency=3))
@@ -160,6 +167,13 @@ class Worker:
                     yield TidyRequested(n=asked.n)
             case "timer":
                 yield TimerRequested(at=time_after(event.time, asked.seconds / 10), name=f"t{asked.n}")
+            case "ask":
+                messages = [ModelMessage(role="user", content=asked.text)]
+                for number in range(2 + asked.n % 4):
+                    yield ModelAsked(
+                        engine="langchain", model=f"sim:{number % 2}", action=asked.action, messages=messages,
+                        limits=asked.limits, price=asked.price,
+                    )
             case "cancel" if state.latest:
                 yield EffectCancelRequested(request=state.latest[-1])
 

@@ -20,6 +20,12 @@ class Violation(AssertionError):
     """An invariant does not hold."""
 
 
+def require(holds: bool, message: str) -> None:
+    """Raise Violation with ``message`` unless it ``holds``."""
+    if not holds:
+        raise Violation(message)
+
+
 class World:
     """One thread, one clock, one source of chance. Everything that happens is an action on its calendar."""
 

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from projections.documents import Documents
-from projections.registry import all_projections
 from replay.simulation.faults import CHANCES, CONSEQUENCES
 from replay.simulation.runner import play, run_seeds, simulate
+from tests.support.simulated import documents
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
@@ -30,14 +29,9 @@ print(*(simulate(seed, documents=lambda: Documents(all_projections())).history f
 """
 
 
-def documents() -> Documents:
-    """The real projections."""
-    return Documents(all_projections())
-
-
 @pytest.mark.slow
 def test_invariants_hold_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 160, documents=documents)
+    summary = run_seeds(1, 200, documents=documents)
     assert summary.failures == []
     assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
 

@@ -1,0 +1,69 @@
+"""Which consequences of faults (``faults.CONSEQUENCES``) a history shows, so that it is known that they were met."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from contracts.effect import RequestRefused
+from contracts.kernel import KernelModeDecided
+from contracts.model import ModelCallFailed, ModelFailed
+from contracts.reasoning import check_payload, is_safe
+from contracts.reasoning_events import (
+    OaContextAnswered,
+    OaToolRefused,
+    OaToolRequested,
+    ReasoningConcluded,
+    ReasoningRefused,
+    ReasoningRequested,
+)
+from events.event import Event
+from replay.simulation.invariants import verdicts
+
+
+def met_in(history: Sequence[Event]) -> list[str]:
+    """See the module."""
+    met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
+    met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
+    return [*met, *(one for event in history for one in _reasoning(history, event))]
+
+
+def _reasoning(history: Sequence[Event], event: Event) -> Iterator[str]:
+    data = event.data
+    match data:
+        case ReasoningConcluded():
+            yield from _concluded(history, event, data)
+        case ReasoningRefused(earlier=earlier):
+            yield "reasoning: envelope known already" if earlier else "reasoning: envelope not taken"
+        case OaToolRequested(asked_as=key) if key:
+            yield "reasoning: tool called for a model"
+        case OaToolRefused():
+            yield "reasoning: tool refused to a model"
+        case OaContextAnswered(success=success):
+            yield "context: written" if success else "context: not written"
+        case ModelCallFailed(code=code):
+            yield f"call failed: {code}"
+        case ModelFailed(code=code) if code in _LIMITS:
+            yield f"question failed: {code}"
+
+
+_LIMITS = frozenset(("calls", "time", "tokens", "cost", "no_price", "withdrawn"))
+"""What ends a question that no call has failed."""
+
+
+def _concluded(history: Sequence[Event], event: Event, data: ReasoningConcluded) -> Iterator[str]:
+    asked: ReasoningRequested = history[data.request - 1].data
+    result = data.result
+    model = asked.engine != "rules"
+    safe = is_safe(check_payload(result.program_id, result.decision))
+    if not safe:
+        yield f"reasoning: permitted by {data.engine}"
+    if result.status in ("BLOCKED", "FAILED"):
+        yield f"reasoning: {result.status}"
+    if model and data.engine == "rules":
+        yield "reasoning: rules in a model's stead"
+    if data.tries > 1 and data.engine == asked.engine:
+        yield "reasoning: a model's second try"
+    if safe and model and data.engine == asked.engine and any(one.category == "policy" for one in result.diagnostics):
+        yield "reasoning: a model restrained"
+    if event.causation and isinstance(history[event.causation - 1].data, KernelModeDecided):
+        yield "reasoning: ended by the kernel"

@@ -1,0 +1,20 @@
+"""The simulation with the real projections, and what its first failure says."""
+
+from __future__ import annotations
+
+from projections.documents import Documents
+from projections.registry import all_projections
+from replay.simulation.runner import run_seeds
+
+COUNT = 300
+"""So many seeds have to be enough to find a fault of our own."""
+
+
+def documents() -> Documents:
+    """The real projections."""
+    return Documents(all_projections())
+
+
+def failure(count: int = COUNT) -> str:
+    """What the first seed that fails says; "" when none does."""
+    return next(iter(run_seeds(1, count, documents=documents, failures_max=1).failures), "")
