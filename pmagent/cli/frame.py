@@ -91,11 +91,11 @@ def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None
 class _Helped(click.Command):
     """A command whose help leaves through the one writer."""
 
-    def get_help_option(self, ctx: click.Context) -> click.Option | None:
-        """``-h`` and ``--help``."""
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:  # noqa: ARG002 - click's signature
+        """``-h`` and ``--help``, whoever asks first: the option is made once."""
         if self._help_option is None:
             self._help_option = click.Option(
-                self.get_help_option_names(ctx), is_flag=True, is_eager=True, expose_value=False, callback=_show_help,
+                list(CONTEXT["help_option_names"]), is_flag=True, is_eager=True, expose_value=False, callback=_show_help,
                 help="Show this text and exit.",
             )
         return self._help_option

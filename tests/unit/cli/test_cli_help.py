@@ -15,7 +15,7 @@ from pmagent.cli.app import program
 from pmagent.cli.frame import Command, Group
 from pmagent.cli.topics import TOPICS
 from pmagent.config import WORKSPACE, settings_table
-from tests.support.commands import invoke
+from tests.support.commands import invoke, spawn
 
 ROOT = Path(__file__).resolve().parents[3]
 RUNS_FOR_EVER = {"pmagent up"}
@@ -70,6 +70,12 @@ def test_commands_have_help(words: tuple[str, ...]) -> None:
     assert done.text.startswith("Example:\n  $ pmagent " + " ".join(words))
     assert all(option.help for option in command.params if isinstance(option, click.Option)), "each option is explained"
     assert invoke("help", *words).out == done.out
+
+
+def test_help_as_a_command_shows_both_help_options_in_a_process_of_its_own(tmp_path: Path) -> None:
+    told = spawn("help", "replay", cwd=tmp_path)
+    assert told.code == 0
+    assert "-h, --help" in told.text
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
