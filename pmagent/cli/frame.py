@@ -95,8 +95,8 @@ class _Helped(click.Command):
         """``-h`` and ``--help``, whoever asks first: the option is made once."""
         if self._help_option is None:
             self._help_option = click.Option(
-                list(CONTEXT["help_option_names"]), is_flag=True, is_eager=True, expose_value=False, callback=_show_help,
-                help="Show this text and exit.",
+                list(CONTEXT["help_option_names"]), is_flag=True, is_eager=True, expose_value=False,
+                callback=_show_help, help="Show this text and exit.",
             )
         return self._help_option
 
