@@ -147,11 +147,13 @@ def _decision(payload: SafeOPSDecisionResult, result: ReasoningResult) -> SafeOP
     if payload.allowed_action == "WARN":  # nothing is to be met first where the answer is yes, or is no anyway
         conditions = [_with_remediation(one) for one in result.diagnostics if one.category == "condition"]
         conditions = conditions or [_cut(payload.safety_check_summary)]  # who reads the conditions alone must find one
+    reasoning = result.rationale or payload.safety_check_summary
+    elsewhere = ("condition",) if conditions else ()
     return SafeOPSDecisionOutput(
         decision=DECISIONS[payload.allowed_action],
-        reasoning=result.rationale or payload.safety_check_summary,
+        reasoning=reasoning,
         conditions=_distinct(conditions),
-        warnings=_warnings(result, "condition") if conditions else _warnings(result),
+        warnings=_distinct([*_warnings(result, reasoning, *elsewhere), *_mends(result, reasoning, *elsewhere)]),
     )
 
 
@@ -166,28 +168,37 @@ def _interpretation(
         remediation_steps=[line.strip() for line in payload.remediation_plan.splitlines() if line.strip()][:STEPS_MAX],
         is_transient=payload.is_transient,
         reasoning=result.rationale,
-        warnings=_warnings(result),
+        warnings=_warnings(result, f"{payload.root_cause}\n{result.rationale}"),
     )
 
 
 def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult) -> PhaseTransitionValidatorOutput:
-    warnings = _warnings(result)
     mends = (one.remediation for one in result.diagnostics if one.remediation)
     return PhaseTransitionValidatorOutput(
         transition_status=payload.transition_status,
         missing_criteria=list(payload.missing_criteria),
         reasoning=result.rationale,
         recommendations=_distinct(map(_cut, mends)),
-        warnings=[text for text in warnings if text not in payload.missing_criteria],
+        warnings=_warnings(result, "\n".join([result.rationale, *payload.missing_criteria])),
     )
 
 
-def _warnings(result: ReasoningResult, *elsewhere: str) -> list[str]:
-    """What the diagnostics warn of, but for who answered, and for the categories that stand ``elsewhere``."""
-    left_out = {"engine", *elsewhere}
-    told = [one for one in result.diagnostics if one.category not in left_out and one.severity != "info"]
-    fallen_back = [one for one in result.diagnostics if one.category == "engine" and one.severity != "info"]
-    return _distinct(_cut(one.message) for one in [*fallen_back, *told])
+def _warnings(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
+    """What the diagnostics warn of and ``told`` does not say, but for the categories that stand ``elsewhere``."""
+    found = _warning(result, *elsewhere)
+    return _distinct(_cut(one.message) for one in found if one.message not in told)
+
+
+def _mends(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
+    """What would mend that which ``told`` says already."""
+    found = _warning(result, *elsewhere)
+    return [_cut(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
+
+
+def _warning(result: ReasoningResult, *elsewhere: str) -> list[OADiagnostic]:
+    """The diagnostics that are more than information; that the engine was replaced first, who answered not at all."""
+    told = [one for one in result.diagnostics if one.severity != "info" and one.category not in elsewhere]
+    return sorted(told, key=lambda one: one.category != "engine")
 
 
 def _context(form: Input) -> dict[str, Any]:

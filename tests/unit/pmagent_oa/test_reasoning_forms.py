@@ -244,3 +244,16 @@ def test_each_program_has_its_form() -> None:
     assert set(INPUTS.values()) == {
         SafeOPSDecisionInput, OPSBlockGeneratorInput, GuardFailureInterpreterInput, PhaseTransitionValidatorInput,
     }
+
+
+def test_what_the_reasoning_says_is_not_warned_of_again_but_what_mends_it_is_told() -> None:
+    given = {"allowed_action": "ABORT", "safety_check_summary": "the branch is wrong"}
+    made = result(
+        "SafeOPSDecision", given,
+        diagnostic("policy", "block", "the branch is wrong", "git switch main"),
+        diagnostic("evidence", "warn", "it is late"),
+        rationale="aborted: the branch is wrong",
+    )
+    output = output_of(envelope("SafeOPSDecision"), made)
+    assert isinstance(output, SafeOPSDecisionOutput)
+    assert output.warnings == ["it is late", "to mend it: git switch main"]
