@@ -14,6 +14,7 @@ from actors.oa.rules.answer import Evidence
 from actors.oa.tasks import TASKS
 from contracts.model import ModelAnswer, ModelMessage, ModelReplied, ModelTool
 from contracts.reasoning import (
+    CALLS_MAX,
     PAYLOADS,
     TOOL_IDS,
     Payloads,
@@ -23,7 +24,7 @@ from contracts.reasoning import (
     check_payload,
 )
 
-PIECE_CHARS_MAX: Final = 24_000
+PIECE_CHARS_MAX: Final = 16_000
 """So much of one surface or tool result is shown to a model; what is cut is said."""
 
 ANSWER_BYTES_MAX: Final = 400_000
@@ -106,9 +107,9 @@ def answer_shape(program_id: str) -> ModelAnswer:
 
 
 def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
-    """The tools that a reply asks for; none when it also holds an answer."""
+    """The tools that a reply asks for; none when it also holds an answer, or asks for more than a run may call."""
     answer_name = PAYLOADS[program_id].__name__
-    if any(call.name == answer_name for call in reply.tool_calls):
+    if any(call.name == answer_name for call in reply.tool_calls) or len(reply.tool_calls) > CALLS_MAX:
         return []
     return [
         (f"{turn}.{number}", _TOOL_OF.get(call.name, call.name), call.args)
@@ -170,6 +171,8 @@ def _object(program_id: str, reply: ModelReplied) -> dict[str, Any]:
     for call in reply.tool_calls:
         if call.name == PAYLOADS[program_id].__name__:
             return dict(call.args)
+    if len(reply.tool_calls) > CALLS_MAX:
+        raise ShapeError(f"the answer asks for {len(reply.tool_calls)} tools; a run may call {CALLS_MAX}")
     text = reply.content.strip()
     if text.startswith("```") and text.endswith("```") and "\n" in text:
         text = text[text.index("\n") : -3].strip()

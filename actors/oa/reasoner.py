@@ -42,7 +42,7 @@ from contracts.effect import (
     RequestRefused,
 )
 from contracts.kernel import KernelModeDecided
-from contracts.model import ModelAsked, ModelFailed, ModelMessage, ModelReplied, ModelWithdrawn
+from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelFailed, ModelMessage, ModelReplied, ModelWithdrawn
 from contracts.payload import Correlated, Payload
 from contracts.reasoning import CALLS_MAX, TOOL_IDS, ShapeError, ToolId, check_envelope
 from contracts.reasoning_events import (
@@ -233,7 +233,7 @@ def _informed(state: ReasonerState, run: Run) -> Iterator[Decision]:
         yield from _end(state, run, conclusion.by_answer(run, verdict))
         return
     if not run.turns:
-        yield _question(run, opening(run.asked.envelope, run.evidence))
+        yield from _ask(state, run, opening(run.asked.envelope, run.evidence))
         return
     turn = run.turns
     texts = {int(one.asked_as.partition(".")[2]): _outcome(one) for one in run.calls if _of_turn(one.asked_as, turn)}
@@ -298,7 +298,18 @@ def _ask_again(state: ReasonerState, run: Run, more: list[ModelMessage]) -> Iter
         why = f"no answer in {run.turns} turns"
         yield from _no_answer(state, run, why, "try another model, or the engine rules")
     else:
-        yield _question(run, [*run.messages, *more])
+        yield from _ask(state, run, [*run.messages, *more])
+
+
+def _ask(state: ReasonerState, run: Run, messages: list[ModelMessage]) -> Iterator[Decision]:
+    """Ask the model, unless the question has become larger than one may be."""
+    question = _question(run, messages)
+    size = len(msgspec.json.encode(question))
+    if size > PROMPT_BYTES_MAX:
+        why = f"the question has {size} bytes; {PROMPT_BYTES_MAX} are allowed"
+        yield from _no_answer(state, run, why, "ask with a smaller context, or use the engine rules")
+    else:
+        yield _in(run, question)
 
 
 def _no_answer(state: ReasonerState, run: Run, why: str, mend: str) -> Iterator[Decision]:
@@ -327,24 +338,21 @@ def _request(run: Run, tool: str, args: dict[str, Any], key: str = "") -> Decisi
     return _in(run, OaToolRequested(run=run.request, program_id=program, tool_id=tool_id, args=args, asked_as=key))
 
 
-def _question(run: Run, messages: list[ModelMessage]) -> Decision:
+def _question(run: Run, messages: list[ModelMessage]) -> ModelAsked:
     asked, envelope = run.asked, run.asked.envelope
     engine: Literal["langchain", "dspy"] = "dspy" if asked.engine == "dspy" else "langchain"
     conversing = engine == "langchain"
-    return _in(
-        run,
-        ModelAsked(
-            engine=engine,
-            model=asked.model,
-            action="diagnostic",
-            messages=messages if conversing else [],
-            tools=[guard_tool()] if conversing and GUARD_TOOL in envelope.tools_allowed else [],
-            answer=answer_shape(run.program),
-            program="" if conversing else run.program,
-            inputs={} if conversing else inputs(envelope, run.evidence, run.objections),
-            limits=asked.limits,
-            price=asked.price,
-        ),
+    return ModelAsked(
+        engine=engine,
+        model=asked.model,
+        action="diagnostic",
+        messages=messages if conversing else [],
+        tools=[guard_tool()] if conversing and GUARD_TOOL in envelope.tools_allowed else [],
+        answer=answer_shape(run.program),
+        program="" if conversing else run.program,
+        inputs={} if conversing else inputs(envelope, run.evidence, run.objections),
+        limits=asked.limits,
+        price=asked.price,
     )
 
 

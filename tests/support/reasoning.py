@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from actors.engine import Engine, Output
+from actors.oa.runs import sha256_of
 from actors.registry import all_actors
 from contracts.kernel import KernelObserved
 from contracts.model import ModelCallRequested, ModelReplied, ModelToolCall, ModelUsage
@@ -15,7 +16,7 @@ from contracts.payload import decode, encode, type_of
 from contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ReasoningEnvelope, ReasoningResult
 from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned, ReasoningConcluded
 from contracts.reasoning_events import ReasoningRequested as Asked
-from events.event import Draft, Event, Tail, time_after
+from events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
 from events.sequencer import Sequencer
 
 START = "2026-11-21T12:00:00.000000Z"
@@ -108,7 +109,11 @@ class Desk:
         self.seconds += 0.25
         name, raw = type_of(payload), encode(payload)
         id = id or f"fact-{len(self.history) + 1}"
-        draft = Draft(name, decode(name, raw), raw, id, "tests", correlation or id, causation)
+        seen = decode(name, raw)
+        if len(raw) > DATA_BYTES_MAX:  # as the intake does; nobody reads it back here
+            blob = {"sha256": sha256_of(raw.hex()), "size": len(raw), "media_type": "application/json"}
+            raw = msgspec.json.encode({"blob": blob})
+        draft = Draft(name, seen, raw, id, "tests", correlation or id, causation)
         now = time_after(START, self.seconds)
         out = self.engine.finish(causation, draft, now) if causation else self.engine.accept(draft, now)
         self.history += out.events if out else []

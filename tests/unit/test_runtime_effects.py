@@ -66,8 +66,15 @@ async def test_a_performer_whose_own_waiting_is_cancelled_has_failed_and_frees_i
             )
 
 
+def _deep() -> Payload:
+    nested: Any = []
+    for _ in range(100_000):
+        nested = [nested]
+    return Told(words=nested)
+
+
 @pytest.mark.parametrize(
-    "returned", [None, {"n": 1}, "done", msgspec.structs.replace(Done(n=1), n="one"), Told(words=["\udcff"])]
+    "returned", [None, {"n": 1}, "done", msgspec.structs.replace(Done(n=1), n="one"), Told(words=["\udcff"]), _deep()]
 )
 @on_loop
 async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned: Any) -> None:

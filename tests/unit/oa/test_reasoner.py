@@ -11,7 +11,7 @@ import pytest
 from actors.oa.reasoner import TURNS_MAX
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.effect import EffectCancelRequested, EffectFailed, EffectTimedOut
-from contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested
+from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed, ModelCallRequested
 from contracts.reasoning import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
@@ -326,3 +326,32 @@ def test_the_newest_envelopes_are_remembered_and_the_oldest_forgotten() -> None:
     assert state.earlier("0") == 0
     assert state.earlier(f"{PAGE}") == PAGE + 1
     assert state.earlier(f"{SEEN_MAX + PAGE - 1}") == SEEN_MAX + PAGE
+
+
+def test_a_model_that_asks_for_thousands_of_tools_at_once_gets_none_and_halts_nobody(desk: Desk) -> None:
+    def many(event: Event) -> msgspec.Struct:
+        return replied(event.position, event.data.ask, "", *[("rm", {"n": n}) for n in range(20_000)])
+
+    desk.model = many
+    result = desk.run(envelope(), **LANGCHAIN)
+    assert result.status == "FAILED"
+    assert desk.of(OaToolRefused) == []
+    assert desk.engine.halted == {}
+
+
+def test_a_conversation_that_outgrows_a_question_is_a_failed_run(desk: Desk) -> None:
+    model(desk, *[("oa_guard_run", {"name": f"g{n}"}) for n in range(20)])
+    desk.tools["oa.guard.run"] = {"ok": False, "mode": "HINT", "issues": ["\x01" * 200_000]}
+    result = desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
+    assert result.status == "FAILED"
+    assert desk.engine.halted == {}
+    assert all(len(event.raw) <= PROMPT_BYTES_MAX for event in desk.of(ModelAsked))
+
+
+def test_the_largest_envelope_that_there_is_makes_a_question_that_fits_or_a_failed_run(desk: Desk) -> None:
+    model(desk, proceeding())
+    large = {"\x01" * 100: "\\" * 2_000_000}
+    given = envelope(goal="\x02" * 16_000 + "x", bootstrap=large, ssot_index=large, oa_context={"n": "\x03" * 40_000})
+    result = desk.run(given, **LANGCHAIN)
+    assert result.status in ("OK", "DEGRADED", "FAILED")
+    assert desk.engine.halted == {}
