@@ -219,13 +219,40 @@ def check_payload(program_id: str, decision: object) -> Payloads:
     try:
         payload: Payloads = msgspec.convert(decision, PAYLOADS[program_id])
     except msgspec.ValidationError as error:
-        raise ShapeError(f"not a {PAYLOADS[program_id].__name__}: {error}") from error
+        raise ShapeError(f"not a {PAYLOADS[program_id].__name__}: {misfit(decision, PAYLOADS[program_id])}") from error
     if isinstance(payload, PhaseTransitionValidatorResult):
         ready = payload.transition_status == "READY"
         if ready == bool(payload.missing_criteria):
             said = "READY with" if ready else "NOT_READY without"
             raise ShapeError(f"not a PhaseTransitionValidatorResult: {said} missing criteria")
     return payload
+
+
+def misfit(given: object, cls: type[msgspec.Struct]) -> str:
+    """Which fields of ``given`` keep it from being a ``cls``: the same words with every version of every library, so
+    that they may stand in a decision."""
+    if not isinstance(given, dict):
+        return "not an object"
+    fields = {field.name: field for field in msgspec.structs.fields(cls)}
+    wrong = [name for name in fields if name in given and not _fits(given[name], fields[name].type)]
+    said = {
+        "missing": [name for name, field in fields.items() if field.required and name not in given],
+        "unknown": sorted(str(name)[:_NAME_CHARS] for name in given if name not in fields),
+        "not as the shape says": wrong,
+    }
+    return "; ".join(f"{what}: {', '.join(names[:_NAMES])}" for what, names in said.items() if names)
+
+
+_NAMES: Final = 8
+_NAME_CHARS: Final = 80
+
+
+def _fits(value: object, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 def is_safe(payload: Payloads) -> bool:

@@ -22,6 +22,7 @@ from contracts.reasoning import (
     ShapeError,
     Text,
     check_payload,
+    misfit,
 )
 
 PIECE_CHARS_MAX: Final = 16_000
@@ -89,21 +90,40 @@ def inputs(envelope: ReasoningEnvelope, evidence: list[Evidence], objections: li
 
 
 def answer_shape(program_id: str) -> ModelAnswer:
-    """The shape that a model's answer to the program must have: the payload's fields, and what explains them."""
+    """The shape that a model's answer to the program must have: the payload's fields, and what explains them. Without
+    bounds and patterns, which not every provider takes: the answer is checked against them all the same."""
     payload = PAYLOADS[program_id]
-    schema = _plain(msgspec.json.schema(payload)["$defs"][payload.__name__])
+    fields = {field.name: _shape(msgspec.inspect.type_info(field.type)) for field in msgspec.structs.fields(payload)}
     properties = {
-        **schema["properties"],
+        **fields,
         "rationale": {"type": "string", "description": "why, naming the inputs that decided"},
         "conditions": {"type": "array", "items": {"type": "string"}, "description": "what has to be done first"},
         "warnings": {"type": "array", "items": {"type": "string"}, "description": "what people should know"},
     }
-    made = {"title": payload.__name__, "type": "object", "properties": properties, "required": list(properties)}
-    description = (payload.__doc__ or "").strip()
-    return ModelAnswer(
-        name=payload.__name__, description=description,
-        schema=made | {"description": description, "additionalProperties": False},
-    )
+    description = " ".join((payload.__doc__ or "").split())  # some Python versions strip its indentation, others not
+    schema = {
+        "title": payload.__name__, "description": description, "type": "object", "properties": properties,
+        "required": list(properties), "additionalProperties": False,
+    }
+    return ModelAnswer(name=payload.__name__, description=description, schema=schema)
+
+
+def _shape(kind: msgspec.inspect.Type) -> dict[str, Any]:
+    """The JSON Schema of a payload's field."""
+    match kind:
+        case msgspec.inspect.Metadata(type=inner):
+            return _shape(inner)
+        case msgspec.inspect.LiteralType(values=values):
+            return {"type": "string", "enum": sorted(map(str, values))}
+        case msgspec.inspect.ListType(item_type=item):
+            return {"type": "array", "items": _shape(item)}
+        case msgspec.inspect.IntType():
+            return {"type": "integer"}
+        case msgspec.inspect.BoolType():
+            return {"type": "boolean"}
+        case msgspec.inspect.StrType():
+            return {"type": "string"}
+    raise TypeError(f"no payload has a field of {type(kind).__name__}")
 
 
 def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
@@ -157,7 +177,7 @@ def read_answer(program_id: str, reply: ModelReplied) -> ModelVerdict:
     try:
         said = msgspec.convert(extras, _Extras)
     except msgspec.ValidationError as error:
-        raise ShapeError(f"not a {PAYLOADS[program_id].__name__}: {error}") from error
+        raise ShapeError(f"not a {PAYLOADS[program_id].__name__}: {misfit(extras, _Extras)}") from error
     return ModelVerdict(
         payload=payload, rationale=said.rationale, conditions=said.conditions, warnings=said.warnings
     )
@@ -197,17 +217,5 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
 
-def _plain(schema: Any) -> Any:
-    """The schema without patterns and lengths, which not every provider takes; the answer is checked against them all
-    the same."""
-    if isinstance(schema, dict):
-        return {name: _plain(part) for name, part in schema.items() if name not in _OMITTED}
-    return [_plain(part) for part in schema] if isinstance(schema, list) else schema
-
-
 _TOOL_OF: Final = {tool.replace(".", "_"): tool for tool in TOOL_IDS}
 """Providers allow no dots in names."""
-
-_OMITTED: Final = frozenset(
-    ("pattern", "minLength", "maxLength", "maxItems", "minItems", "minimum", "maximum", "title")
-)

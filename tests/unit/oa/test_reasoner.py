@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import fastjsonschema
 import msgspec
 import pytest
 
+from actors.oa.prompts import answer_shape
 from actors.oa.reasoner import TURNS_MAX
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.effect import EffectCancelRequested, EffectFailed, EffectTimedOut
@@ -16,9 +18,11 @@ from contracts.reasoning import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
     ReasoningResult,
+    ShapeError,
     check_payload,
     check_result,
     is_safe,
+    safe_payload,
 )
 from contracts.reasoning_events import (
     TRIES,
@@ -355,3 +359,24 @@ def test_the_largest_envelope_that_there_is_makes_a_question_that_fits_or_a_fail
     result = desk.run(given, **LANGCHAIN)
     assert result.status in ("OK", "DEGRADED", "FAILED")
     assert desk.engine.halted == {}
+
+
+@pytest.mark.parametrize("program", PROGRAM_IDS)
+def test_the_shape_that_a_model_is_told_takes_every_payload_and_nothing_else(program: str) -> None:
+    fits = fastjsonschema.compile(answer_shape(program).schema, use_default=False)
+    good = msgspec.to_builtins(safe_payload(program, "x")) | {"rationale": "", "conditions": [], "warnings": ["w"]}
+    fits(good)
+    for name in good:
+        with pytest.raises(fastjsonschema.JsonSchemaException):
+            fits({key: value for key, value in good.items() if key != name})
+        with pytest.raises(fastjsonschema.JsonSchemaException):
+            fits(good | {name: None})
+    with pytest.raises(fastjsonschema.JsonSchemaException):
+        fits(good | {"more": 1})
+
+
+def test_what_does_not_fit_is_told_in_words_of_our_own() -> None:
+    with pytest.raises(ShapeError, match="missing: safety_check_summary; unknown: x; not as the shape says: allowed"):
+        check_payload("SafeOPSDecision", {"allowed_action": 1, "x": 2})
+    with pytest.raises(ShapeError, match="not an object"):
+        check_payload("SafeOPSDecision", ["PROCEED"])
