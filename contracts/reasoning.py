@@ -285,12 +285,7 @@ def safe_payload(program_id: str, why: str) -> Payloads:
 def check_bounds(name: str, value: object, size: int) -> None:
     """Raises ShapeError when ``value`` is nested deeper than ``DEPTH_MAX``, is larger than ``size`` bytes as JSON, or
     is none."""
-    level: list[object] = [value]
-    for _ in range(DEPTH_MAX + 1):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            break
-    else:
+    if is_too_deep(value):
         raise ShapeError(f"{name} is nested deeper than {DEPTH_MAX}")
     try:
         length = len(msgspec.json.encode(value))
@@ -298,6 +293,16 @@ def check_bounds(name: str, value: object, size: int) -> None:
         raise ShapeError(f"{name} is not JSON ({type(error).__name__})") from error
     if length > size:
         raise ShapeError(f"{name} is larger than {size} bytes")
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether ``value`` is nested deeper than ``DEPTH_MAX``."""
+    level: list[object] = [value]
+    for _ in range(DEPTH_MAX + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return False
+    return True
 
 
 def _inside(value: object) -> list[object]:

@@ -15,6 +15,7 @@ from actors.oa.tasks import TASKS
 from contracts.model import ModelAnswer, ModelMessage, ModelReplied, ModelTool
 from contracts.reasoning import (
     CALLS_MAX,
+    DEPTH_MAX,
     PAYLOADS,
     TOOL_IDS,
     Payloads,
@@ -22,6 +23,7 @@ from contracts.reasoning import (
     ShapeError,
     Text,
     check_payload,
+    is_too_deep,
     misfit,
 )
 
@@ -199,7 +201,9 @@ def _object(program_id: str, reply: ModelReplied) -> dict[str, Any]:
     try:
         given = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        raise ShapeError("the answer is not one JSON object and nothing else") from None
+        raise ShapeError(_NO_JSON) from None
+    if is_too_deep(given):  # how deep decoders get differs, and with it what they would say; so they all say the same
+        raise ShapeError(_NO_JSON)
     if not isinstance(given, dict):
         raise ShapeError("the answer is JSON, but not an object")
     return given
@@ -216,6 +220,8 @@ def _piece(value: object) -> object:
 def _json(value: object) -> str:
     return msgspec.json.encode(value, order="sorted").decode()
 
+
+_NO_JSON: Final = f"the answer is not one JSON object and nothing else, or nested deeper than {DEPTH_MAX}"
 
 _TOOL_OF: Final = {tool.replace(".", "_"): tool for tool in TOOL_IDS}
 """Providers allow no dots in names."""

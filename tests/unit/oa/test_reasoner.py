@@ -9,12 +9,13 @@ import fastjsonschema
 import msgspec
 import pytest
 
-from actors.oa.prompts import answer_shape
+from actors.oa.prompts import answer_shape, read_answer
 from actors.oa.reasoner import TURNS_MAX
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.effect import EffectCancelRequested, EffectFailed, EffectTimedOut
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed, ModelCallRequested
 from contracts.reasoning import (
+    DEPTH_MAX,
     PROGRAM_IDS,
     PROGRAM_TOOLS,
     ReasoningResult,
@@ -380,3 +381,22 @@ def test_what_does_not_fit_is_told_in_words_of_our_own() -> None:
         check_payload("SafeOPSDecision", {"allowed_action": 1, "x": 2})
     with pytest.raises(ShapeError, match="not an object"):
         check_payload("SafeOPSDecision", ["PROCEED"])
+
+
+def objection_from_below(frames: int, text: str) -> str:
+    """What is said of an answer by somebody who calls from so many frames further down."""
+    if frames:
+        return objection_from_below(frames - 1, text)
+    with pytest.raises(ShapeError) as caught:
+        read_answer("SafeOPSDecision", replied(1, 1, text))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["}", "", "} and more"])
+def test_what_is_said_of_a_nested_answer_does_not_depend_on_how_deep_a_decoder_gets(ending: str) -> None:
+    texts = ['{"allowed_action":' + "[" * n + "]" * n + ending for n in (DEPTH_MAX + 2, 400, 700, 900, 5_000)]
+    assert len({objection_from_below(frames, text) for text in texts for frames in (0, 200, 500)}) == 1
+
+
+def test_nesting_that_is_allowed_is_told_for_what_it_is() -> None:
+    assert "allowed_action" in objection_from_below(0, '{"allowed_action":' + "[" * 60 + "]" * 60 + "}")
