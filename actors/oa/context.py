@@ -30,7 +30,7 @@ from contracts.effect import (
     RequestRefused,
 )
 from contracts.kernel import KernelModeDecided, KernelObserved
-from contracts.payload import Payload
+from contracts.payload import Correlated, Payload
 from contracts.reasoning import CONTEXT_BYTES_MAX, ShapeError, check_bounds
 from contracts.reasoning_events import (
     OaContextAnswered,
@@ -46,6 +46,8 @@ PATH: Final = PATHS[CONTEXT]
 WriteEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
 """How a write ends when its performer does not say what became of it."""
 
+_UNKNOWN: Final = f"it is not known whether {PATH} was written"
+
 _BASE: Final = re.compile(r"(?:[0-9a-f]{64})?")
 
 replace = msgspec.structs.replace
@@ -55,6 +57,7 @@ class WaitingWrite(msgspec.Struct, frozen=True):
     """A request at position ``request`` that the write requested at position ``write`` (0: none yet) will answer."""
 
     request: int
+    correlation: str
     write: int = 0
 
 
@@ -109,27 +112,31 @@ class ContextKeeper:
             case ActorResumed(name=name) if name == WATCHER:
                 return replace(state, unwatched=False)
             case OaContextRequested():
-                return replace(state, waiting=[*state.waiting, WaitingWrite(event.position)])
+                return replace(state, waiting=[*state.waiting, WaitingWrite(event.position, event.correlation)])
             case OaContextWriteRequested(request=request):
-                write = WaitingWrite(request, event.position)
-                return replace(state, waiting=[write if one.request == request else one for one in state.waiting])
+                waiting = [
+                    replace(one, write=event.position) if one.request == request else one for one in state.waiting
+                ]
+                return replace(state, waiting=waiting)
             case OaContextAnswered(request=request) | RequestRefused(request=request) if state.waiting:
                 return replace(state, waiting=[one for one in state.waiting if one.request != request])
         return state
 
-    def decide(self, state: ContextState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: ContextState, event: Event) -> Iterable[Payload | Correlated]:
         """What an input leads to."""
         match event.data:
             case OaContextRequested() as asked:
                 return [_decided(state, event.position, asked)]
             case KernelModeDecided(mode="BLOCKED"):
                 return [EffectCancelRequested(request=one.write) for one in state.waiting if one.write]
+            case ActorResumed(name=name) if name == self.name:
+                return list(_given_up(state))
             case OaContextWritten(request=write, sha256=sha256):
                 return list(_answers(state, write, sha256=sha256))
             case OaContextUnwritten(request=write, reason=reason, mend=mend):
                 return list(_answers(state, write, error=reason, mend=mend))
         if isinstance(event.data, WriteEnd):
-            error = f"it is not known whether {PATH} was written: {_END[type(event.data)]}"
+            error = f"{_UNKNOWN}: {_END[type(event.data)]}"
             mend = f"pmagent oa context shows what it holds; pmagent log why {event.position} shows what happened"
             return list(_answers(state, event.data.request, error=error, mend=mend))
         return []
@@ -160,6 +167,16 @@ def _answers(
     for one in state.waiting:
         if one.write == write:
             yield OaContextAnswered(request=one.request, success=not error, sha256=sha256, error=error, mend=mend)
+
+
+def _given_up(state: ContextState) -> Iterator[Correlated]:
+    """After a halt, during which ends of writes were not decided on: what still goes on is taken back, and everybody
+    is answered."""
+    for one in state.waiting:
+        error, mend = f"{_UNKNOWN}: its keeper was halted", "pmagent oa context shows what it holds"
+        yield Correlated(EffectCancelRequested(request=one.write), one.correlation)
+        answer = OaContextAnswered(request=one.request, success=False, error=error, mend=mend)
+        yield Correlated(answer, one.correlation)
 
 
 _END: Final[dict[type[msgspec.Struct], str]] = {

@@ -33,6 +33,7 @@ from actors.oa.runs import (
     of_tool,
 )
 from contracts.effect import (
+    ActorResumed,
     EffectCancelled,
     EffectCancelRequested,
     EffectFailed,
@@ -68,6 +69,7 @@ TURNS_MAX = 12
 """So often a model is asked in one run, tries included."""
 
 GUARD_TOOL = "oa.guard.run"
+_ANEW = "ask again, with a new envelope"
 NAME_CHARS_MAX = 200
 
 replace = msgspec.structs.replace
@@ -91,6 +93,7 @@ class Reasoner:
             EffectRefused,
             EffectCancelled,
             RequestRefused,
+            ActorResumed,
         )
     )
 
@@ -134,6 +137,9 @@ class Reasoner:
                 return _engine_failed(state, of_ask(state, ask), text)
             case RequestRefused(request=request):
                 return _engine_failed(state, of_ask(state, request), "the model gateway is halted")
+            case ActorResumed(name=name) if name == self.name:  # what came meanwhile was not decided on
+                lost = [(run, conclusion.failed(run, "the reasoner was halted", _ANEW)) for run in state.runs.values()]
+                return [one for run, end in lost for one in _end(state, run, end)]
         if isinstance(data, ToolEnd):
             run = of_tool(state, data.request)
             return [] if run is None or run.open_calls else list(_informed(state, run))

@@ -227,6 +227,27 @@ def test_who_asks_a_keeper_that_is_halted_is_refused_and_waits_no_more(green: Co
     assert len(writes(bench)) == 1
 
 
+def test_who_waited_while_the_keeper_was_halted_is_answered_when_it_may_decide_again(
+    green: Contents, observe: Observe
+) -> None:
+    bench = Bench([KernelWatcher(), BrokenKeeper()])
+    start(bench, observe(green))
+    first, second = ask(bench), ask(bench)
+    done, going_on = writes(bench)
+    bench.fact(OaContextRequested(context={}, base=""), "breaks it")
+    bench.finish(done, written(done))
+    assert answers(bench) == []
+    bench.fact(ActorResumed(name="oa"))
+    assert answers(bench) == []
+    bench.fact(ActorResumed(name="context"))
+    assert [(one.request, one.success) for one in answers(bench)] == [(first, False), (second, False)]
+    assert all("halted" in one.error and one.mend for one in answers(bench))
+    asked = {event.position: event.correlation for event in bench.of(OaContextRequested)}
+    assert [event.correlation for event in bench.of(OaContextAnswered)] == [asked[first], asked[second]]
+    assert bench.engine.effects.cancelled == {going_on: "cancel_requested"}
+    assert bench.engine.states["context"].waiting == []
+
+
 def test_too_many_requests_are_refused_and_the_others_keep_their_place(bench: Bench) -> None:
     for _ in range(WAITING_MAX):
         ask(bench)

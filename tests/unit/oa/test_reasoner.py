@@ -12,7 +12,7 @@ import pytest
 from actors.oa.prompts import answer_shape, read_answer
 from actors.oa.reasoner import TURNS_MAX
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
-from contracts.effect import EffectCancelRequested, EffectFailed, EffectTimedOut
+from contracts.effect import ActorResumed, EffectCancelRequested, EffectFailed, EffectTimedOut
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed, ModelCallRequested
 from contracts.reasoning import (
     DEPTH_MAX,
@@ -29,6 +29,7 @@ from contracts.reasoning_events import (
     TRIES,
     OaToolRefused,
     OaToolRequested,
+    OaToolReturned,
     ReasoningConcluded,
     ReasoningRefused,
     ReasoningRequested,
@@ -319,6 +320,26 @@ def test_a_halted_gateway_is_a_failed_run(desk: Desk) -> None:
     desk.engine.halted["model"] = 1
     result = desk.run(envelope(), **LANGCHAIN)
     assert result.status == "FAILED"
+
+
+def test_runs_that_a_halted_reasoner_lost_sight_of_end_when_it_may_decide_again(desk: Desk) -> None:
+    calling, asking = desk.ask(envelope()), desk.ask(envelope(n=2), **LANGCHAIN)
+    for event in desk.of(OaToolRequested):
+        if event.data.run == asking:
+            desk.end(event, OaToolReturned(request=event.position, tool_id=event.data.tool_id, result=STATUS | GREEN))
+    assert desk.of(ModelAsked)
+    desk.engine.halted["reasoner"] = len(desk.history)
+    desk.tell(ActorResumed(name="model"))
+    assert desk.of(ReasoningConcluded) == []
+    desk.tell(ActorResumed(name="reasoner"))
+    for request in (calling, asking):
+        (concluded,) = desk.results(request)
+        assert concluded.result.status == "FAILED"
+        assert "halted" in concluded.result.rationale
+    runs = {event.position: event.correlation for event in desk.of(ReasoningRequested)}
+    assert all(event.correlation == runs[event.data.request] for event in desk.of(ReasoningConcluded))
+    assert desk.engine.states["reasoner"].runs == {}
+    assert desk.engine.effects.open.keys() == desk.engine.effects.cancelled.keys()
 
 
 def test_the_newest_envelopes_are_remembered_and_the_oldest_forgotten() -> None:
