@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from actors.model.actor import GATEWAY
 from actors.oa import conclusion
 from actors.oa.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
 from actors.oa.rules.engine import answer, permitted, plan
@@ -33,6 +34,7 @@ from actors.oa.runs import (
     of_tool,
 )
 from contracts.effect import (
+    ActorHalted,
     ActorResumed,
     EffectCancelled,
     EffectCancelRequested,
@@ -69,6 +71,7 @@ TURNS_MAX = 12
 """So often a model is asked in one run, tries included."""
 
 GUARD_TOOL = "oa.guard.run"
+_NO_GATEWAY = "the model gateway is halted"
 _ANEW = "ask again, with a new envelope"
 NAME_CHARS_MAX = 200
 
@@ -93,6 +96,7 @@ class Reasoner:
             EffectRefused,
             EffectCancelled,
             RequestRefused,
+            ActorHalted,
             ActorResumed,
         )
     )
@@ -136,7 +140,10 @@ class Reasoner:
             case ModelFailed(ask=ask, text=text):
                 return _engine_failed(state, of_ask(state, ask), text)
             case RequestRefused(request=request):
-                return _engine_failed(state, of_ask(state, request), "the model gateway is halted")
+                return _engine_failed(state, of_ask(state, request), _NO_GATEWAY)
+            case ActorHalted(name=name) if name == GATEWAY:  # what it was asked before has no end either
+                asking = [run for run in state.runs.values() if run.ask]
+                return [one for run in asking for one in _engine_failed(state, run, _NO_GATEWAY)]
             case ActorResumed(name=name) if name == self.name:  # what came meanwhile was not decided on
                 lost = [(run, conclusion.failed(run, "the reasoner was halted", _ANEW)) for run in state.runs.values()]
                 return [one for run, end in lost for one in _end(state, run, end)]

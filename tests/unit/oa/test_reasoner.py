@@ -12,7 +12,7 @@ import pytest
 from actors.oa.prompts import answer_shape, read_answer
 from actors.oa.reasoner import TURNS_MAX
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
-from contracts.effect import ActorResumed, EffectCancelRequested, EffectFailed, EffectTimedOut
+from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectFailed, EffectTimedOut
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed, ModelCallRequested
 from contracts.reasoning import (
     DEPTH_MAX,
@@ -320,6 +320,21 @@ def test_a_halted_gateway_is_a_failed_run(desk: Desk) -> None:
     desk.engine.halted["model"] = 1
     result = desk.run(envelope(), **LANGCHAIN)
     assert result.status == "FAILED"
+
+
+@pytest.mark.parametrize("fallback", [True, False])
+def test_a_gateway_that_halts_ends_the_runs_that_wait_for_it_and_no_others(desk: Desk, fallback: bool) -> None:
+    asking = desk.ask(envelope(), fallback=fallback, **LANGCHAIN)
+    while desk.step():
+        pass
+    calling = desk.ask(envelope(n=2))
+    desk.tell(ActorHalted(name="kernel", input=1, error="KeyError", place="here"))
+    assert desk.of(ReasoningConcluded) == []
+    desk.tell(ActorHalted(name="model", input=1, error="KeyError", place="here"))
+    (concluded,) = desk.results(asking)
+    assert concluded.result.status == ("DEGRADED" if fallback else "FAILED")
+    assert "halted" in "".join(messages(concluded.result, "engine"))
+    assert list(desk.engine.states["reasoner"].runs) == [calling]
 
 
 def test_runs_that_a_halted_reasoner_lost_sight_of_end_when_it_may_decide_again(desk: Desk) -> None:
