@@ -11,7 +11,8 @@ from actors.oa.policy import ACTIONS, CARE
 from actors.oa.rules.adverse import adverse
 from actors.oa.rules.commands import danger
 from actors.oa.rules.facts import mapping
-from actors.oa.rules.text import QUOTED_CHARS_MAX, asserted, quoted, stem, stems
+from actors.oa.rules.text import QUOTED_CHARS_MAX, quoted, stem, stems
+from actors.oa.rules.topics import done, looks_only
 
 _MIGRATION = stems("migrate migration alembic flyway backfill reindex")
 _SCHEMA = stems("schema table column database index")
@@ -38,6 +39,8 @@ _MANY = stems("bulk mass wholesale")
 _CHANGE = stems("update change edit rename delete rewrite import move")
 _BYPASS = stems("bypass skip disable override ignore circumvent mute suppress")
 _GUARD = stems("guard check gate verification safeguard hook")
+_SWAP = stems("replace swap switch upgrade rotate restart failover reconfigure move rewrite")
+_CORE = stems("broker cluster dns firewall loadbalancer gateway primary certificate orchestrator")
 _LIVE = stems("production prod live")
 _DEPLOY = stems("deploy deployment release rollout publish ship")
 ORDERS = _MIGRATION | _ALTER | _WORK | _DESTRUCTIVE | _CHANGE | _DEPLOY
@@ -59,9 +62,10 @@ def classified(goal: str, context: dict[str, Any], now: str) -> Action:
 
     Where the goal names several, the one that needs the most care counts; where it names none, it is feature work.
     """
-    said = asserted(goal, ORDERS)
+    said = done(goal, ORDERS)
     stakes = _stakes(said, context, now)
-    given, name = context.get("action_class"), _class(frozenset(stem(word) for word in said))
+    given = context.get("action_class")
+    name = "diagnostic" if looks_only(goal) else _class(frozenset(stem(word) for word in said))
     if danger(goal).forbidden:
         stakes.append(f"the goal says what {danger(goal).forbidden}")
     if given is None:
@@ -115,6 +119,8 @@ def _stakes(said: list[str], context: dict[str, Any], now: str) -> list[str]:
         found.append("the goal changes much at once")
     if every.keys() & _LIVE and every.keys() & _DEPLOY:
         found.append("the goal deploys to production")
+    if every.keys() & _SWAP and (every.keys() & _CORE or {"control", "plan"} <= every.keys()):
+        found.append("the goal changes what much depends on")
     if every.keys() & _BYPASS and every.keys() & _GUARD:
         found.append("the goal goes around guards or checks")
     for where, held in (("oa_context", context), ("oa_context.metadata", mapping(context.get("metadata")))):

@@ -2,7 +2,8 @@
 
 A caller's checks have any shape. What every shape has in common is that failure is named: ``ok: false``,
 ``unexpected_files: ["x"]``, ``recent_failures: 3``, ``status: "broken"``. A key whose words say failure counts when its
-value holds something; one whose words say unsteadiness counts less: green now, not relied upon.
+value holds something; one whose words say unsteadiness, or that not all was looked at, counts less: green now, not
+relied upon.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from actors.oa.rules.text import denied, listed, quoted, stems, words
 from actors.oa.rules.text import stem as stem_of
 
 Weight = Literal["hard", "soft", "stale", "impact"]
-"""hard: it failed. soft: it may fail again. stale: it is too old to count. impact: what is at stake is large."""
+"""hard: it failed. soft: it may fail again, or not all was looked at. stale: it is too old to count. impact: what is at
+stake is large."""
 
 FOUND_MAX = 50
 DEPTH_MAX = 12
@@ -36,6 +38,8 @@ _UNSTEADY = stems(
     "flap flapped flapping flaky flake intermittent unstable instability retried retry retries"
     " previously unsteady degraded"
 )
+_PARTIAL = stems("partial partially incomplete truncated skipped unchecked unverified inconclusive")
+_WHOLE = stems("complete exhaustive finished verified")
 _PAST = stems("recent recently previous previously earlier historic historical past prior")
 _OLD = stems("stale staleness outdated expired obsolete")
 _UNDONE = stems("no not non without resolved fixed cleared free ignored allowed never")
@@ -117,7 +121,7 @@ def _weight(key: str) -> Weight | None:
         return None
     if said & _OLD:
         return "stale"
-    if said & _UNSTEADY or (said & _BAD and (said & _PAST or _WINDOW.search(key))):
+    if said & (_UNSTEADY | _PARTIAL) or (said & _BAD and (said & _PAST or _WINDOW.search(key))):
         return "soft"
     return "hard" if said & _BAD else None
 
@@ -126,6 +130,8 @@ def _judged(key: str, value: Any, path: str, inherited: Weight | None, now: str)
     said = {stem_of(word) for word in words(key)}
     if said & _GOOD and not said & _UNDONE and _refuted(value):
         return Adverse("soft" if value is None or said & _PAST else "hard", f"{path} is {quoted(value)}")
+    if value is False and said & _WHOLE:
+        return Adverse("soft", f"{path} is false")
     if value is False and said & _UNDONE and said & _BAD:
         return Adverse("hard", f"{path} is false")
     if _is_history(key, value):

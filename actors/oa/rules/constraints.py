@@ -3,7 +3,7 @@
 A constraint forbids when a part of it begins with a denial ("no_db_writes", "Never push to main"). Its words are read
 as acts (write, push, bypass …), as things acted on (database, guards …), each with general synonyms, and as other
 words that have to occur as they stand. It hits an action that says its act and its thing; an act said without the
-other words is a maybe, for a person to judge.
+other words is a maybe, for a person to judge. What allows one kind of work only, or something else first, is a limit.
 """
 
 from __future__ import annotations
@@ -12,14 +12,19 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.rules.text import asserted, clauses, quoted, stem, stems, words
+from actors.oa.rules.limits import Limit, limit, meets
+from actors.oa.rules.text import clauses, quoted, stem, stems, words
+from actors.oa.rules.topics import done
 
 CONSTRAINTS_MAX = 200
 CHARS_MAX = 2_000
 """So much of one constraint is read; a longer one is told."""
 
 _ACTS: dict[str, frozenset[str]] = {
-    "write": stems("write writes writing written insert update upsert modify change edit alter mutate overwrite save"),
+    "write": stems(
+        "write writes writing written insert update upsert modify change edit alter mutate overwrite save import"
+        " populate seed backfill"
+    ),
     "delete": stems("delete deletion remove removal drop purge wipe erase truncate destroy rm prune unlink"),
     "push": stems("push"),
     "force": stems("force forced forcing"),
@@ -30,12 +35,12 @@ _ACTS: dict[str, frozenset[str]] = {
     "merge": stems("merge rebase"),
     "commit": stems("commit"),
     "install": stems("install upgrade uninstall"),
-    "network": stems("network internet download upload curl wget fetch"),
+    "network": stems("network internet online download upload curl wget fetch"),
     "rename": stems("rename move relocate"),
     "destroy": stems("destructive irreversible"),
 }
 _THINGS: dict[str, frozenset[str]] = {
-    "database": stems("psql db dbs database table schema sql postgres postgresql sqlite mysql row dsn"),
+    "database": stems("psql db dbs database table schema sql postgres postgresql sqlite mysql row column dsn"),
     "git": stems("git repo repository branch remote origin upstream"),
     "guard": stems("guard check gate verification verify safeguard hook"),
     "production": stems("prod production live"),
@@ -45,7 +50,7 @@ _THINGS: dict[str, frozenset[str]] = {
     "main": stems("main master trunk"),
 }
 _IMPLIED: dict[str, tuple[str, ...]] = {
-    "push": ("git",),
+    "push": ("git", "network"),
     "merge": ("git",),
     "commit": ("git",),
     "migrate": ("write", "database"),
@@ -60,6 +65,11 @@ _IMPLIED_BY_WORD: dict[str, tuple[str, ...]] = {
     stem("erase"): ("destroy",),
     stem("destroy"): ("destroy",),
 }
+_MAKING = stems("add create build remove rename")
+"""Verbs that write when what stands shortly behind them is kept in a database."""
+_MAKING_REACH = 3
+_PACKAGED = stems("dependency dependencies package packages pip npm pnpm yarn apt brew cargo")
+"""What is installed from elsewhere."""
 ACT_WORDS: frozenset[str] = frozenset().union(*_ACTS.values())
 """Stems of every act: orders that a denial of a name does not reach."""
 
@@ -112,6 +122,7 @@ class Constraint(msgspec.Struct, frozen=True):
 
     text: str
     bans: list[_Ban]
+    limits: list[Limit] = []
 
 
 def read(given: Any) -> tuple[list[Constraint], str]:
@@ -133,7 +144,23 @@ def read(given: Any) -> tuple[list[Constraint], str]:
 
 
 def _constraint(text: str) -> Constraint:
-    return Constraint(quoted(text), _bans(text[:CHARS_MAX]))
+    bans: list[_Ban] = []
+    limits: list[Limit] = []
+    for clause in clauses(text[:CHARS_MAX]):
+        each = words(clause)
+        start = next((n for n, word in enumerate(each) if word in _DENIALS), None)
+        if found := limit(each, _named_in(_ACTS, each), denied=start is not None):
+            limits.append(found)
+        elif start is not None:
+            ban = _ban(each[start + 1 :], each[start])
+            bans += [ban] if ban.acts or ban.things or ban.others else []
+    return Constraint(quoted(text), bans, limits)
+
+
+def _named_in(table: dict[str, frozenset[str]], each: list[str]) -> frozenset[str]:
+    """The entries of the table that the words name."""
+    cuts = {stem(word) for word in each}
+    return frozenset(name for name, vocabulary in table.items() if cuts & vocabulary)
 
 
 def hits(constraints: list[Constraint], action: str, *, command: bool = False) -> list[Hit]:
@@ -141,18 +168,24 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
     counts: an option that is called "no" denies nothing."""
     if not constraints:
         return []
-    said = frozenset(stem(word) for word in (words(action) if command else asserted(action, ACT_WORDS)))
-    meant = _meant(said)
+    each = [stem(word) for word in (words(action) if command else done(action, ACT_WORDS, "write"))]
+    said, meant = frozenset(each), _meant(each)
     found = []
     for constraint in constraints:
         met = [hit for ban in constraint.bans if (hit := _met(ban, constraint.text, said, meant))]
+        met += [
+            _hit(constraint.text, sure=verdict == "forbids")
+            for one in constraint.limits
+            if (verdict := meets(one, said, meant))
+        ]
         if met:
             found.append(next((hit for hit in met if hit.sure), met[0]))
     return found
 
 
-def _meant(said: frozenset[str]) -> frozenset[str]:
-    """The acts and things of the words, and what these imply."""
+def _meant(each: list[str]) -> frozenset[str]:
+    """The acts and things of the words (given as stems), and what these imply."""
+    said = frozenset(each)
     meant = {name for table in (_ACTS, _THINGS) for name, vocabulary in table.items() if said & vocabulary}
     for word in said & frozenset(_IMPLIED_BY_WORD):
         meant.update(_IMPLIED_BY_WORD[word])
@@ -160,28 +193,12 @@ def _meant(said: frozenset[str]) -> frozenset[str]:
         meant.update(_IMPLIED.get(name, ()))
     if "roll" in said and "out" in said:
         meant.add("deploy")
+    if "install" in meant and said & _PACKAGED:
+        meant.add("network")
+    stored = _THINGS["database"]
+    if any(word in _MAKING and stored & set(each[n + 1 : n + 1 + _MAKING_REACH]) for n, word in enumerate(each)):
+        meant.add("write")
     return frozenset(meant)
-
-
-def _bans(constraint: str) -> list[_Ban]:
-    bans = []
-    for clause in clauses(constraint):
-        each = words(clause)
-        if {"read", "only"} <= set(each) or "readonly" in each:
-            bans += [
-                _Ban(frozenset((act,)), frozenset(), frozenset(), either=False, conditional=False) for act in _CHANGING
-            ]
-            continue
-        start = next((n for n, word in enumerate(each) if word in _DENIALS), None)
-        if start is None:
-            continue
-        ban = _ban(each[start + 1 :], each[start])
-        if ban.acts or ban.things or ban.others:
-            bans.append(ban)
-    return bans
-
-
-_CHANGING = ("write", "delete", "push", "deploy", "migrate", "merge", "commit", "install", "rename", "restart")
 
 
 def _ban(each: list[str], denial: str) -> _Ban:
@@ -216,10 +233,11 @@ def _met(ban: _Ban, constraint: str, said: frozenset[str], meant: frozenset[str]
     unsaid = sorted(ban.others - said)
     if unsaid and not (ban.acts and ban.acts & meant):
         return None
-    if unsaid or ban.conditional:
-        return Hit(
-            constraint,
-            f"the constraint {constraint!r} may apply: confirm that it does not, or that it is met",
-            sure=False,
-        )
-    return Hit(constraint, f"the constraint {constraint!r} forbids it", sure=True)
+    return _hit(constraint, sure=not unsaid and not ban.conditional)
+
+
+def _hit(constraint: str, *, sure: bool) -> Hit:
+    if sure:
+        return Hit(constraint, f"the constraint {constraint!r} forbids it", sure=True)
+    what = f"the constraint {constraint!r} may apply: confirm that it does not, or that it is met"
+    return Hit(constraint, what, sure=False)

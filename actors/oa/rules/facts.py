@@ -30,6 +30,9 @@ BOOTSTRAP_STATE = "oa.bootstrap_state"
 SSOT_SURFACE = "oa.ssot_surface"
 GUARD_RUN = "oa.guard.run"
 
+_STATES = frozenset(("mode", "kernel_ok", "ok"))
+"""A kernel's status that has none of these keys says nothing of how the kernel is."""
+
 TOLD_MAX = 50
 """So many findings of one kind become diagnostics of their own."""
 
@@ -262,6 +265,8 @@ def _unproven(
     for tool in PROGRAM_TOOLS[envelope.program_id]:
         if tool not in envelope.tools_allowed:
             missing[tool] = f"{tool} is not in tools_allowed"
+        elif tool == KERNEL_STATUS and tool in results and not _STATES & results[tool][-1].keys():
+            missing[tool] = f"{tool} does not say how the kernel is: none of {', '.join(sorted(_STATES))}"
         elif tool not in results:
             errors = [piece.error for piece in evidence if piece.tool_id == tool and piece.error]
             missing[tool] = f"{tool} failed: {quoted(errors[-1])}" if errors else f"{tool} was not called"

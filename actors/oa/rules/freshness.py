@@ -12,8 +12,8 @@ from actors.oa.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts
 from actors.oa.rules.text import quoted, words
 from contracts.reasoning import ReasoningEnvelope
 
-FRESH_FOR = timedelta(hours=24)
-"""Older evidence is none any more."""
+FRESH_FOR = timedelta(hours=12)
+"""A working day: evidence of the day before is none any more."""
 AHEAD_MAX = timedelta(minutes=5)
 """Clocks differ; evidence from further ahead was not made before the envelope."""
 

@@ -13,12 +13,13 @@ from contracts.reasoning import ReasoningEnvelope
 
 PHASE_CHARS_MAX = 40
 
-_NAMED = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3}\.?[A-Za-z]{0,2})(?![\w])"
+_NAMED = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3}(?:\.?[A-Za-z]{1,2})?)(?![\w])"
 _FROM_TO = re.compile(
     rf"\bphase\s+{_NAMED}\s*(?:to|into|->|→|=>)\s*(?:phase\s+)?{_NAMED}|(?<![\w.]){_NAMED}\s*(?:->|→|=>)\s*(?:phase\s+)?{_NAMED}",
     re.IGNORECASE,
 )
 _TO = re.compile(rf"\b(?:to|into|enter|begin|start)\s+phase\s+{_NAMED}", re.IGNORECASE)
+_ANY = re.compile(rf"\bphase\s+{_NAMED}", re.IGNORECASE)
 _ORDERED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3})\.?([A-Za-z]{0,2})")
 
 Order = tuple[tuple[int, ...], str]
@@ -35,7 +36,16 @@ def asked(envelope: ReasoningEnvelope, facts: Facts) -> tuple[str, str]:
         current, proposed = current or told[0], proposed or told[1]
     elif match := _TO.search(envelope.goal):
         proposed = proposed or match[1]
+    elif not proposed:
+        proposed = _other(envelope.goal, current or facts.phase)
     return current or facts.phase, proposed
+
+
+def _other(goal: str, current: str) -> str:
+    """The one phase that the goal names besides the current one; "" when there is none, or more."""
+    named = list(dict.fromkeys(match[1] for match in _ANY.finditer(goal)))
+    others = [phase for phase in named if not current or not same(phase, current)]
+    return others[0] if len(others) == 1 else ""
 
 
 def _named(context: dict[str, Any], *keys: str) -> str:
@@ -73,8 +83,9 @@ def skipped(current: str, proposed: str, known: Iterable[str]) -> list[str]:
     for number in range(start[0][0] + 1, min(end[0][0], start[0][0] + 100)):
         between.setdefault(((number,), ""), str(number))
     if start[0] == end[0] and len(start[1]) <= 1 and len(end[1]) == 1:
+        whole, dot = ".".join(map(str, start[0])), "." if re.search(r"\.[A-Za-z]", proposed) else ""
         for letter in range(ord(start[1] or "@") + 1, ord(end[1])):
-            between.setdefault((start[0], chr(letter)), f"{'.'.join(map(str, start[0]))}{chr(letter)}")
+            between.setdefault((start[0], chr(letter)), f"{whole}{dot}{chr(letter)}")
     return [between[place] for place in sorted(between)]
 
 

@@ -181,7 +181,7 @@ def _alignment(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, ac
         what = f"{where}.dms_share_alignment is {told}"
         if told in ("BROKEN", "ERROR"):
             weighing.degraded = True
-            care = is_care(action)
+            care = action.declared and is_care(action)
             (weighing.doubts if care else weighing.against).append(what)
             weighing.diagnostics.append(finding("evidence", "warn" if care else "error", what, REFRESH))
         elif told == "UNKNOWN":

@@ -24,6 +24,9 @@ PROGRAM = "PhaseTransitionValidator"
 CHECKLIST_KEYS = ("phase_done_checklist", "checklist", "exit_criteria")
 BLOCKING_KEYS = ("blocking_items", "blockers", "missing_criteria", "open_items")
 
+SKIPPED_TOLD = 3
+"""So many of the phases that would be skipped are named; the others are counted."""
+
 _DONE = frozenset(("done", "complete", "completed", "closed", "finished", "accepted", "released"))
 
 
@@ -75,7 +78,9 @@ def _order(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current
     elif end < start:
         _backward(missing, envelope.oa_context, current, proposed)
     elif left_out := skipped(current, proposed, known_phases(envelope, facts.result(SSOT_SURFACE))):
-        criterion = f"phase {proposed} does not follow {current}: it would skip {listed(left_out, ', ')}"
+        rest = f" and {len(left_out) - SKIPPED_TOLD} more" if len(left_out) > SKIPPED_TOLD else ""
+        told = listed(left_out[:SKIPPED_TOLD], ", ") + rest
+        criterion = f"phase {proposed} does not follow {current}: it would skip {told}"
         missing.add(criterion, f"go to phase {left_out[0]} first", category="policy")
 
 
@@ -206,7 +211,7 @@ def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> 
         said = f"{step}: not ready: {listed(criteria)}"
     else:
         payload = PhaseTransitionValidatorResult(transition_status="READY", missing_criteria=[])
-        said = f"{step}: the phases follow each other, reality is green, and {missing.known} stated criteria are met"
+        said = f"{step}: the phases follow each other, reality is green, and {_met(missing.known)}"
         if not missing.known:
             message = f"neither SSOT nor context lists criteria for phase {current}: none could be checked"
             missing.diagnostics.append(
@@ -218,3 +223,12 @@ def _concluded(missing: _Missing, facts: Facts, current: str, proposed: str) -> 
         diagnostics=missing.diagnostics[:DIAGNOSTICS_MAX],
         degraded=missing.degraded,
     )
+
+
+def _met(known: int) -> str:
+    match known:
+        case 0:
+            return "no criterion is stated that could be missing"
+        case 1:
+            return "the one criterion that is stated is met"
+    return f"all {known} stated criteria are met"

@@ -35,6 +35,13 @@ def test_a_tool_that_is_not_allowed_or_fails_leaves_the_posture_unverified(safeo
     assert f"{tool} not in tools_allowed" in safeops.ask().rationale
 
 
+@pytest.mark.parametrize("said", [{}, {"error": "not JSON"}, {"phase": "7", "branch": "main"}])
+def test_a_status_that_does_not_say_how_the_kernel_is_proves_nothing(safeops: Any, said: dict[str, Any]) -> None:
+    safeops.tools["oa.kernel_status"] = said | {"note": "x"}
+    assert safeops.verdict() == "blocked"
+    assert "oa.kernel_status does not say how the kernel is" in safeops.ask().rationale
+
+
 @pytest.mark.parametrize("action", WORK)
 def test_a_degraded_kernel_forbids_work(safeops: Any, action: str) -> None:
     safeops.mode, safeops.context = "DEGRADED", {"action_class": action}
@@ -69,6 +76,8 @@ def test_an_action_class_that_does_not_exist_aborts(safeops: Any, action: Any) -
         "Release to production",
         "Purge the old sessions",
         "Skip the guards this once",
+        "Replace the message broker",
+        "Restart the control plane",
     ],
 )
 @pytest.mark.parametrize("proven", [True, False])
@@ -183,7 +192,7 @@ SOFT = [
     {"ok": True, "flapping": True}, {"recent_failures": 3}, {"retries": 2}, {"state": "unstable"}, {"ok": None},
     {"runs": [{"ok": False}, {"ok": True}]}, {"previous": {"ok": False}, "ok": True}, {"previously_failing": True},
     {"ok": True, "failures_24h": 2}, {"failed_in_last_5": 1}, {"last_7_runs": ["pass", "fail"]},
-    "flapping",
+    "flapping", {"ok": True, "partial": True}, {"skipped": ["b"]}, {"complete": False}, {"status": "inconclusive"},
 ]  # fmt: skip
 FINE = [
     {"ok": True},
@@ -193,6 +202,7 @@ FINE = [
     {"issues": "none"},
     {"no_errors": True},
     {"fixed_issues": 4},
+    {"skipped": 0, "complete": True},
     {"status": "passed", "count": 12, "files": ["a"]},
     {"blockers": {}},
     {"history": ["pass", "pass"]},
@@ -253,7 +263,7 @@ def test_unknown_keys_of_the_reality_summary_count(safeops: Any, extra: str, ver
     assert safeops.verdict() == verdict
 
 
-@pytest.mark.parametrize("stamp", [OLD, "2026-03-01T12:30:00Z", "yesterday", 5])
+@pytest.mark.parametrize("stamp", [OLD, "2026-02-28T23:59:00Z", "2026-03-01T12:30:00Z", "yesterday", 5])
 def test_evidence_that_is_too_old_or_from_ahead_is_none_in_strict_and_a_doubt_otherwise(
     safeops: Any, stamp: Any
 ) -> None:
@@ -265,7 +275,7 @@ def test_evidence_that_is_too_old_or_from_ahead_is_none_in_strict_and_a_doubt_ot
     assert safeops.verdict() == "blocked"
 
 
-@pytest.mark.parametrize("stamp", ["2026-03-01T12:04:00Z", "2026-02-28T12:00:01Z", "2026-03-01T12:30:00+01:00"])
+@pytest.mark.parametrize("stamp", ["2026-03-01T12:04:00Z", "2026-03-01T00:00:01Z", "2026-03-01T12:30:00+01:00"])
 def test_evidence_within_the_limits_is_fresh(safeops: Any, stamp: str) -> None:
     safeops.reality, safeops.oa_state = summary(timestamp=stamp), {"mode": "STRICT"}
     assert safeops.verdict() == "PROCEED"
@@ -351,6 +361,8 @@ def test_declared_care_may_mend_documents_out_of_line(safeops: Any) -> None:
     said = safeops.ask()
     assert said.payload.allowed_action == "WARN"
     assert {d.severity for d in said.diagnostics} == {"warn"}
+    safeops.goal, safeops.context = "Clean up the notes", {}
+    assert safeops.verdict() == "ABORT", "a goal that merely reads as care is none"
 
 
 @pytest.mark.parametrize(

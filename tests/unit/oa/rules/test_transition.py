@@ -22,8 +22,12 @@ def test_the_next_phase_is_ready_and_it_is_told_that_no_criteria_are_known(trans
     assert said.payload.transition_status == "READY"
     assert not said.degraded
     assert ["lists criteria for phase 7" in d.message for d in said.diagnostics] == [True]
+    assert said.rationale.endswith("reality is green, and no criterion is stated that could be missing")
     transition.context = {"phase_done_checklist": {"docs": True}}
     assert transition.ask().diagnostics == []
+    assert transition.ask().rationale.endswith("the one criterion that is stated is met")
+    transition.context = {"phase_done_checklist": {"docs": True, "tests": True}}
+    assert transition.ask().rationale.endswith("all 2 stated criteria are met")
 
 
 @pytest.mark.parametrize(
@@ -31,7 +35,8 @@ def test_the_next_phase_is_ready_and_it_is_told_that_no_criteria_are_known(trans
     [
         ("Go from phase 7 to phase 8", {}), ("Validate the transition of Phase 7 into 8", {}), ("7 -> 8", {}),
         ("Begin phase 8", {}), ("?", {"proposed_phase": 8}), ("?", {"from_phase": "Phase 7", "to_phase": "phase 8"}),
-        ("phase 1 to 2", {"current_phase": 7, "proposed_phase": "8"}),
+        ("phase 1 to 2", {"current_phase": 7, "proposed_phase": "8"}), ("Go from phase 7 to phase 8.", {}),
+        ("May phase 8 start now that phase 7 is done?", {}), ("Phase 8?", {}),
     ],
 )  # fmt: skip
 def test_the_phases_are_read_from_the_context_else_from_the_goal(
@@ -50,7 +55,9 @@ def test_the_phases_are_read_from_the_context_else_from_the_goal(
         ("phase 7 to phase 6", "a rollback needs a plan"),
         ("phase 7 to phase 9", "it would skip 8"),
         ("phase 6 to phase 7", "the kernel is in phase 7, not in 6"),
+        ("phase 7 to phase 40", "it would skip 8, 9, 10 and 29 more"),
         ("go on", "the proposed phase is not named"),
+        ("phase 8 or phase 9?", "the proposed phase is not named"),
     ],
 )
 def test_an_order_of_phases_that_is_none_is_missing(transition: Any, goal: str, criterion: str) -> None:
@@ -172,7 +179,7 @@ def test_phases_are_ordered_by_number_then_letters() -> None:
     ("current", "proposed", "known", "between"),
     [
         ("7", "8", [], []), ("7", "10", [], ["8", "9"]), ("28A", "28B", [], []), ("28A", "28C", [], ["28B"]),
-        ("28B", "29", [], []), ("28", "29", ["28B"], ["28B"]),
+        ("27.C", "27.E", [], ["27.D"]), ("28B", "29", [], []), ("28", "29", ["28B"], ["28B"]),
         ("10", "10.4", ["10.2", "11"], ["10.2"]), ("x", "8", [], []),
     ],
 )  # fmt: skip
