@@ -12,6 +12,9 @@ from contracts.reasoning import Identifier, ProgramId, ReasoningEnvelope, Reason
 
 EngineName = Literal["rules", "langchain", "dspy"]
 
+MODEL_CHARS_MAX = 200
+"""Longest name of a model."""
+
 TRIES = 3
 """So often a model is asked for output that fits (rulings A)."""
 
@@ -23,7 +26,7 @@ class ReasoningRequested(Payload, frozen=True, kw_only=True):
 
     envelope: ReasoningEnvelope
     engine: EngineName = "rules"
-    model: str = ""
+    model: Annotated[str, Meta(max_length=MODEL_CHARS_MAX)] = ""
     fallback: bool = False
     limits: ModelLimits = ModelLimits()
     price: ModelPrice | None = None

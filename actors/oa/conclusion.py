@@ -9,11 +9,11 @@ import msgspec
 from actors.oa.prompts import ModelVerdict
 from actors.oa.rules.answer import Answer, finding
 from actors.oa.rules.engine import answer, floor
+from actors.oa.rules.text import bounded
 from actors.oa.runs import Run
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import (
     DIAGNOSTIC_PROGRAMS,
-    TEXT_CHARS_MAX,
     ReasoningResult,
     ReasoningStatus,
     ShapeError,
@@ -82,9 +82,9 @@ def _answered(run: Run, given: Answer, engine: str, diagnostics: list[OADiagnost
         program_id=run.asked.envelope.program_id,
         status=status,
         decision=msgspec.to_builtins(given.payload),
-        rationale=_cut(given.rationale, TEXT_CHARS_MAX),
+        rationale=bounded(given.rationale),
         tool_calls=run.tool_calls,
-        diagnostics=_bounded([*diagnostics, *given.diagnostics, *_refusals(run)]),
+        diagnostics=_limited([*diagnostics, *given.diagnostics, *_refusals(run)]),
     )
     try:
         check_result(result)
@@ -102,9 +102,9 @@ def _without_answer(run: Run, status: ReasoningStatus, diagnostics: list[OADiagn
         program_id=envelope.program_id,
         status=status,
         decision=msgspec.to_builtins(safe_payload(envelope.program_id, why)),
-        rationale=_cut(why, TEXT_CHARS_MAX),
+        rationale=bounded(why),
         tool_calls=run.tool_calls,
-        diagnostics=_bounded([*diagnostics, *_refusals(run)]),
+        diagnostics=_limited([*diagnostics, *_refusals(run)]),
     )
     return _concluded(run, "", result)
 
@@ -126,7 +126,7 @@ def _mode(run: Run) -> str:
 
 def _named(run: Run) -> str:
     asked = run.asked
-    return asked.engine if asked.engine == "rules" else f"{asked.engine} ({_cut(asked.model, 200)})"
+    return asked.engine if asked.engine == "rules" else f"{asked.engine} ({bounded(asked.model, 200)})"
 
 
 def _engine(engine: str, message: str) -> OADiagnostic:
@@ -137,19 +137,15 @@ def _refusals(run: Run) -> list[OADiagnostic]:
     return [finding("tool", "warn", f"{one.tool} was not called: {one.reason}") for one in run.refusals]
 
 
-def _bounded(diagnostics: list[OADiagnostic]) -> list[OADiagnostic]:
+def _limited(diagnostics: list[OADiagnostic]) -> list[OADiagnostic]:
     cut = [
         msgspec.structs.replace(
             one,
-            message=_cut(one.message, MESSAGE_CHARS_MAX),
-            remediation=None if one.remediation is None else _cut(one.remediation, MESSAGE_CHARS_MAX),
+            message=bounded(one.message, MESSAGE_CHARS_MAX),
+            remediation=None if one.remediation is None else bounded(one.remediation, MESSAGE_CHARS_MAX),
         )
         for one in diagnostics[:DIAGNOSTICS_MAX]
     ]
     if len(diagnostics) > DIAGNOSTICS_MAX:
         cut.append(finding("evidence", "info", f"{len(diagnostics) - DIAGNOSTICS_MAX} further diagnostics"))
     return cut
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

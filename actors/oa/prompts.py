@@ -76,7 +76,7 @@ def inputs(envelope: ReasoningEnvelope, evidence: list[Evidence], objections: li
     seen = {name: _piece(getattr(state, name)) for name in ("bootstrap", "ssot_index", "reality_summary", "oa_state")}
     calls = [
         {"tool_id": one.tool_id, "args": one.args}
-        | ({"error": one.error} if one.result is None else {"result": _piece(one.result)})
+        | ({"error": _piece(one.error)} if one.result is None else {"result": _piece(one.result)})
         for one in evidence
     ]
     return {
@@ -141,7 +141,7 @@ def wishes(program_id: str, reply: ModelReplied, turn: int) -> list[Wish]:
 
 def said(reply: ModelReplied) -> ModelMessage:
     """The reply as a message of the conversation."""
-    return ModelMessage(role="assistant", content=reply.content[:PIECE_CHARS_MAX], tool_calls=reply.tool_calls)
+    return ModelMessage(role="assistant", content=_shown(reply.content), tool_calls=reply.tool_calls)
 
 
 def told(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[ModelMessage]:
@@ -150,7 +150,7 @@ def told(last: ModelMessage, texts: dict[int, str], otherwise: str) -> list[Mode
     if not last.tool_calls:
         return [ModelMessage(role="user", content=otherwise)]
     return [
-        ModelMessage(role="tool", content=texts.get(number, otherwise)[:PIECE_CHARS_MAX], tool_call_id=call.id)
+        ModelMessage(role="tool", content=_shown(texts.get(number, otherwise)), tool_call_id=call.id)
         for number, call in enumerate(last.tool_calls)
     ]
 
@@ -212,8 +212,13 @@ def _object(program_id: str, reply: ModelReplied) -> dict[str, Any]:
 def _piece(value: object) -> object:
     """``value``, or when it is long its beginning as text."""
     text = _json(value)
+    return value if len(text) <= PIECE_CHARS_MAX else _shown(text)
+
+
+def _shown(text: str) -> str:
+    """The text, or its beginning and that it was cut."""
     if len(text) <= PIECE_CHARS_MAX:
-        return value
+        return text
     return f"{text[:PIECE_CHARS_MAX]}… (cut: {len(text)} characters in all)"
 
 

@@ -19,6 +19,7 @@ from actors.model.actor import GATEWAY
 from actors.oa import conclusion
 from actors.oa.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
 from actors.oa.rules.engine import answer, permitted, plan
+from actors.oa.rules.text import bounded
 from actors.oa.runs import (
     RUNS_MAX,
     Call,
@@ -74,6 +75,7 @@ GUARD_TOOL = "oa.guard.run"
 _NO_GATEWAY = "the model gateway is halted"
 _ANEW = "ask again, with a new envelope"
 NAME_CHARS_MAX = 200
+OBJECTION_CHARS_MAX = 2_000
 
 replace = msgspec.structs.replace
 
@@ -184,7 +186,7 @@ def _heard(run: Run, reply: ModelReplied) -> Run:
     try:
         read_answer(run.program, reply)
     except ShapeError as error:
-        return replace(run, tries=run.tries + 1, objections=[*run.objections, _short(str(error), 2000)])
+        return replace(run, tries=run.tries + 1, objections=[*run.objections, bounded(str(error), OBJECTION_CHARS_MAX)])
     return replace(run, tries=run.tries + 1)
 
 
@@ -267,7 +269,7 @@ def _replied(state: ReasonerState, run: Run, reply: ModelReplied) -> Iterator[De
             yield from _no_answer(state, run, why, "try another model, or the engine rules")
         else:
             text = f"This does not fit: {error}. Answer again with one JSON object of the shape given, nothing else."
-            yield from _ask_again(state, run, told(run.messages[-1], {}, _short(text, 2000)))
+            yield from _ask_again(state, run, told(run.messages[-1], {}, bounded(text, OBJECTION_CHARS_MAX)))
         return
     yield from _end(state, run, conclusion.by_model(run, verdict))
 
@@ -279,7 +281,7 @@ def _wanted(state: ReasonerState, run: Run, wanted: list[Wish]) -> Iterator[Deci
     for key, tool, args in wanted:
         objection = _objection(run, tool, args, calls)
         if objection:
-            name = _short(tool, NAME_CHARS_MAX)
+            name = bounded(tool, NAME_CHARS_MAX)
             refusals.append(Refusal(tool=name, reason=objection, asked_as=key))
             yield _in(run, OaToolRefused(run=run.request, tool=name, reason=objection, asked_as=key))
         else:
@@ -374,8 +376,8 @@ def _refusal(state: ReasonerState, event: Event) -> Decision:
     earlier = state.earlier(event.data.envelope.envelope_id)
     if earlier:
         return _refused(
-            event, [f"the envelope was requested before, at position {earlier}, and has one result"],
-            "build a new envelope", earlier,
+            event, [f"the envelope was requested before, at position {earlier}; there is one result for each"],
+            f"pmagent log why {earlier} shows what came of it; build a new envelope to ask anew", earlier,
         )
     return _refused(event, [f"{RUNS_MAX} runs are open"], "ask again when some have ended")
 
@@ -399,7 +401,3 @@ def _outcome(call: Call) -> str:
 
 def _of_turn(key: str, turn: int) -> bool:
     return key.partition(".")[0] == str(turn)
-
-
-def _short(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

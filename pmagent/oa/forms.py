@@ -13,9 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from actors.oa.rules.guardfailure import GUARD_KEYS
+from actors.oa.rules.text import bounded
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import (
-    TEXT_CHARS_MAX,
     GuardFailureInterpreterResult,
     OPSBlockGeneratorResult,
     PhaseTransitionValidatorResult,
@@ -146,7 +146,7 @@ def _decision(payload: SafeOPSDecisionResult, result: ReasoningResult) -> SafeOP
     conditions: list[str] = []
     if payload.allowed_action == "WARN":  # nothing is to be met first where the answer is yes, or is no anyway
         conditions = [_with_remediation(one) for one in result.diagnostics if one.category == "condition"]
-        conditions = conditions or [_cut(payload.safety_check_summary)]  # who reads the conditions alone must find one
+        conditions = conditions or [payload.safety_check_summary]  # who reads the conditions alone must find one
     reasoning = result.rationale or payload.safety_check_summary
     elsewhere = ("condition",) if conditions else ()
     return SafeOPSDecisionOutput(
@@ -178,7 +178,7 @@ def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult
         transition_status=payload.transition_status,
         missing_criteria=list(payload.missing_criteria),
         reasoning=result.rationale,
-        recommendations=_distinct(map(_cut, mends)),
+        recommendations=_distinct(map(bounded, mends)),
         warnings=_warnings(result, "\n".join([result.rationale, *payload.missing_criteria])),
     )
 
@@ -186,13 +186,13 @@ def _transition(payload: PhaseTransitionValidatorResult, result: ReasoningResult
 def _warnings(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
     """What the diagnostics warn of and ``told`` does not say, but for the categories that stand ``elsewhere``."""
     found = _warning(result, *elsewhere)
-    return _distinct(_cut(one.message) for one in found if one.message not in told)
+    return _distinct(bounded(one.message) for one in found if one.message not in told)
 
 
 def _mends(result: ReasoningResult, told: str, *elsewhere: str) -> list[str]:
     """What would mend that which ``told`` says already."""
     found = _warning(result, *elsewhere)
-    return [_cut(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
+    return [bounded(f"to mend it: {one.remediation}") for one in found if one.remediation and one.message in told]
 
 
 def _warning(result: ReasoningResult, *elsewhere: str) -> list[OADiagnostic]:
@@ -231,12 +231,8 @@ def _listed(constraints: Any) -> list[Any]:
 
 
 def _with_remediation(one: OADiagnostic) -> str:
-    return _cut(f"{one.message} ({one.remediation})" if one.remediation else one.message)
+    return bounded(f"{one.message} ({one.remediation})" if one.remediation else one.message)
 
 
 def _distinct(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(texts))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT_CHARS_MAX else text[: TEXT_CHARS_MAX - 1] + "…"

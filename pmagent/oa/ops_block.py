@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
+from actors.oa.rules.text import bounded
 from contracts.reasoning import OPSBlockGeneratorResult, ReasoningEnvelope, ReasoningResult
 
 TITLE_CHARS: Final = 80
@@ -82,14 +83,14 @@ def evidence_of(commands: Sequence[str]) -> list[str]:
             asked.append(f"exit code of: {command}")
         else:
             asked.append(f"output and exit code of: {command}")
-    return [_cut(text, EVIDENCE_CHARS) for text in dict.fromkeys(asked)]
+    return [bounded(text, EVIDENCE_CHARS) for text in dict.fromkeys(asked)]
 
 
 def inline(text: str, length: int | None = None) -> str:
     """The text as one line of Markdown that says the same and is nothing but text; ``length``: cut to so many."""
     line = " ".join(_UNSEEN.sub(" ", text).split())
     if length is not None:
-        line = _cut(line, length)
+        line = bounded(line, length)
     return _LINE_START.sub(_escaped_start, _MARKUP.sub(lambda found: f"\\{found[0]}", line))
 
 
@@ -189,7 +190,3 @@ def _writes_to(words: Sequence[str]) -> list[str]:
 
 def _escaped_start(found: re.Match[str]) -> str:
     return f"\\{found[1]}" if found[1] else f"{found[2]}\\{found[3]}"
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"

@@ -9,7 +9,7 @@ import fastjsonschema
 import msgspec
 import pytest
 
-from actors.oa.prompts import answer_shape, read_answer
+from actors.oa.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
 from actors.oa.reasoner import TURNS_MAX
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectFailed, EffectTimedOut
@@ -436,3 +436,19 @@ def test_what_is_said_of_a_nested_answer_does_not_depend_on_how_deep_a_decoder_g
 
 def test_nesting_that_is_allowed_is_told_for_what_it_is() -> None:
     assert "allowed_action" in objection_from_below(0, '{"allowed_action":' + "[" * 60 + "]" * 60 + "}")
+
+
+def test_what_is_cut_of_what_a_model_is_told_is_said(desk: Desk) -> None:
+    model(desk, ("oa_guard_run", {"name": "oa_state"}), ("oa_guard_run", {"name": "x"}), "{}")
+    desk.tools["oa.guard.run"] = {"ok": False, "mode": "HINT", "issues": ["é" * 50_000]}
+    desk.tools["oa.kernel_status"] = "e" * 50_000
+    desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
+    first, last = desk.of(ModelAsked)[0], desk.of(ModelAsked)[-1]
+    document = json.loads(first.data.messages[1].content)
+    errors = [one["error"] for one in document["evidence"]["calls"] if "error" in one]
+    told = [one.content for one in last.data.messages if one.role == "tool"]
+    assert errors
+    assert told
+    for text in (*errors, *told):
+        assert text.endswith("characters in all)")
+        assert len(text) < PIECE_CHARS_MAX + 100
