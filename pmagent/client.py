@@ -31,6 +31,10 @@ CONNECT_SECONDS: Final = 15.0
 
 REPLY_SECONDS: Final = 90.0
 
+TRY_SECONDS: Final = 0.02
+PATIENCE_SECONDS: Final = 30.0
+"""So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
+
 
 class DaemonUnreachable(PmagentError):
     """A process holds the log, but does not answer on its socket."""
@@ -68,6 +72,16 @@ async def call_daemon(
     if reply.failure is not None:
         raise RemoteError(reply.failure)
     return Answer(document=reply.document or {}, exit_code=reply.exit_code, warnings=reply.warnings)
+
+
+def daemon_listens(layout: Layout) -> bool:
+    """Whether a daemon accepts connections; who holds the log without one is a command, and done before long."""
+    try:
+        with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(address)
+    except OSError:
+        return False
+    return True
 
 
 async def _connect(layout: Layout) -> anyio.abc.SocketStream:

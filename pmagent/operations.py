@@ -44,7 +44,7 @@ from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
 from pmagent.answer import Answer
-from pmagent.client import REPLY_SECONDS, HolderGone, call_daemon
+from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
@@ -53,10 +53,6 @@ from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
 from projections.rebuild import documents_of, write_documents
 from projections.registry import all_projections
-
-TRY_SECONDS: Final = 0.02
-PATIENCE_SECONDS: Final = 30.0
-"""So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
 
 
 class BadOperation(PmagentError):

@@ -6,6 +6,8 @@ result that it has.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,8 +22,10 @@ from contracts.reasoning import ShapeError, check_envelope
 from contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
 from events.errors import LogLocked, NotFound, PmagentError
 from pmagent.answer import Answer
+from pmagent.client import PATIENCE_SECONDS, TRY_SECONDS, daemon_listens
 from pmagent.host import Host, RequestReused, flat_errors, open_host
-from pmagent.layout import FOLDER
+from pmagent.layout import FOLDER, Layout
+from pmagent.oa.abandon import AbandoningExecutor
 
 TOOLS_SECONDS: Final = 90.0
 """So long the tools of a run may take altogether, besides the model's own limit."""
@@ -49,10 +53,11 @@ class ModelOutOfReach(PmagentError):
 
 
 def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> Answer:
-    """Run a program in this process, with models of the caller's own; blocking.
+    """Run a program in this process, with models of the caller's own; blocking. A command that holds the log is waited
+    for, as commands wait for each other.
 
-    Raises what ``reason`` raises; ModelOutOfReach when a daemon or a command holds the log, NotFound where no workspace
-    is.
+    Raises what ``reason`` raises; ModelOutOfReach when a daemon holds the log, or a command for too long; NotFound
+    where no workspace is.
     """
     workspace = workspace.resolve()
     if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
@@ -60,17 +65,24 @@ def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> A
         raise NotFound(what, "pmagent init makes it one")
 
     async def here() -> Answer:
+        # A model without a way of its own to wait is called in the loop's threads. One that never returns must not keep
+        # the answer, that it took too long, from being given.
+        asyncio.get_running_loop().set_default_executor(AbandoningExecutor())
         async with open_host(workspace, "oa.reason", models=models) as host:
             return await reason(host, arguments)
 
-    try:
-        with flat_errors():
-            return anyio.run(here)
-    except LogLocked as error:
-        raise ModelOutOfReach(
-            f"{error.message}; a model that is an object of this process cannot be reached from there",
-            "stop the daemon, or name a provider's model instead",
-        ) from error
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            with flat_errors():
+                return anyio.run(here)
+        except LogLocked as error:
+            if daemon_listens(Layout(workspace)) or time.monotonic() > deadline:
+                raise ModelOutOfReach(
+                    f"{error.message}; a model that is an object of this process cannot be reached from there",
+                    "stop the daemon, or name a provider's model instead",
+                ) from error
+            time.sleep(TRY_SECONDS)
 
 
 def request_id(envelope_id: str) -> str:
@@ -111,7 +123,7 @@ _MEND: Final = "pmagent.oa.reasoning.build_envelope makes a good one"
 async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
     """Run a program: ``{result, engine, tries, position, correlation}``, the result as the bridge's contract has it.
 
-    Raises BadReasoning, MissingKey and its like (nothing is recorded then), ReasoningDenied, RequestReused.
+    Raises BadReasoning, ModelUnavailable (nothing is recorded then), ReasoningDenied, RequestReused, Refused, TimedOut.
     """
     asked = as_request(arguments)
     if asked.engine != "rules":
@@ -119,7 +131,11 @@ async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
     with anyio.move_on_after(OBSERVED_SECONDS):  # so that the mode is known; the kernel's tools look for themselves
         await host.first_observed()
     request = request_id(asked.envelope.envelope_id)
-    draft = await anyio.to_thread.run_sync(host.drafted, asked, request)
+    try:
+        draft = await anyio.to_thread.run_sync(host.drafted, asked, request)
+    except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands
+        what = f"with its secrets masked, this is no reasoning that can be asked for: {error}"
+        raise BadReasoning(what, "ask with fewer secrets, or in fewer words") from error
     event = await host.ask_draft(draft, {"reasoning.concluded", "reasoning.refused"}, _run_seconds(asked))
     if isinstance(event.data, ReasoningRefused):
         raise ReasoningDenied("; ".join(event.data.reasons), event.data.mend)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +21,12 @@ from events.line import decode_line
 from events.lock import WriterLock
 from pmagent import operations
 from pmagent.answer import Answer
-from pmagent.oa.asking import ModelOutOfReach
+from pmagent.layout import Layout
+from pmagent.oa.asking import BadReasoning, ModelOutOfReach
 from pmagent.oa.reasoning import build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
 from pmagent.operations import BadOperation
+from pmagent.wire import reachable
 from tests.support.commands import pmagent
 from tests.support.reasoning import proceeding
 
@@ -72,6 +78,22 @@ def test_an_envelope_that_is_run_again_has_the_result_that_it_has(workspace: Pat
     first = run(asked, workspace=workspace)
     assert run(msgspec.to_builtins(asked), workspace=workspace) == first
     assert len(events(workspace, "reasoning.concluded")) == 1
+
+
+def test_a_goal_that_its_masks_make_too_long_is_refused_before_anything_is_recorded(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMP_TOKEN", "qzxwvk")
+    with pytest.raises(BadReasoning, match="secrets masked") as caught:
+        run(envelope(workspace, goal="qzxwvk " * 2_000), workspace=workspace)
+    assert "qzxwvk" not in str(caught.value)
+    assert events(workspace, "reasoning.requested") == []
+
+
+def test_a_models_name_is_bounded(workspace: Path) -> None:
+    with pytest.raises(BadReasoning, match="model"):
+        run(envelope(workspace), workspace=workspace, engine="langchain", model="openai:" + "m" * 200)
+    assert events(workspace, "reasoning.requested") == []
 
 
 def test_the_id_of_another_envelope_is_refused(workspace: Path) -> None:
@@ -154,17 +176,75 @@ def test_a_model_that_answers_nothing_that_fits_fails_or_is_replaced_by_the_rule
     assert fallen.decision["allowed_action"] in ("PROCEED", "WARN")
 
 
-def test_a_model_of_the_callers_own_cannot_run_beside_a_holder_of_the_log(workspace: Path) -> None:
+def test_a_model_of_the_callers_own_cannot_run_beside_a_daemon(workspace: Path) -> None:
     asked = envelope(workspace)
     run(asked, workspace=workspace)
     lock = WriterLock(workspace / ".pmagent" / "LOCK", "a daemon of the tests")
     try:
-        with pytest.raises(ModelOutOfReach, match="a daemon of the tests") as caught:
+        with (
+            listening(Layout(workspace).socket),
+            pytest.raises(ModelOutOfReach, match="a daemon of the tests") as caught,
+        ):
             run(envelope(workspace), workspace=workspace, model=FakeListChatModel(responses=["x"]))
     finally:
         lock.release()
     assert caught.value.exit_code == 2
     assert len(events(workspace, "reasoning.requested")) == 1
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[None]:
+    """Something that accepts connections at ``path``, as a daemon does."""
+    with socket.socket(socket.AF_UNIX) as server, reachable(path) as address:
+        server.bind(address)
+        server.listen()
+        yield
+
+
+def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(envelope(workspace), workspace=workspace)
+    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a command of the tests")
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        lock.release()
+
+    monkeypatch.setattr("pmagent.oa.asking.time.sleep", sleep)
+    model = FakeListChatModel(responses=[proceeding(rationale="the model says so")])
+    assert run(envelope(workspace), workspace=workspace, model=model).rationale == "the model says so"
+    assert waited
+
+
+def test_a_command_that_holds_the_log_for_too_long_is_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run(envelope(workspace), workspace=workspace)
+    monkeypatch.setattr("pmagent.oa.asking.PATIENCE_SECONDS", 0.0)
+    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a command of the tests")
+    try:
+        with pytest.raises(ModelOutOfReach, match="a command of the tests"):
+            run(envelope(workspace), workspace=workspace, model=FakeListChatModel(responses=["x"]))
+    finally:
+        lock.release()
+
+
+def test_a_model_that_never_returns_does_not_keep_the_answer_from_being_given(workspace: Path) -> None:
+    released = threading.Event()
+    returned: list[bool] = []
+
+    class Silent(FakeListChatModel):
+        def _call(self, *_: Any, **__: Any) -> str:
+            returned.append(released.wait(30))
+            return ""
+
+    try:
+        model, limits = Silent(responses=["x"]), {"seconds": 0.2, "call_seconds": 0.1}
+        result = run(envelope(workspace), workspace=workspace, model=model, limits=limits)
+        assert returned == []
+    finally:
+        released.set()
+    assert (result.status, result.decision["allowed_action"]) == ("FAILED", "ABORT")
 
 
 @pytest.mark.parametrize(("options", "least"), [({}, 120), ({"engine": "langchain", "model": "m:n"}, 420)])
