@@ -82,7 +82,12 @@ Vocabulary
   tail         the log's end              head         the file HEAD that notes what is durable
   segment      a file of the log          blob         content too large for a line
   workspace    the directory worked on    surface      a kernel file in it
-  mode         NORMAL, DEGRADED or BLOCKED: what the kernel allows"""
+  mode         NORMAL, DEGRADED or BLOCKED: what the kernel allows
+  program      one of the four that reasoning has      envelope     what a program is given: goal, kernel, context
+  engine       who answers: rules, langchain, dspy     result       what a program answers; one for each envelope
+  run          an envelope on its way to its result    tool         what a run may look at the kernel with
+  question     what a model is asked in a run; a call of the model is an attempt to answer it
+  verdict      PROCEED, WARN or ABORT; the commands say ALLOW, CONDITIONAL or DENY"""
 
 
 TOPICS: Final[dict[str, Topic]] = {
