@@ -34,6 +34,7 @@ from events.event import Event, time_after
 from replay.replayer import replay_log
 from replay.simulation.invariants_models import check_models, check_models_ended
 from replay.simulation.invariants_reasoning import check_idle, check_reasoning
+from replay.simulation.models import PERMITTING
 from tests.support.oa_loop import Contents, Observe
 from tests.support.reasoning import GREEN, RESULTS, START, STATUS, Desk, envelope, proceeding
 from tests.support.recorded import stored_log
@@ -51,14 +52,6 @@ KEYS = ("mode", "reality_green", "reasons", "checks", "current_phase", "phases",
 CONTEXT_KEYS = ("constraints", "guard_name", "commands", "claimed_kernel_state")
 garbage = st.dictionaries(st.sampled_from(KEYS), json, max_size=4)
 status = garbage.map(lambda more: {**STATUS, **more})
-
-PERMITTING: dict[str, dict[str, Any]] = {
-    "SafeOPSDecision": {"allowed_action": "PROCEED", "safety_check_summary": "fine"},
-    "OPSBlockGenerator": {"ops_block": ["pmagent status"], "complexity_score": 1, "risk_analysis": "none"},
-    "GuardFailureInterpreter": {"root_cause": "x", "remediation_plan": "wait", "is_transient": True},
-    "PhaseTransitionValidator": {"transition_status": "READY", "missing_criteria": []},
-}
-"""What a model answers that permits whatever can be permitted."""
 
 extras = {"rationale": "because", "conditions": [], "warnings": []}
 answers = st.sampled_from(
@@ -256,8 +249,7 @@ def saying(call: Event, text: str, wanted: list[tuple[str, dict[str, Any]]], fie
 def permitting(call: Event, asked: ModelAsked) -> ModelReplied:
     """An answer that fits the question, and permits whatever can be permitted."""
     assert asked.answer is not None, "the reasoner says what it wants"
-    [program] = [program for program, kind in PAYLOADS.items() if kind.__name__ == asked.answer.name]
-    answer = {**PERMITTING[program], **extras}
+    answer = {**PERMITTING[asked.answer.name], **extras}
     if asked.engine == "dspy":
         return saying(call, "", [], answer)
     return saying(call, msgspec.json.encode(answer).decode(), [], {})

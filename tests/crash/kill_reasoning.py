@@ -1,0 +1,103 @@
+"""Runs of programs to be killed; each is a process of its own, made by fork so that many rounds take seconds.
+
+Started by ``test_reasoning_kill.py`` as ``python -m tests.crash.kill_reasoning WORKSPACE``. For each number on stdin a
+process asks for one run after another, rules and models, until it is killed at a moment drawn from the number: in even
+ones anywhere, in odd ones after its first result. One line on stdout says how it ended, which envelope it asked for
+last, and the last that it was told the result of, each with the SHA-256 of the result (``-``: it was told none).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+from langchain_core.messages import AIMessage
+
+from actors.kernel import reader
+from actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY, SSOT
+from contracts.reasoning import PAYLOADS, PROGRAM_IDS, ReasoningEnvelope, ReasoningResult
+from pmagent.oa.reasoning import build_envelope, run
+from replay.simulation.models import PERMITTING
+from tests.support.reasoning import GOALS
+
+
+def envelope(workspace: Path, number: int, n: int) -> ReasoningEnvelope:
+    """Envelope ``n`` of round ``number``: the same whoever makes it."""
+    program = PROGRAM_IDS[n % len(PROGRAM_IDS)]
+    surfaces = {"bootstrap": BOOTSTRAP, "ssot_index": SSOT, "reality_summary": REALITY}
+    kernel = {key: json.loads((workspace / PATHS[name]).read_text()) for key, name in surfaces.items()}
+    return build_envelope(
+        program, GOALS[program], {"mode": "NORMAL", "oa_state": {}, **kernel}, {},
+        envelope_id=f"00000000-0000-4000-8000-{number:08d}{n:04d}", timestamp="2026-11-21T12:00:00Z",
+    )
+
+
+def answered(workspace: Path, given: ReasoningEnvelope, n: int) -> ReasoningResult:
+    """Run it; every second one by a model that permits what can be permitted."""
+    more: dict[str, Any] = {}
+    if n % 2:
+        answer = {**PERMITTING[PAYLOADS[given.program_id].__name__], "rationale": "all is green"}
+        model = GenericFakeChatModel(messages=iter([AIMessage(json.dumps(answer))]))
+        more = {"engine": "langchain", "model": model, "fallback": True}
+    return run(given, workspace=workspace, **more)
+
+
+def digest(result: ReasoningResult) -> str:
+    """SHA-256 of a result."""
+    return hashlib.sha256(msgspec.json.encode(result, order="sorted")).hexdigest()
+
+
+def live(workspace: Path, number: int, told: int) -> None:
+    """Ask until killed."""
+    reader.QUIET_S = 0.0  # nobody writes surfaces here, and a process that waits is not worth killing
+    os.write(told, b"began\n")
+    for n in range(1000):
+        given = envelope(workspace, number, n)
+        os.write(told, f"{n} -\n".encode())
+        os.write(told, f"{n} {digest(answered(workspace, given, n))}\n".encode())
+
+
+def play(workspace: Path, number: int) -> str:
+    """Fork, kill, and say what was told last and how it ended."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        try:
+            live(workspace, number, write_end)
+        finally:  # it never returns
+            traceback.print_exc()
+            os._exit(70)
+    os.close(write_end)
+    told = os.read(read_end, 6)
+    while number % 2 and told.count(b"\n") < 3:  # began, asked, answered
+        told += os.read(read_end, 100)
+    time.sleep(random.Random(number).random() * 0.2)
+    os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    while more := os.read(read_end, 1 << 16):
+        told += more
+    os.close(read_end)
+    lines = told.decode().split("\n")[1:-1]
+    results = [line for line in lines if not line.endswith(" -")]
+    return f"{os.waitstatus_to_exitcode(status)} {(lines or ['0 -'])[-1]} {(results or ['0 -'])[-1]}"
+
+
+def main() -> None:
+    """See the module."""
+    for line in sys.stdin:
+        os.write(1, f"{play(Path(sys.argv[1]), int(line))}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A process that runs programs is killed with SIGKILL: an envelope has one result, whoever asks; the log is whole."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from actors.kernel import reader
+from actors.registry import all_actors
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Event
+from events.reader import events
+from events.segments import SegmentReader
+from events.verify import verify_log
+from pmagent.layout import Layout
+from replay.replayer import replay_log
+from replay.simulation.invariants_models import check_models
+from replay.simulation.invariants_reasoning import check_reasoning
+from tests.crash.kill_reasoning import answered, digest, envelope
+
+ROUNDS = 25
+KILLED = -9
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_runs_killed_at_random_moments_have_one_result_that_everybody_is_told(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "QUIET_S", 0.0)
+    seen: Counter[str] = Counter()
+    command = [sys.executable, "-m", "tests.crash.kill_reasoning", str(workspace)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as killer:
+        assert killer.stdin is not None
+        assert killer.stdout is not None
+        for number in range(ROUNDS):
+            killer.stdin.write(f"{number}\n")
+            killer.stdin.flush()
+            code, last, told, done, result = killer.stdout.readline().split()
+            assert int(code) == KILLED, f"round {number}: it failed"
+            open_before = open_runs(workspace)
+            seen["cut off"] += told == "-" and bool(open_before)
+            again = answered(workspace, envelope(workspace, number, int(last)), int(last))
+            assert told in ("-", digest(again)), f"round {number}: another result than the one that was told"
+            assert digest(answered(workspace, envelope(workspace, number, int(last)), int(last))) == digest(again)
+            if result != "-":
+                seen["told"] += 1
+                whole = answered(workspace, envelope(workspace, number, int(done)), int(done))
+                assert digest(whole) == result, f"round {number}: what was told is not what is known"
+            assert not open_runs(workspace), f"round {number}: the next command has left a run open"
+        killer.stdin.close()
+    assert seen["cut off"], "runs were cut off in their middle"
+    assert seen["told"] >= ROUNDS // 2
+    layout = Layout(workspace)
+    assert verify_log(str(layout.log), decode=True).ok
+    replayed = replay_log(str(layout.log), all_actors())
+    assert (replayed.stopped, replayed.divergences) == ("", [])
+    recorded = history(workspace)
+    check_reasoning(recorded)
+    check_models(recorded)
+    engines = {event.data.engine for event in recorded if event.type == "reasoning.concluded"}
+    assert engines >= {"rules", "langchain"}
+
+
+def history(workspace: Path) -> list[Event]:
+    """Everything in the log; nothing where there is none yet."""
+    layout = Layout(workspace)
+    if not (layout.log / "HEAD").exists():
+        return []
+    log = SegmentReader(RealDisk(), str(layout.log))
+    blobs = BlobStore(RealDisk(), str(layout.blobs))
+    recorded = [typed(stored, blobs) for stored in events(log)]
+    log.close()
+    return recorded
+
+
+def open_runs(workspace: Path) -> set[int]:
+    """The requests for runs that have no answer in the log."""
+    recorded = history(workspace)
+    answered_ones = {
+        event.data.request for event in recorded if event.type in ("reasoning.concluded", "reasoning.refused")
+    }
+    return {event.position for event in recorded if event.type == "reasoning.requested"} - answered_ones
