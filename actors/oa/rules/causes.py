@@ -7,6 +7,7 @@ comparison).
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -15,8 +16,8 @@ from actors.oa.rules.facts import listing, mapping
 from actors.oa.rules.text import denied, listed, quoted, stems, words
 from actors.oa.rules.text import stem as stem_of
 
-LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED = range(6)
-"""Depths of causes: what is smaller lies deeper."""
+LOG, MISSING, INVALID, UNREACHABLE, INCOHERENT, FAILED, FOLLOWS = range(7)
+"""Depths of causes: what is smaller lies deeper. ``FOLLOWS``: it is what a failed check leads to."""
 
 KINDS = (
     "the log is damaged",
@@ -25,7 +26,11 @@ KINDS = (
     "a service or an output cannot be read",
     "surfaces contradict each other",
     "a check failed",
+    "reality is not green",
 )
+
+FAILED_CHECK = "failed check: "
+"""How a cause begins that tells of one; the check's name follows."""
 
 CAUSES_MAX = 100
 ENTRIES_MAX = 50
@@ -129,15 +134,40 @@ def _detail(entry: Any, key: str) -> Any:
 
 
 def ranked(found: list[Cause]) -> list[Cause]:
-    """The causes by depth, each text once."""
-    each = {cause.text: cause for cause in reversed(found)}
-    once = [cause for cause in dict.fromkeys(found) if each[cause.text] is cause]
-    return sorted(once, key=lambda cause: cause.depth)[:CAUSES_MAX]
+    """The causes by depth, each text once; what a failed check leads to stands behind it."""
+    each: dict[str, Cause] = {}
+    for cause in found:
+        known = each.setdefault(cause.text, cause)
+        if cause.mend and not known.mend:
+            each[cause.text] = msgspec.structs.replace(known, mend=cause.mend)
+    failed = [name for cause in found if (name := failed_check(cause.text))]
+    settled = [_settled(cause, failed) for cause in each.values()]
+    return sorted(settled, key=lambda cause: cause.depth)[:CAUSES_MAX]
+
+
+def failed_check(text: str) -> str:
+    """The name of the check whose failure ``text`` tells; "" when it tells of something else."""
+    return text.removeprefix(FAILED_CHECK).partition(": ")[0] if text.startswith(FAILED_CHECK) else ""
+
+
+def _settled(cause: Cause, failed: list[str]) -> Cause:
+    """The cause, behind the failed checks where it only tells of them: that reality is therefore not green, or that
+    another surface has not heard of it yet."""
+    subject = cause.text.partition(": ")[0]
+    late = cause.depth == INCOHERENT and bool(failed) and (subject in _REALITY or subject in failed)
+    return msgspec.structs.replace(cause, depth=FOLLOWS) if late or _NOT_GREEN.search(cause.text) else cause
+
+
+_REALITY = ("reality", "reality_green")
+_NOT_GREEN = re.compile(r"(?:^|: )reality_green is false$")
 
 
 def spoken(text: str, default: int = FAILED) -> Cause:
-    """A cause told in words: its depth is that of the deepest thing that they name."""
-    said = {stem_of(word) for word in words(text[:2_000])}
+    """A cause told in words: its depth is that of the deepest thing that they name. What a path is called says
+    nothing of its state."""
+    if text.startswith("check failed: "):
+        return Cause(FAILED, FAILED_CHECK + quoted(text.removeprefix("check failed: ")))
+    said = {stem_of(word) for word in words(_PATH.sub(" ", text[:2_000]))}
     passing = bool(said & _PASSING)
     depth = default
     if said & _DAMAGE and said & _LOG_WORDS:
@@ -151,6 +181,9 @@ def spoken(text: str, default: int = FAILED) -> Cause:
     elif said & _INCOHERENT:
         depth = INCOHERENT
     return Cause(depth, quoted(text), passing=passing)
+
+
+_PATH = re.compile(r"\S*[\w-]/[\w./-]+|\b[\w-]+\.(?:json|jsonl|md|py|yaml|toml)\b")
 
 
 def _diagnostic(entry: Any, *, warnings: bool = False) -> list[Cause]:
@@ -200,8 +233,8 @@ def _entry(key: str, entry: Any, depth: int | None, explained: list[dict[str, An
 
 _PHRASES = {
     "missing_surfaces": "{} is missing",
-    "failed_checks": "failed check: {}",
-    "failing_checks": "failed check: {}",
+    "failed_checks": FAILED_CHECK + "{}",
+    "failing_checks": FAILED_CHECK + "{}",
 }
 
 
@@ -240,7 +273,7 @@ def _failed(verdict: Any) -> bool:
 def _check(name: Any, message: Any) -> Cause:
     said = f": {quoted(message)}" if isinstance(message, str) and message.strip() else ""
     passing = isinstance(message, str) and spoken(message).passing
-    return Cause(FAILED, f"failed check: {quoted(name)}{said}", passing=passing)
+    return Cause(FAILED, f"{FAILED_CHECK}{quoted(name)}{said}", passing=passing)
 
 
 def summary(found: list[Cause]) -> str:

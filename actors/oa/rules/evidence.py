@@ -25,10 +25,14 @@ def weighed(envelope: ReasoningEnvelope, facts: Facts) -> tuple[list[Adverse], l
     """
     found: list[Adverse] = []
     problems: list[OADiagnostic] = []
+    told: dict[str, Any] = {}
     for where, summary in _summaries(envelope, facts):
         scalars = {
-            key: value for key, value in summary.items() if key not in _KNOWN and not isinstance(value, dict | list)
+            key: value
+            for key, value in summary.items()
+            if key not in _KNOWN and not isinstance(value, dict | list) and (key not in told or told[key] != value)
         }
+        told |= scalars
         found += adverse(scalars, where, envelope.timestamp)
     given = envelope.oa_context.get("evidence")
     if given is not None and not isinstance(given, list):

@@ -15,13 +15,16 @@ import msgspec
 from actors.kernel.mode import BADNESS, worst
 from actors.kernel.surfaces import PATHS, REALITY
 from actors.oa.rules.answer import Evidence, finding
+from actors.oa.rules.commands import danger
+from actors.oa.rules.reasons import Reasons
 from actors.oa.rules.text import listed, quoted
 from contracts.kernel import Mode
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import DIAGNOSTIC_PROGRAMS, PROGRAM_TOOLS, ReasoningEnvelope
 
 REFRESH = "pmagent kernel refresh"
-STATUS = "pmagent status"
+STATUS = "pmagent status (it names what would mend the mode)"
+INIT = "pmagent init (writes the surfaces that are missing)"
 
 KERNEL_STATUS = "oa.kernel_status"
 REALITY_SUMMARY = "oa.reality_summary"
@@ -29,6 +32,9 @@ REALITY_CHECK = "oa.reality_check"
 BOOTSTRAP_STATE = "oa.bootstrap_state"
 SSOT_SURFACE = "oa.ssot_surface"
 GUARD_RUN = "oa.guard.run"
+
+_SURFACES = ("bootstrap", "ssot_index", "reality_summary")
+"""The parts of the kernel's state whose surfaces are required."""
 
 _STATES = frozenset(("mode", "kernel_ok", "ok"))
 """A kernel's status that has none of these keys says nothing of how the kernel is."""
@@ -69,22 +75,31 @@ class _Gathering:
     def __init__(self) -> None:
         self.modes: list[Mode] = []
         self.green: list[bool] = []
-        self.why: list[str] = []
-        self.mends: list[str] = []
+        self.reasons = Reasons()
         self.failed: list[str] = []
         self.diagnostics: list[OADiagnostic] = []
 
     def mode(self, mode: Mode, why: str, mend: str) -> None:
+        """Something that makes the mode ``mode``, and says why."""
         self.modes.append(mode)
         if mode != "NORMAL":
-            self.why.append(why)
-            self.mends.append(mend)
+            self.reasons.cause(mode, why, mend)
+
+    def says(self, mode: Mode, where: str, mend: str) -> None:
+        """A source that says no more than the mode."""
+        self.modes.append(mode)
+        if mode != "NORMAL":
+            self.reasons.mode(mode, where, mend)
+
+    def check_failed(self, name: str) -> None:
+        self.failed.append(name)
+        if len(self.failed) <= TOLD_MAX:
+            self.reasons.failed(name, f"mend what {name} checks, then: {REFRESH}")
 
     def reality(self, value: Any, where: str) -> None:
         self.green.append(value is True)
         if value is not True:
-            self.why.append(f"{where} is {quoted(value)}")
-            self.mends.append(REFRESH)
+            self.reasons.reality(quoted(value), f"{where} is {quoted(value)}", REFRESH)
 
 
 def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Facts:
@@ -100,7 +115,7 @@ def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Fa
             _tool(seen, tool, answer)
     _claims(seen, envelope.oa_context.get("claimed_kernel_state"))
     if all(seen.green) and seen.failed:
-        seen.mode("DEGRADED", f"failed checks: {_names(seen.failed)}", REFRESH)
+        seen.modes.append("DEGRADED")
     phase, branch = _place(seen, envelope, results)
     return Facts(
         mode=worst(*seen.modes),
@@ -108,8 +123,8 @@ def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Fa
         phase=phase,
         branch=branch,
         failed_checks=list(dict.fromkeys(seen.failed)),
-        why=list(dict.fromkeys(seen.why)),
-        mends=list(dict.fromkeys(seen.mends)),
+        why=seen.reasons.told(),
+        mends=seen.reasons.remedies(),
         diagnostics=seen.diagnostics[:TOLD_MAX],
         results=results,
         unproven=_unproven(envelope, evidence, results),
@@ -118,7 +133,10 @@ def gather(envelope: ReasoningEnvelope, evidence: Sequence[Evidence] = ()) -> Fa
 
 def _envelope(seen: _Gathering, envelope: ReasoningEnvelope) -> None:
     kernel = envelope.kernel_state_ref
-    seen.mode(kernel.mode, f"kernel_state_ref.mode is {kernel.mode}", STATUS)
+    seen.says(kernel.mode, f"kernel_state_ref.mode is {kernel.mode}", STATUS)
+    for name in _SURFACES if kernel.mode == "BLOCKED" else ():
+        if not getattr(kernel, name):
+            seen.mode("BLOCKED", f"kernel_state_ref.{name} is empty: its surface is missing or cannot be read", INIT)
     _summary(seen, kernel.reality_summary, "reality_summary")
     _bootstrap(seen, kernel.bootstrap, kernel.reality_summary.get("reality_green"), "bootstrap")
 
@@ -135,7 +153,8 @@ def _tool(seen: _Gathering, tool: str, answer: dict[str, Any]) -> None:
             failed = answer.get("failed_checks")
             if failed not in (None, []) and not isinstance(failed, list):
                 failed = ["(unreadable failed_checks)"]
-            seen.failed += [quoted(name) for name in failed or []]
+            for name in failed or []:
+                seen.check_failed(quoted(name))
             _provisional(seen, answer, REALITY_CHECK)
         case "oa.bootstrap_state":
             _bootstrap(seen, answer, all(seen.green), BOOTSTRAP_STATE)
@@ -145,9 +164,12 @@ def _kernel_status(seen: _Gathering, answer: dict[str, Any]) -> None:
     told = answer.get("mode")
     if isinstance(told, str) and told in BADNESS:
         mode = cast(Mode, told)
-        reasons = [quoted(reason) for reason in listing(answer.get("reasons"))]
-        because = f" ({listed(reasons)})" if reasons else ""
-        seen.mode(mode, f"{KERNEL_STATUS}.mode is {mode}{because}", STATUS)
+        seen.says(mode, f"{KERNEL_STATUS}.mode is {mode}", STATUS)
+        for reason in listing(answer.get("reasons"))[:TOLD_MAX] if mode != "NORMAL" else []:
+            seen.reasons.spoken(mode, quoted(reason))
+        for step in listing(mapping(answer.get("interpretation")).get("recommended_commands"))[:TOLD_MAX]:
+            if isinstance(step, str) and step.strip() and mode != "NORMAL" and not danger(step).forbidden:
+                seen.reasons.mends(quoted(step))
         if seen.modes[0] != mode:
             _disagree(seen, "mode", "kernel_state_ref", seen.modes[0], KERNEL_STATUS, mode)
     elif "mode" in answer:
@@ -166,7 +188,7 @@ def _summary(seen: _Gathering, summary: dict[str, Any], where: str) -> None:
         seen.mode("DEGRADED", f"{where}.checks is {quoted(checks)}, not a list", REFRESH)
     for check in listing(checks):
         if isinstance(check, dict) and check.get("passed") is False:
-            seen.failed.append(quoted(check.get("name", "(without a name)")))
+            seen.check_failed(quoted(check.get("name", "(without a name)")))
     _provisional(seen, summary, where)
 
 
@@ -204,7 +226,7 @@ def _claims(seen: _Gathering, claimed: Any) -> None:
     mode, green = claimed.get("mode"), claimed.get("reality_green")
     if isinstance(mode, str) and mode in BADNESS:
         told = worst(*seen.modes)
-        seen.mode(cast(Mode, mode), f"the caller claims mode {mode}", STATUS)
+        seen.says(cast(Mode, mode), f"the caller claims mode {mode}", STATUS)
         if mode != told:
             _disagree(seen, "mode", "the kernel", told, where, mode)
     elif mode is not None:
@@ -282,10 +304,6 @@ def forbidden(facts: Facts, program: str) -> list[OADiagnostic]:
     message = f"{state}: only {', '.join(sorted(DIAGNOSTIC_PROGRAMS))} runs; {listed(facts.why)}"
     mend = listed(facts.mends, ", ") or REFRESH
     return [finding("policy", "block", message, mend, mode=facts.mode, reality_green=facts.green), *facts.diagnostics]
-
-
-def _names(names: list[str]) -> str:
-    return listed(names, ", ")
 
 
 def mapping(value: Any) -> dict[str, Any]:

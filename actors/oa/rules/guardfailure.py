@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from actors.oa.rules.adverse import adverse
 from actors.oa.rules.answer import Answer, Evidence, finding
 from actors.oa.rules.causes import (
     FAILED,
+    FAILED_CHECK,
+    FOLLOWS,
     INCOHERENT,
     INVALID,
     KINDS,
@@ -20,6 +24,7 @@ from actors.oa.rules.causes import (
     MISSING,
     Cause,
     causes,
+    failed_check,
     ranked,
     spoken,
     summary,
@@ -43,6 +48,7 @@ _MENDS = {
     INVALID: ("pmagent oa guard --mode HINT --name surface_schema",),
     INCOHERENT: (REFRESH, "pmagent oa snapshot"),
     FAILED: (),
+    FOLLOWS: (REFRESH,),
 }
 """What mends a cause of each depth whose report names no remediation."""
 
@@ -76,24 +82,44 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     current = report or rerun
     if current.get("ok") is True and rerun.get("ok", True) is True:
         return _nothing(name, facts, diagnostics, degraded)
-    found = _causes(report, rerun, facts, passed_now=bool(report) and rerun.get("ok") is True)
+    found = _causes(envelope, report, rerun, facts, passed_now=bool(report) and rerun.get("ok") is True)
     if not found:
         return _unknown(name, current, facts, diagnostics)
     return _interpreted(envelope, name, found, rerun if report else {}, facts, diagnostics, degraded)
 
 
-def _causes(report: dict[str, Any], rerun: dict[str, Any], facts: Facts, *, passed_now: bool) -> list[Cause]:
+def _causes(
+    envelope: ReasoningEnvelope, report: dict[str, Any], rerun: dict[str, Any], facts: Facts, *, passed_now: bool
+) -> list[Cause]:
     """What the report names, what the guard says now, and why the kernel is as it is; deepest first."""
     found = causes(report)
     if not passed_now:
         found += causes(rerun)
     if not report and not rerun:
-        found += [Cause(FAILED, f"failed check: {name}") for name in facts.failed_checks]
+        found += [Cause(FAILED, FAILED_CHECK + name) for name in facts.failed_checks]
     kernel = facts.result(KERNEL_STATUS)
     reasons = [reason for reason in listing(kernel.get("reasons")) if isinstance(reason, str)]
     if not passed_now:
-        found += [spoken(reason) for reason in reasons]
-    return ranked(found)
+        found += _without_repeats([spoken(reason) for reason in reasons], found)
+    return ranked([_with_message(cause, envelope) for cause in found])
+
+
+def _with_message(cause: Cause, envelope: ReasoningEnvelope) -> Cause:
+    """A failed check of which only the name is told, with what the reality summary says that it found."""
+    for check in listing(envelope.kernel_state_ref.reality_summary.get("checks")):
+        if not isinstance(check, dict) or check.get("passed") is not False:
+            continue
+        name, message = check.get("name"), check.get("message")
+        if isinstance(name, str) and cause.text == FAILED_CHECK + quoted(name) and isinstance(message, str):
+            said = quoted(message.strip())
+            return msgspec.structs.replace(cause, text=f"{cause.text}: {said}") if said else cause
+    return cause
+
+
+def _without_repeats(reasons: list[Cause], found: list[Cause]) -> list[Cause]:
+    """The kernel's reasons without those that name a check whose failure is known, with what it found, already."""
+    known = {failed_check(cause.text) for cause in found} - {""}
+    return [reason for reason in reasons if failed_check(reason.text) not in known]
 
 
 def _interpreted(
@@ -107,9 +133,11 @@ def _interpreted(
 ) -> Answer:
     first = found[0]
     passing = _passing(envelope, first, rerun)
-    root = f"{KINDS[first.depth]}: {first.text}"
-    if len(found) > 1:
-        root += f" (also: {summary(found[1:6])})"
+    root = f"{KINDS[first.depth]}: {first.text.removeprefix(FAILED_CHECK)}"
+    also = [cause for cause in found[1:6] if cause.depth != FOLLOWS or first.depth == FOLLOWS]
+    follows = [cause for cause in found[1:6] if cause not in also]
+    root += f" (also: {summary(also)})" if also else ""
+    root += f" (what follows from it: {summary(follows)})" if follows else ""
     payload = GuardFailureInterpreterResult(
         root_cause=bounded(root), remediation_plan=_plan(name, found, facts, passing), is_transient=bool(passing)
     )
@@ -143,13 +171,17 @@ def _passing(envelope: ReasoningEnvelope, first: Cause, rerun: dict[str, Any]) -
 
 def _plan(name: str, found: list[Cause], facts: Facts, passing: str) -> str:
     """Numbered steps, each once: the reports' remediations, what mends the deepest cause, the kernel's, the guard."""
-    steps = [cause.mend for cause in found if cause.mend]
+    advice = mapping(facts.result(KERNEL_STATUS).get("interpretation")).get("recommended_commands")
+    advised = [quoted(step) for step in listing(advice) if isinstance(step, str)]
+    steps = []
+    for cause in found:
+        check = failed_check(cause.text)
+        steps += [step for step in advised if check and check in step][:1] or ([cause.mend] if cause.mend else [])
     if not steps:
         steps += _MENDS.get(found[0].depth, ())
     if passing and not steps:
         steps.append("wait until what was not reachable or not finished is, and change nothing")
-    interpretation = mapping(facts.result(KERNEL_STATUS).get("interpretation"))
-    steps += [quoted(step) for step in listing(interpretation.get("recommended_commands")) if isinstance(step, str)]
+    steps += advised
     if not steps:
         steps.append(f"mend what it names: {found[0].text}")
     return _numbered([step for step in steps if not danger(step).forbidden], name)
@@ -157,7 +189,8 @@ def _plan(name: str, found: list[Cause], facts: Facts, passing: str) -> str:
 
 def _numbered(steps: list[str], name: str) -> str:
     last = guard_command(guard_name(name)) if guard_name(name) else f"run {_called(name)} again"
-    each = [step for step in dict.fromkeys(steps) if step.strip() and step != last][: STEPS_MAX - 1]
+    each = [step for step in dict.fromkeys(steps) if step.strip() and step != last]
+    each = [step for step in each if not any(step != other and step in other for other in each)][: STEPS_MAX - 1]
     return bounded("\n".join(f"{number}. {step}" for number, step in enumerate([*each, last], 1)))
 
 

@@ -193,13 +193,12 @@ def _stakes(weighing: Weighing, envelope: ReasoningEnvelope, facts: Facts, actio
     if not action.stakes:
         return
     weighing.doubts += action.stakes
-    because = listed(action.stakes)
     for message, mend in (
         ("a fresh backup is taken and can be restored", "take the backup, and name its check in the reality summary"),
         ("the guards pass in STRICT right before it", STRICT_GUARD),
-        ("who does it acknowledges the risk explicitly", None),
+        (f"who does it acknowledges the risk explicitly: {listed(action.stakes)}", None),
     ):
-        weighing.diagnostics.append(finding("condition", "warn", f"{message} ({because})", mend))
+        weighing.diagnostics.append(finding("condition", "warn", message, mend))
     if not _backup_proven(envelope, facts):
         weighing.degraded = True
         why = "no passed check of the reality summary is about a backup"

@@ -100,13 +100,19 @@ def _kernel(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> Non
     for why in facts.unproven.values():
         missing.degraded = True
         missing.add(f"not verifiable: {why}", "allow the tool, and let it answer", category="tool")
+    failed = [f"failed check: {name}" for name in facts.failed_checks]
+    for criterion in failed:
+        missing.degraded = True
+        missing.add(criterion, f"mend what it checks, then: {REFRESH}")
     if not allows(facts.mode, "phase_transitions"):
         missing.degraded = True
-        criterion = f"mode {facts.mode} forbids phase_transitions: {listed(facts.why)}"
-        missing.add(criterion, listed(facts.mends, ", ") or REFRESH, category="policy")
-    for name in facts.failed_checks:
-        missing.degraded = True
-        missing.add(f"failed check: {name}", REFRESH)
+        others = [why for why in facts.why if why not in failed]
+        because = f": {listed(others)}" if others else ""
+        missing.add(
+            f"mode {facts.mode} forbids phase_transitions{because}",
+            listed(facts.mends, ", ") or REFRESH,
+            category="policy",
+        )
     found = freshness.of_reality(envelope, facts)
     if found.state == "stale":
         _stale(missing, envelope, found.why)
@@ -152,27 +158,37 @@ def _items(value: Any) -> list[str]:
 
 
 def _ssot(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts, current: str) -> None:
+    """What SSOT says of the phase that is left. What the tool and the envelope both say is told once."""
+    told: set[str] = set()
     for where, ssot in {
         SSOT_SURFACE: facts.result(SSOT_SURFACE),
         "ssot_index": envelope.kernel_state_ref.ssot_index,
     }.items():
-        for phase, entry in mapping(ssot.get("phases")).items():
-            if not same(phase_word(phase), current) or not isinstance(entry, dict):
-                continue
-            status = entry.get("status")
-            if status is not None:
-                missing.known += 1
-                if not isinstance(status, str) or status.strip().lower() not in _DONE:
-                    missing.add(f"{where}.phases.{current}.status is {quoted(status)}, not done")
-            for key in BLOCKING_KEYS:
-                for item in _items(entry.get(key)):
-                    missing.add(f"{where}.phases.{current}.{key}: {item}")
-        for key in BLOCKING_KEYS:
-            for item in _items(ssot.get(key)):
-                missing.add(f"{where}.{key}: {item}")
+        stated, open_items = _of_phase(ssot, current)
+        missing.known = max(missing.known, stated)
         if ssot.get("dms_share_alignment") in ("BROKEN", "ERROR"):
             missing.degraded = True
-            missing.add(f"{where}.dms_share_alignment is {word(ssot['dms_share_alignment'])}", REFRESH)
+            open_items.append(f"dms_share_alignment is {word(ssot['dms_share_alignment'])}")
+        for item in open_items:
+            if item not in told:
+                told.add(item)
+                missing.add(f"{where}.{item}", REFRESH if item.startswith("dms_") else None)
+
+
+def _of_phase(ssot: dict[str, Any], current: str) -> tuple[int, list[str]]:
+    """How many criteria a surface states for the phase, and what it says is open, by path."""
+    stated, found = 0, []
+    for phase, entry in mapping(ssot.get("phases")).items():
+        if not same(phase_word(phase), current) or not isinstance(entry, dict):
+            continue
+        status = entry.get("status")
+        if status is not None:
+            stated += 1
+            if not isinstance(status, str) or status.strip().lower() not in _DONE:
+                found.append(f"phases.{current}.status is {quoted(status)}, not done")
+        found += [f"phases.{current}.{key}: {item}" for key in BLOCKING_KEYS for item in _items(entry.get(key))]
+    found += [f"{key}: {item}" for key in BLOCKING_KEYS for item in _items(ssot.get(key))]
+    return stated, found
 
 
 def _evidence(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> None:

@@ -26,9 +26,9 @@ LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
         ({"missing_surfaces": ["share/A"], "mismatches": [MISMATCH]}, "is missing: share/A is missing", False),
         ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
         ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),
-        ({"checks": {"driver_available": True, "connection_ok": False}}, "failed check: connection_ok", False),
+        ({"checks": {"driver_available": True, "connection_ok": False}}, "a check failed: connection_ok", False),
         ({"checks": [{"name": "B", "passed": False, "message": "none since May"}]}, "B: none since May", False),
-        ({"failed_checks": ["Backup"]}, "failed check: Backup", False),
+        ({"failed_checks": ["Backup"]}, "a check failed: Backup", False),
         ({"mode": "db_off"}, "the database is not reachable", True),
         ({"missing_in_share": ["a.md"], "extra_in_share": []}, "missing_in_share: a.md", False),
         ({"diagnostics": [mend("tri_surface_incoherence", "branch")]}, "contradict each other: branch", False),
@@ -171,4 +171,51 @@ def test_a_guard_that_could_not_be_run_again_is_a_degraded_input(interpreter: An
     interpreter.tools["oa.guard.run"] = None
     said = interpreter.ask()
     assert said.degraded
-    assert "failed check: a" in said.payload.root_cause
+    assert "a check failed: a" in said.payload.root_cause
+
+
+def test_a_failed_check_is_the_cause_and_what_other_surfaces_say_of_it_follows(interpreter: Any) -> None:
+    """Reality is not green because of the check; the surface that says so is a valid one."""
+    late = [
+        {"check": check, "expected": False, "actual": True, "surfaces": ["share/R.json", "share/B.json"]}
+        for check in ("reality", "Tide Gauge")
+    ]
+    interpreter.reality = {
+        "reality_green": False,
+        "checks": [{"name": "Tide Gauge", "passed": False, "message": "dry"}],
+    }
+    interpreter.context = {"guard_output": {"ok": False, "mismatches": late}, "guard_name": "oa_state"}
+    advice = [REFRESH, f"mend what Tide Gauge checks, then: {REFRESH}"]
+    interpreter.tools = {
+        "oa.kernel_status": {
+            "mode": "DEGRADED",
+            "reasons": ["share/R.json: reality_green is false", "check failed: Tide Gauge"],
+            "interpretation": {"recommended_commands": advice},
+        },
+        "oa.guard.run": {"ok": False, "mismatches": late},
+    }
+    said = interpreter.ask().payload
+    assert said.root_cause == (
+        "a check failed: Tide Gauge: dry (what follows from it: reality: share/R.json says false, share/B.json says "
+        "true; Tide Gauge: share/R.json says false, share/B.json says true; share/R.json: reality_green is false)"
+    )
+    assert said.remediation_plan.splitlines() == [f"1. {advice[1]}", "2. pmagent oa guard --mode STRICT"]
+
+
+def test_a_surface_that_contradicts_another_is_a_cause_where_no_check_failed(interpreter: Any) -> None:
+    late = {"check": "reality", "expected": False, "actual": True, "surfaces": ["share/R.json", "share/B.json"]}
+    interpreter.context = {"guard_output": {"ok": False, "mismatches": [late]}}
+    assert interpreter.ask().payload.root_cause.startswith("surfaces contradict each other: reality: ")
+    interpreter.context = {"guard_output": {"ok": False, "issues": ["share/R.json: reality_green is false"]}}
+    assert interpreter.ask().payload.root_cause == "reality is not green: share/R.json: reality_green is false"
+
+
+def test_a_failed_check_of_the_report_is_not_told_again_from_the_kernel(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": False, "checks": [{"name": "B", "passed": False, "message": "old"}]}}
+    interpreter.tools["oa.kernel_status"] = {"mode": "DEGRADED", "reasons": ["check failed: B", "check failed: C"]}
+    assert interpreter.ask().payload.root_cause == "a check failed: B: old (also: failed check: C)"
+
+
+def test_what_a_path_is_called_says_nothing_of_its_state(interpreter: Any) -> None:
+    interpreter.context = {"guard_output": {"ok": False, "issues": ["the sum of log/missing.json differs"]}}
+    assert interpreter.ask().payload.root_cause.startswith("surfaces contradict each other: ")
