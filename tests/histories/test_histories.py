@@ -10,22 +10,62 @@ import msgspec
 import pytest
 
 from actors.actor import AnyActor
+from actors.kernel import reader
 from actors.oa.actor import Oa
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
 from contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
-from contracts.payload import Correlated, Payload
+from contracts.payload import Correlated, Payload, decode
+from contracts.reasoning import PROGRAM_IDS
+from contracts.reasoning_events import ReasoningConcluded
+from events.disk import RealDisk
 from events.errors import CorruptLog
 from events.event import Event
+from events.reader import events
+from events.segments import SegmentReader
 from pmagent.host import open_host
 from projections.oa_state import PATH
 from replay.divergence import DivergenceCount
-from tests.support.histories import ABOUT, History, problems, record, recorded
+from tests.support import reasoning_history
+from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded
 
 
 @pytest.mark.parametrize("history", recorded(), ids=lambda folder: folder.name)
 def test_a_recorded_history_verifies_opens_and_replays(history: Path) -> None:
     assert problems(history, all_actors()) == []
+
+
+@pytest.mark.slow
+def test_a_life_with_runs_of_every_kind_is_recorded_without_problems(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "QUIET_S", 0.0)
+    reasoning_history.live(workspace)
+    made = record(workspace, "reasoning", tmp_path / "histories")
+    assert problems(made, all_actors()) == []
+    assert kinds(made) == EVERY_KIND
+
+
+def test_the_history_of_reasoning_holds_runs_of_every_kind() -> None:
+    assert kinds(FOLDER / "reasoning") == EVERY_KIND
+
+
+EVERY_KIND = (
+    set(PROGRAM_IDS),
+    {
+        ("OK", "rules"), ("OK", "langchain"), ("DEGRADED", "rules"), ("DEGRADED", "langchain"), ("BLOCKED", ""),
+        ("FAILED", ""),
+    },
+)
+
+
+def kinds(history: Path) -> tuple[set[str], set[tuple[str, str]]]:
+    """The programs that ran, and status and engine of their results."""
+    log = SegmentReader(RealDisk(), str(history / "log"))
+    ended = [decode(one.type, one.data) for one in events(log) if one.type == "reasoning.concluded"]
+    log.close()
+    results = [one for one in ended if isinstance(one, ReasoningConcluded)]
+    return {one.result.program_id for one in results}, {(one.result.status, one.engine) for one in results}
 
 
 @pytest.fixture
