@@ -12,6 +12,7 @@ from functools import lru_cache
 import msgspec
 
 from actors.oa.rules.constraints import Constraint, Hit, hits
+from actors.oa.rules.text import is_printable
 from contracts.reasoning import COMMAND_CHARS_MAX
 
 _GIT = r"\bgit\b"
@@ -148,4 +149,4 @@ def score(commands: list[str]) -> int:
 
 def writable(command: str) -> bool:
     """Whether the command is one printable line of a length that a block may hold."""
-    return bool(command.strip()) and command.isprintable() and len(command) <= COMMAND_CHARS_MAX
+    return bool(command.strip()) and is_printable(command) and len(command) <= COMMAND_CHARS_MAX

@@ -21,7 +21,7 @@ from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing, ma
 from actors.oa.rules.intents import intended
 from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
 from actors.oa.rules.stated import stated, without_commands
-from actors.oa.rules.text import bounded, listed, quoted
+from actors.oa.rules.text import bounded, is_printable, listed, quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
 
@@ -103,7 +103,7 @@ def _references(block: _Block, context: dict[str, Any]) -> None:
         if given is not None and not isinstance(given, list):
             block.flaw(f"oa_context.{key} is {quoted(given)}, not a list of paths")
         for reference in listing(given):
-            if not isinstance(reference, str) or not reference.strip() or not reference.isprintable():
+            if not isinstance(reference, str) or not reference.strip() or not is_printable(reference):
                 block.flaw(f"oa_context.{key} holds {quoted(reference)}, which is no path")
                 continue
             path = reference.strip().split("#")[0]

@@ -22,6 +22,11 @@ SAID_MAX = 60
 """So many pieces are listed in one text of an answer; the others are counted."""
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
+_UNPRINTABLE = re.compile(
+    r"[\x00-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u1680\u180e\u2000-\u200f\u2028-\u202f"
+    r"\u205f-\u206f\u3000\ud800-\uf8ff\ufeff\ufff0-\ufffb\ufffe\uffff\U000110bd\U000110cd\U00013430-\U0001345f"
+    r"\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]"
+)
 _CLAUSE_ENDS = re.compile(r"(?<![.;:,!?\n])[.;:,!?\n]+(?:\s|$)|\s(?:but|then|and then)\s")
 
 _NEGATORS = frozenset(
@@ -58,14 +63,14 @@ def quoted(value: Any, limit: int = QUOTED_CHARS_MAX) -> str:
 
 def printable(text: str) -> str:
     """``text`` with white space as blanks, and an escape for each character that cannot be printed (controls, format
-    and direction marks, lone surrogates)."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else " " if char.isspace() else _escaped(char) for char in text)
+    and direction marks, lone surrogates, private use)."""
+    return _UNPRINTABLE.sub(lambda found: " " if found[0].isspace() else f"\\u{ord(found[0]):04x}", text)
 
 
-def _escaped(char: str) -> str:
-    return f"\\u{ord(char):04x}"
+def is_printable(text: str) -> bool:
+    """Whether ``text`` is one line without white space but blanks, and of characters that can be printed. The same to
+    every Python: what ``str.isprintable`` takes for one grows with each version of Unicode."""
+    return _UNPRINTABLE.search(text) is None
 
 
 def bounded(text: str, limit: int = TEXT_CHARS_MAX) -> str:

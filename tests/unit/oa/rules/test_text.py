@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import unicodedata
 from typing import Any
 
 import pytest
 
-from actors.oa.rules.text import QUOTED_CHARS_MAX, asserted, bounded, denied, listed, quoted, stem, words
+from actors.oa.rules.text import QUOTED_CHARS_MAX, asserted, bounded, denied, is_printable, listed, quoted, stem, words
 from tests.support.hostile import CORPUS
 
 
@@ -27,6 +29,16 @@ def test_what_is_quoted_is_short_and_printable(name: str) -> None:
 )  # fmt: skip
 def test_values_are_quoted_as_what_they_are(value: Any, said: str) -> None:
     assert quoted(value) == said
+
+
+def test_what_is_printable_does_not_grow_with_the_versions_of_unicode() -> None:
+    hidden = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Zs"}
+    for char in map(chr, range(sys.maxunicode + 1)):
+        if unicodedata.ucd_3_2_0.category(char) != "Cn":  # every Python knows it
+            assert is_printable(char) == (char == " " or unicodedata.category(char) not in hidden), hex(ord(char))
+    assert is_printable("\U0001fadf \U0001c8d0 \u1c89 \ufffd")  # of later versions, and the one for what was lost
+    assert not is_printable("a\u2029b")
+    assert quoted("a\u3000b\u202ec\U000e0041") == "a b\\u202ec\\ue0041"
 
 
 def test_pieces_beyond_a_number_are_counted_and_each_is_told_once() -> None:
