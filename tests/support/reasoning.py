@@ -90,6 +90,9 @@ def proceeding(**more: Any) -> str:
     return msgspec.json.encode(answer | more).decode()
 
 
+LANGCHAIN: dict[str, Any] = {"engine": "langchain", "model": "object:test"}
+"""What a request says that a model is to answer."""
+
 Reply = Callable[[Event], msgspec.Struct]
 
 
@@ -165,3 +168,25 @@ class Desk:
     def of(self, kind: type[msgspec.Struct]) -> list[Event]:
         """The events that carry such a payload."""
         return [event for event in self.history if type(event.data) is kind]
+
+
+def scripted(desk: Desk, *contents: str | tuple[str, dict[str, Any]]) -> list[Event]:
+    """Have the desk's model give these replies in turn, the last one for ever: text, or the call of a tool. The calls
+    that it gets."""
+    calls: list[Event] = []
+
+    def reply(event: Event) -> msgspec.Struct:
+        content = contents[min(len(calls), len(contents) - 1)]
+        calls.append(event)
+        ask = event.data.ask
+        return replied(event.position, ask, content) if isinstance(content, str) else replied(
+            event.position, ask, "", content
+        )
+
+    desk.model = reply
+    return calls
+
+
+def messages(result: ReasoningResult, category: str) -> list[str]:
+    """What the result's diagnostics of one category say."""
+    return [one.message for one in result.diagnostics if one.category == category]

@@ -6,6 +6,7 @@ import pytest
 
 from contracts.kernel import KernelReadRequested
 from tests.support.oa_loop import STARTED, Contents, Loop, Observe
+from tests.support.reasoning import Desk
 
 
 @pytest.fixture
@@ -20,3 +21,11 @@ def running(loop: Loop, green: Contents, observe: Observe) -> Loop:
     loop.tell(observe(green, request=loop.last(KernelReadRequested)))
     return loop
 
+
+
+@pytest.fixture
+def desk(observe: Observe, green: Contents) -> Desk:
+    """A desk for the reasoner, with a kernel in order, observed."""
+    made = Desk()
+    made.observe(observe(green))
+    return made
