@@ -39,8 +39,12 @@ _MANY = stems("bulk mass wholesale")
 _CHANGE = stems("update change edit rename delete rewrite import move")
 _BYPASS = stems("bypass skip disable override ignore circumvent mute suppress")
 _GUARD = stems("guard check gate verification safeguard hook")
-_SWAP = stems("replace swap switch upgrade rotate restart failover reconfigure move rewrite")
-_CORE = stems("broker cluster dns firewall loadbalancer gateway primary certificate orchestrator")
+_SWAP = stems(
+    "replace swap switch upgrade rotate restart failover cutover shutdown reconfigure move rewrite rewritten rework"
+)
+_CORE = stems("broker cluster dns firewall loadbalancer gateway primary certificate orchestrator datastore")
+_EVERY = frozenset(("every", "all", "entire", "whole"))
+_KEPT = stems("table database service server cluster schema customer user tenant account")
 _LIVE = stems("production prod live")
 _DEPLOY = stems("deploy deployment release rollout publish ship")
 ORDERS = _MIGRATION | _ALTER | _WORK | _DESTRUCTIVE | _CHANGE | _DEPLOY
@@ -115,7 +119,8 @@ def _stakes(said: list[str], context: dict[str, Any], now: str) -> list[str]:
             break
     if every.keys() >= _RADIUS:
         found.append("the goal names its blast radius")
-    if every.keys() & _MANY and every.keys() & _CHANGE:
+    wide = any(one in _EVERY and stem(other) in _KEPT for one, other in pairwise(said))
+    if (wide or every.keys() & _MANY) and every.keys() & (_CHANGE | _SWAP):
         found.append("the goal changes much at once")
     if every.keys() & _LIVE and every.keys() & _DEPLOY:
         found.append("the goal deploys to production")

@@ -48,7 +48,7 @@ _LARGE = stems("high large huge severe critical wide broad major massive extreme
 _WINDOW = re.compile(r"(?:^|[_\W])(?:last[_\W]?[0-9]+|[0-9]+(?:h|d|m|w|hours?|days?|weeks?))(?:$|[_\W])", re.IGNORECASE)
 """A key that counts over a stretch of time: "failures_24h", "failed_in_last_5"."""
 _HISTORY = stems("history histories run attempt")
-_VERDICTS = stems("status state result outcome verdict conclusion")
+_VERDICTS = stems("status state result outcome verdict conclusion coverage completeness extent")
 
 
 class Adverse(msgspec.Struct, frozen=True):

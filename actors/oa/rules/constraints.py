@@ -14,7 +14,7 @@ import msgspec
 
 from actors.oa.rules.limits import Limit, limit, meets
 from actors.oa.rules.text import clauses, quoted, stem, stems, words
-from actors.oa.rules.topics import done
+from actors.oa.rules.topics import done, looks_only
 
 CONSTRAINTS_MAX = 200
 CHARS_MAX = 2_000
@@ -35,7 +35,9 @@ _ACTS: dict[str, frozenset[str]] = {
     "merge": stems("merge rebase"),
     "commit": stems("commit"),
     "install": stems("install upgrade uninstall"),
-    "network": stems("network internet online download upload curl wget fetch"),
+    "network": stems(
+        "network internet online download upload curl wget fetch clone github gitlab http https ssh scp rsync"
+    ),
     "rename": stems("rename move relocate"),
     "destroy": stems("destructive irreversible"),
 }
@@ -48,6 +50,7 @@ _THINGS: dict[str, frozenset[str]] = {
     "file": stems("file folder directory"),
     "document": stems("doc docs document documentation readme"),
     "main": stems("main master trunk"),
+    "dependency": stems("dependency dependencies package packages requirements lockfile"),
 }
 _IMPLIED: dict[str, tuple[str, ...]] = {
     "push": ("git", "network"),
@@ -55,6 +58,7 @@ _IMPLIED: dict[str, tuple[str, ...]] = {
     "commit": ("git",),
     "migrate": ("write", "database"),
     "delete": ("write",),
+    "install": ("write", "dependency"),
 }
 _IMPLIED_BY_WORD: dict[str, tuple[str, ...]] = {
     stem("truncate"): ("database",),
@@ -65,7 +69,7 @@ _IMPLIED_BY_WORD: dict[str, tuple[str, ...]] = {
     stem("erase"): ("destroy",),
     stem("destroy"): ("destroy",),
 }
-_MAKING = stems("add create build remove rename")
+_MAKING = stems("add create build remove rename split partition")
 """Verbs that write when what stands shortly behind them is kept in a database."""
 _MAKING_REACH = 3
 _PACKAGED = stems("dependency dependencies package packages pip npm pnpm yarn apt brew cargo")
@@ -97,7 +101,7 @@ _FILLERS = stems(
     "a an the any all of to on in into at from by with and or be is are it this that these those must"
     " may should shall will"
     " allowed allow please do does make perform run use touch affect access"
-    " involve reach put let have get go using operation operations action work ever under directly more"
+    " involve reach put let have get go using operation operations op ops action work ever under directly more"
 )
 
 
@@ -169,14 +173,14 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
     if not constraints:
         return []
     each = [stem(word) for word in (words(action) if command else done(action, ACT_WORDS, "write"))]
-    said, meant = frozenset(each), _meant(each)
+    said, meant, looks = frozenset(each), _meant(each), command or looks_only(action)
     found = []
     for constraint in constraints:
         met = [hit for ban in constraint.bans if (hit := _met(ban, constraint.text, said, meant))]
         met += [
             _hit(constraint.text, sure=verdict == "forbids")
             for one in constraint.limits
-            if (verdict := meets(one, said, meant))
+            if (verdict := meets(one, said, meant, looks=looks))
         ]
         if met:
             found.append(next((hit for hit in met if hit.sure), met[0]))

@@ -109,15 +109,18 @@ def _only(each: list[str], acts: frozenset[str]) -> Limit | None:
     return Limit("only", kept=frozenset(left)) if left else None
 
 
-def meets(one: Limit, said: frozenset[str], meant: frozenset[str]) -> Verdict:
-    """Whether an action, as stems and as the acts and things that these mean, meets the limit."""
+def meets(one: Limit, said: frozenset[str], meant: frozenset[str], *, looks: bool) -> Verdict:
+    """Whether an action, as stems and as the acts and things that these mean, meets the limit. ``looks``: it is known
+    to look only, or to be told by its acts alone."""
     if one.kind == "near":
         return "forbids" if meant & _SENT else ""
     if one.acts and not meant & one.acts:
         return ""
     changes = bool(meant & _CHANGING or said & _MAKING)
     if not changes:
-        return ""
+        return (
+            "may" if one.kind == "only" and not looks and said & one.outside - one.kept and not said & one.kept else ""
+        )
     match one.kind:
         case "still":
             return "forbids"

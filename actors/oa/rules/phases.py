@@ -18,6 +18,7 @@ _FROM_TO = re.compile(
     rf"\bphase\s+{_NAMED}\s*(?:to|into|->|→|=>)\s*(?:phase\s+)?{_NAMED}|(?<![\w.]){_NAMED}\s*(?:->|→|=>)\s*(?:phase\s+)?{_NAMED}",
     re.IGNORECASE,
 )
+_BARE = re.compile(rf"\bfrom\s+{_NAMED}\s+(?:in)?to\s+{_NAMED}", re.IGNORECASE)
 _TO = re.compile(rf"\b(?:to|into|enter|begin|start)\s+phase\s+{_NAMED}", re.IGNORECASE)
 _ANY = re.compile(rf"\bphase\s+{_NAMED}", re.IGNORECASE)
 _ORDERED = re.compile(r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,3})\.?([A-Za-z]{0,2})")
@@ -31,7 +32,7 @@ def asked(envelope: ReasoningEnvelope, facts: Facts) -> tuple[str, str]:
     context = envelope.oa_context
     current = _named(context, "current_phase", "from_phase")
     proposed = _named(context, "proposed_phase", "to_phase")
-    if match := _FROM_TO.search(envelope.goal):
+    if match := _FROM_TO.search(envelope.goal) or _BARE.search(envelope.goal):
         told = [group for group in match.groups() if group]
         current, proposed = current or told[0], proposed or told[1]
     elif match := _TO.search(envelope.goal):

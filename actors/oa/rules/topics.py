@@ -9,24 +9,32 @@ it begins with a word that tells or looks ("review the migration plan"), or make
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from actors.oa.rules.text import asserted, clauses, stem, stems
 
 _LOOKING = stems(
-    "list review read analyse analyze analysis study examine inspect assess discuss compare comparison inventory audit"
-    " investigate investigation overview"
+    "list read inspect compare comparison inventory investigate investigation overview show print look count"
 )
 _TELLING = stems(
     "document describe description explain explanation outline summarise summarize summary sketch draft report"
-    " postmortem walkthrough"
+    " postmortem walkthrough teach train demonstrate"
 )
 """Work that looks, and work that puts something in words."""
+_JUDGING = stems("review analyse analyze analysis study examine audit")
+_RECORDS = stems(
+    "plan log report history record ticket incident note diff proposal script document doc result metric statistic"
+    " failed failure past last previous"
+)
+"""Work that judges looks at a record of something ("review the migration plan"); without one, what it judges is what is
+asked ("review the migration": may it be made?)."""
 _WRITTEN = stems("document draft postmortem")
 """Those that are no answer, but something that is kept."""
 _AUTHORING = stems("write add create edit improve extend prepare author compose update")
 _TEXT = stems(
     "section page paragraph chapter guide document docs documentation note mortem postmortem comment runbook handbook"
-    " readme description article tutorial glossary faq explanation summary overview report memo"
+    " readme description article tutorial glossary faq explanation summary overview report memo point slide"
+    " presentation agenda proposal question"
 )
 _ABOUT = frozenset(("about", "on", "how", "why", "of", "for", "that", "what", "when", "whether", "describing"))
 _PLACES = frozenset(("in", "into", "to", "under"))
@@ -41,10 +49,12 @@ _AGAIN = frozenset(("and", "or", "then", "while", "by", "before", "after", "plus
 _HOW = frozenset(("how", "when", "where", "what", "whether", "why", "way", "ways", "steps", "plan", "plans"))
 _ARTICLES = frozenset(("a", "an", "the", "our", "this", "these", "any", "all", "it", "just", "now", "finally"))
 
-_NOUNS = stems("deployment migration database db table column index schema guard backup release rollback rollout")
+_NOUNS = stems(
+    "deployment migration database db table column index schema guard backup release rollback rollout deletion"
+)
 _TEXT_NAMES = stems(
     "doc docs documentation guide page handbook manual readme diagram note article tutorial runbook faq glossary report"
-    " description"
+    " description incident history policy"
 )
 _PAIRS = frozenset(
     (stem(one), stem(other))
@@ -52,6 +62,14 @@ _PAIRS = frozenset(
 )
 _NAMERS = stems("drop truncate alter delete purge wipe empty from into")
 """Behind one of these a name follows what it is the name of: "drop table notes"."""
+
+_JOINED = {
+    ("roll", "out"): "rollout",
+    ("cut", "over"): "cutover",
+    ("fail", "over"): "failover",
+    ("shut", "down"): "shutdown",
+}
+"""Verbs of two words."""
 
 LEAD = 2
 """So many words may stand before the word that tells: "a careful review of …"."""
@@ -66,7 +84,7 @@ def done(goal: str, orders: Iterable[str], act: str = "") -> list[str]:
     verbs = frozenset(orders)
     said: list[str] = []
     for clause in clauses(goal):
-        each = asserted(clause, verbs)
+        each = _joined(asserted(clause, verbs))
         start = _topic(each)
         if start is None or _does(each[start:]):
             said += _headed(each)
@@ -75,6 +93,15 @@ def done(goal: str, orders: Iterable[str], act: str = "") -> list[str]:
         is_kept = bool({stem(word) for word in each[:start]} & _WRITTEN) or _is_placed(each[start:])
         said += [act] if act and is_kept else []
     return said
+
+
+def _joined(said: list[str]) -> list[str]:
+    """The words with verbs of two words as one."""
+    joined: list[str] = []
+    for word in said:
+        both = _JOINED.get((stem(joined[-1]), word)) if joined else None
+        joined[-1:] = [both] if both else [*joined[-1:], word]
+    return joined
 
 
 def _headed(said: list[str]) -> list[str]:
@@ -100,7 +127,7 @@ def looks_only(goal: str) -> bool:
                 return False
             continue
         topic = each[start:]
-        if _does(topic) or _is_placed(topic) or not {stem(word) for word in each[:start]} & _LOOKING:
+        if _does(topic) or _is_placed(topic) or not {stem(word) for word in each[:start]} & (_LOOKING | _JUDGING):
             return False
         found = True
     return found
@@ -108,15 +135,18 @@ def looks_only(goal: str) -> bool:
 
 def _topic(said: list[str]) -> int | None:
     """Where the clause's topic begins; None when it has none."""
+    how = next((at for at, pair in enumerate(pairwise(said)) if pair == ("how", "to")), None)
     for at, word in enumerate(said[: LEAD + 1]):
         cut = stem(word)
+        if cut in _JUDGING and {stem(one) for one in said[at + 1 : at + 2 + REACH]} & _RECORDS:
+            return at + 1
         if cut in _AUTHORING and (start := _behind_text(said, at + 1)) is not None:
             return start
         if cut in _LOOKING or cut in _TELLING:
             return at + 1
         if cut in _DOING:
-            return None
-    return None
+            break
+    return how
 
 
 def _behind_text(said: list[str], at: int) -> int | None:

@@ -55,6 +55,12 @@ FORBIDDEN, MAYBE, FREE = "ABORT", "WARN", "PROCEED"
         ("no_db_writes", "Create a page with the harbour's history", FREE),
         ("no_git_push", "Implement push notifications", FREE),
         ("no_deploy", "Write the release notes", FREE),
+        ("documentation_only", "Speed up the search endpoint", MAYBE),
+        ("documentation_only", "Show the slow calls of the endpoint", FREE),
+        ("no_schema_changes", "Split the berth table", FORBIDDEN),
+        ("no_dependency_changes", "Upgrade the chart library", FORBIDDEN),
+        ("no_destructive_ops", "Wipe the berth cache", FORBIDDEN),
+        ("no_network", "Clone the chart repository", FORBIDDEN),
     ],
 )
 def test_a_limit_is_met_by_what_lies_outside_it(safeops: Any, constraint: str, goal: str, verdict: str) -> None:

@@ -78,6 +78,9 @@ def test_an_action_class_that_does_not_exist_aborts(safeops: Any, action: Any) -
         "Skip the guards this once",
         "Replace the message broker",
         "Restart the control plane",
+        "Cut over the primary datastore",
+        "Roll out the timetable to production",
+        "Rewrite all services",
     ],
 )
 @pytest.mark.parametrize("proven", [True, False])
@@ -193,6 +196,7 @@ SOFT = [
     {"runs": [{"ok": False}, {"ok": True}]}, {"previous": {"ok": False}, "ok": True}, {"previously_failing": True},
     {"ok": True, "failures_24h": 2}, {"failed_in_last_5": 1}, {"last_7_runs": ["pass", "fail"]},
     "flapping", {"ok": True, "partial": True}, {"skipped": ["b"]}, {"complete": False}, {"status": "inconclusive"},
+    {"coverage": "partial"},
 ]  # fmt: skip
 FINE = [
     {"ok": True},

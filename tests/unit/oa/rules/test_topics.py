@@ -16,8 +16,12 @@ ORDERS = ("drop", "migrat", "delet", "releas")
     [
         "Document how to drop a table",
         "Explain why dropping a table is a bad idea",
-        "Review the migration of the harbour ledger",
-        "A careful analysis of deleted ships",
+        "Review the plan of the harbour ledger's migration",
+        "Teach the crew how to drop a table",
+        "Find out how to drop a table",
+        "Prepare talking points about the migration",
+        "Publish what the deletion incident taught",
+        "A careful analysis of the record of deleted ships",
         "Write a section on how to drop a table",
         "Add a page about the migration",
         "Draft the post-mortem of the deleted bucket",
@@ -47,6 +51,8 @@ def test_a_topic_is_not_done(safeops: Any, goal: str) -> None:
         "Drop table notes",
         "Review the plan or just drop the table",
         "Nobody reads it any more. Drop the table. Report.",
+        "Review the migration of the harbour ledger",
+        "Drop the table and learn how to do it",
     ],
 )
 def test_what_is_done_beside_the_telling_counts(safeops: Any, goal: str) -> None:

@@ -36,7 +36,7 @@ def test_the_next_phase_is_ready_and_it_is_told_that_no_criteria_are_known(trans
         ("Go from phase 7 to phase 8", {}), ("Validate the transition of Phase 7 into 8", {}), ("7 -> 8", {}),
         ("Begin phase 8", {}), ("?", {"proposed_phase": 8}), ("?", {"from_phase": "Phase 7", "to_phase": "phase 8"}),
         ("phase 1 to 2", {"current_phase": 7, "proposed_phase": "8"}), ("Go from phase 7 to phase 8.", {}),
-        ("May phase 8 start now that phase 7 is done?", {}), ("Phase 8?", {}),
+        ("May phase 8 start now that phase 7 is done?", {}), ("Phase 8?", {}), ("Advance from 7 to 8", {}),
     ],
 )  # fmt: skip
 def test_the_phases_are_read_from_the_context_else_from_the_goal(
