@@ -128,7 +128,7 @@ class ContextKeeper:
             case OaContextRequested() as asked:
                 return [_decided(state, event.position, asked)]
             case KernelModeDecided(mode="BLOCKED"):
-                return [EffectCancelRequested(request=one.write) for one in state.waiting if one.write]
+                return [EffectCancelRequested(request=one.write) for one in state.waiting]
             case ActorResumed(name=name) if name == self.name:
                 return list(_given_up(state))
             case OaContextWritten(request=write, sha256=sha256):

@@ -16,6 +16,7 @@ from actors.oa.context import PATH, ContextKeeper, ContextState, unfit
 from actors.oa.state import WAITING_MAX
 from actors.snapshot import export_engine
 from contracts.effect import (
+    ActorHalted,
     ActorResumed,
     EffectCancelled,
     EffectCancelRequested,
@@ -205,6 +206,18 @@ def test_while_the_kernel_watcher_is_halted_nothing_is_written(green: Contents, 
     assert len(writes(bench)) == 1
 
 
+def test_that_another_actor_halts_or_goes_on_is_nothing_to_the_keeper(bench: Bench) -> None:
+    request = ask(bench)
+    bench.fact(ActorHalted(name="oa", input=1, error="KeyError", place="here"))
+    bench.fact(ActorResumed(name="oa"))
+    assert answers(bench) == []
+    (write,) = writes(bench)
+    bench.finish(write, written(write))
+    assert answers(bench) == [OaContextAnswered(request=request, success=True, sha256=DIGEST)]
+    ask(bench)
+    assert len(writes(bench)) == 2
+
+
 class BrokenKeeper(ContextKeeper):
     """A keeper that cannot decide on one of its requests."""
 
@@ -236,8 +249,6 @@ def test_who_waited_while_the_keeper_was_halted_is_answered_when_it_may_decide_a
     done, going_on = writes(bench)
     bench.fact(OaContextRequested(context={}, base=""), "breaks it")
     bench.finish(done, written(done))
-    assert answers(bench) == []
-    bench.fact(ActorResumed(name="oa"))
     assert answers(bench) == []
     bench.fact(ActorResumed(name="context"))
     assert [(one.request, one.success) for one in answers(bench)] == [(first, False), (second, False)]

@@ -8,8 +8,16 @@ import msgspec
 import pytest
 
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
-from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectFailed, EffectTimedOut
-from contracts.model import ModelAsked, ModelCallRequested
+from contracts.clock import TimerFired, TimerRequested
+from contracts.effect import (
+    ActorHalted,
+    ActorResumed,
+    EffectCancelRequested,
+    EffectFailed,
+    EffectTimedOut,
+    RequestRefused,
+)
+from contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied, ModelWithdrawn
 from contracts.reasoning import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
@@ -18,6 +26,7 @@ from contracts.reasoning import (
     is_safe,
 )
 from contracts.reasoning_events import (
+    OaToolFailed,
     OaToolRequested,
     OaToolReturned,
     ReasoningConcluded,
@@ -103,6 +112,7 @@ def test_a_kernel_that_becomes_blocked_ends_the_run_and_takes_its_calls_back(
     cancelled = [event.data.request for event in desk.of(EffectCancelRequested)]
     assert cancelled == [event.position for event in desk.of(OaToolRequested) if event.data.run == running]
     assert desk.of(ReasoningConcluded)[0].correlation == "reasoning-00000000-0000-4000-8000-000000000001"
+    assert desk.of(ModelWithdrawn) == []
     refused = desk.run(envelope("OPSBlockGenerator", 3))
     assert refused.status == "BLOCKED"
 
@@ -114,6 +124,7 @@ def test_a_model_that_is_asked_when_the_kernel_becomes_blocked_is_not_heard(desk
     desk.observe(observe({}))
     assert desk.results(request)[0].result.status == "BLOCKED"
     call = desk.of(ModelCallRequested)[0]
+    assert [event.data.ask for event in desk.of(ModelWithdrawn)] == [call.data.ask]
     if desk.engine.effects.is_open(call.position):
         desk.end(call, replied(call.position, call.data.ask, proceeding()))
     assert len(desk.results(request)) == 1
@@ -135,7 +146,8 @@ def test_an_envelope_has_one_result(desk: Desk) -> None:
 def test_too_many_runs_at_once_are_refused(desk: Desk) -> None:
     for n in range(RUNS_MAX + 1):
         desk.ask(envelope(n=n))
-    assert len(desk.of(ReasoningRefused)) == 1
+    (refused,) = desk.of(ReasoningRefused)
+    assert (refused.data.earlier, refused.data.reasons) == (0, [f"{RUNS_MAX} runs are open"])
     while desk.step():
         pass
     assert len(desk.of(ReasoningConcluded)) == RUNS_MAX
@@ -195,6 +207,7 @@ def test_a_gateway_that_halts_ends_the_runs_that_wait_for_it_and_no_others(desk:
     (concluded,) = desk.results(asking)
     assert concluded.result.status == ("DEGRADED" if fallback else "FAILED")
     assert "halted" in "".join(messages(concluded.result, "engine"))
+    desk.tell(ActorResumed(name="model"))
     assert list(desk.engine.states["reasoner"].runs) == [calling]
 
 
@@ -216,6 +229,69 @@ def test_runs_that_a_halted_reasoner_lost_sight_of_end_when_it_may_decide_again(
     assert all(event.correlation == runs[event.data.request] for event in desk.of(ReasoningConcluded))
     assert desk.engine.states["reasoner"].runs == {}
     assert desk.engine.effects.open.keys() == desk.engine.effects.cancelled.keys()
+
+
+def test_a_reasoner_that_slept_through_a_blocked_kernel_answers_nothing_else(desk: Desk, observe: Observe) -> None:
+    request = desk.ask(envelope())
+    desk.engine.halted["reasoner"] = len(desk.history)
+    desk.observe(observe({}))
+    assert desk.results(request) == []
+    desk.tell(ActorResumed(name="reasoner"))
+    assert [one.result.status for one in desk.results(request)] == ["BLOCKED"]
+
+
+def test_who_asks_a_halted_reasoner_is_refused_and_has_no_run(desk: Desk) -> None:
+    desk.engine.halted["reasoner"] = 1
+    request = desk.ask(envelope())
+    assert [event.data.request for event in desk.of(RequestRefused)] == [request]
+    assert desk.engine.states["reasoner"].runs == {}
+
+
+def test_a_reply_that_comes_after_its_runs_end_is_nobodys(desk: Desk) -> None:
+    """The run's time is over while a call of its model goes on; the reply must not be taken for another run's."""
+    late = desk.ask(envelope(), **LANGCHAIN)
+    while desk.step():
+        pass
+    (call,) = desk.of(ModelCallRequested)
+    (deadline,) = desk.of(TimerRequested)
+    other = desk.ask(envelope("GuardFailureInterpreter", 2), **LANGCHAIN)
+    desk.end(deadline, TimerFired(request=deadline.position, name=deadline.data.name))
+    assert [one.result.status for one in desk.results(late)] == ["FAILED"]
+    while desk.step():
+        pass
+    before = len(desk.of(ReasoningConcluded)), len(desk.of(ModelAsked))
+    desk.end(call, replied(call.position, call.data.ask, "no answer that fits"))
+    assert desk.of(ModelReplied)
+    assert (len(desk.of(ReasoningConcluded)), len(desk.of(ModelAsked))) == before
+    assert list(desk.engine.states["reasoner"].runs) == [other]
+    assert desk.engine.halted == {}
+
+
+def test_the_end_of_a_question_is_the_end_of_the_run_that_asked_it(desk: Desk) -> None:
+    first, second = desk.ask(envelope(), **LANGCHAIN), desk.ask(envelope(n=2), **LANGCHAIN)
+    while desk.step():
+        pass
+    call = desk.of(ModelCallRequested)[1]
+    no = ModelCallFailed(request=call.position, ask=call.data.ask, code="rejected", error="X", transient=False)
+    desk.end(call, no)
+    assert [one.result.status for one in desk.results(second)] == ["FAILED"]
+    assert list(desk.engine.states["reasoner"].runs) == [first]
+
+
+def test_a_call_that_failed_is_listed_with_the_digest_of_its_error(desk: Desk) -> None:
+    desk.tools["oa.reality_summary"] = "no summary"
+    calls = {call.tool_id: call for call in desk.run(envelope()).tool_calls}
+    assert calls["oa.kernel_status"].ok
+    assert not calls["oa.reality_summary"].ok
+    assert calls["oa.reality_summary"].digest == sha256_of("no summary")
+
+
+def test_a_tools_hint_is_evidence_too(desk: Desk) -> None:
+    desk.ask(envelope())
+    call = desk.of(OaToolRequested)[0]
+    desk.end(call, OaToolFailed(request=call.position, tool_id=call.data.tool_id, error="no kernel", hint="make one"))
+    (run,) = desk.engine.states["reasoner"].runs.values()
+    assert [one.error for one in run.evidence] == ["no kernel (make one)"]
 
 
 def test_the_newest_envelopes_are_remembered_and_the_oldest_forgotten() -> None:

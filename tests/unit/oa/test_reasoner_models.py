@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import fastjsonschema
 import msgspec
@@ -12,6 +13,7 @@ from actors.oa.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
 from actors.oa.reasoner import TURNS_MAX
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed
 from contracts.reasoning import (
+    CALLS_MAX,
     DEPTH_MAX,
     PROGRAM_IDS,
     PROGRAM_TOOLS,
@@ -118,6 +120,63 @@ def test_a_tool_that_the_model_may_have_is_called_and_its_answer_told(desk: Desk
     assert {"name": "oa_state", "mode": "HINT"} in [call.args for call in result.tool_calls]
     assert "the branch" in desk.of(ModelAsked)[-1].data.messages[-1].content
     assert result.decision["root_cause"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("args", "called"),
+    [
+        ({"name": "oa_state"}, True), ({"name": "oa_state", "mode": "STRICT"}, True), ({"name": "g" * 200}, True),
+        ({}, False), ({"name": ""}, False), ({"name": "g" * 201}, False), ({"name": 7}, False),
+        ({"name": "oa_state", "mode": "LAX"}, False), ({"name": "oa_state", "workspace": "/etc"}, False),
+    ],
+)  # fmt: skip
+def test_the_guard_tool_takes_a_guards_name_and_a_mode(desk: Desk, args: dict[str, Any], called: bool) -> None:
+    scripted(desk, ("oa_guard_run", args), "no answer")
+    desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
+    wanted = [event.data.args for event in desk.of(OaToolRequested) if event.data.asked_as]
+    assert wanted == ([args] if called else [])
+    assert len(desk.of(OaToolRefused)) == (0 if called else 1)
+
+
+@pytest.mark.parametrize(("args", "called"), [({}, True), ({"fresh": True}, False)])
+def test_the_other_tools_take_no_arguments(desk: Desk, args: dict[str, Any], called: bool) -> None:
+    scripted(desk, ("oa_kernel_status", args), proceeding())
+    desk.run(envelope(), **LANGCHAIN)
+    assert [event.data.tool_id for event in desk.of(OaToolRequested) if event.data.asked_as] == (
+        ["oa.kernel_status"] if called else []
+    )
+    assert len(desk.of(OaToolRefused)) == (0 if called else 1)
+
+
+def test_a_run_calls_only_so_many_tools_and_lists_them_all(desk: Desk) -> None:
+    def eager(event: Event) -> msgspec.Struct:
+        guards = [("oa_guard_run", {"name": f"g{n}"}) for n in range(30)]
+        return replied(event.position, event.data.ask, "", *guards)
+
+    desk.model = eager
+    result = desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
+    assert len(desk.of(OaToolRequested)) == len(result.tool_calls) == CALLS_MAX
+    assert all(str(CALLS_MAX) in event.data.reason for event in desk.of(OaToolRefused))
+
+
+def test_an_engine_is_asked_in_its_own_form_and_offered_only_what_it_may_have(desk: Desk) -> None:
+    scripted(desk, "no answer")
+    for n, program in enumerate(("SafeOPSDecision", "GuardFailureInterpreter")):
+        desk.run(envelope(program, n), **LANGCHAIN)
+        desk.run(envelope(program, n + 10), engine="dspy", model="object:test")
+    asked = [event.data for event in desk.of(ModelAsked)]
+    for one in asked:
+        if one.engine == "dspy":
+            assert (one.messages, one.tools) == ([], [])
+            assert one.program in PROGRAM_IDS
+            assert set(one.inputs) == {"envelope", "evidence"}
+        else:
+            guard = one.answer is not None and one.answer.name == "GuardFailureInterpreterResult"
+            assert (one.program, one.inputs) == ("", {})
+            assert [message.role for message in one.messages[:2]] == ["system", "user"]
+            assert [tool.name for tool in one.tools] == (["oa_guard_run"] if guard else [])
+    objections = [one.inputs["evidence"]["objections"] for one in asked if one.engine == "dspy"]
+    assert [len(one) for one in objections] == [*range(TRIES), *range(TRIES)]
 
 
 def test_a_model_that_only_asks_for_tools_comes_to_an_end(desk: Desk) -> None:
