@@ -9,8 +9,11 @@ import fastjsonschema
 import msgspec
 import pytest
 
+from actors.engine import Engine
 from actors.oa.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
 from actors.oa.reasoner import TURNS_MAX
+from actors.registry import all_actors
+from actors.snapshot import EngineState, export_engine, restore_engine
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed
 from contracts.reasoning import (
     CALLS_MAX,
@@ -27,7 +30,8 @@ from contracts.reasoning_events import (
     OaToolRequested,
     ReasoningConcluded,
 )
-from events.event import Event
+from events.event import Event, Tail
+from events.sequencer import Sequencer
 from tests.support.reasoning import LANGCHAIN, Desk, envelope, messages, proceeding, replied, scripted
 
 
@@ -157,6 +161,23 @@ def test_a_run_calls_only_so_many_tools_and_lists_them_all(desk: Desk) -> None:
     result = desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
     assert len(desk.of(OaToolRequested)) == len(result.tool_calls) == CALLS_MAX
     assert all(str(CALLS_MAX) in event.data.reason for event in desk.of(OaToolRefused))
+
+
+def test_a_snapshot_at_any_step_of_a_run_holds_all_of_it(desk: Desk) -> None:
+    scripted(desk, ("oa_guard_run", {"name": "oa_state"}), ("rm", {}), "hm", "{}", proceeding())
+    request = desk.ask(envelope("GuardFailureInterpreter"), **LANGCHAIN)
+    stages = set()
+    while not desk.results(request):
+        kept = export_engine(desk.engine)
+        anew = Engine(all_actors(), Sequencer(Tail()))
+        end = Tail(desk.engine.sequencer.position, 1, desk.engine.sequencer.time, "ab")
+        restore_engine(anew, msgspec.msgpack.decode(msgspec.msgpack.encode(kept), type=EngineState), end)
+        assert anew.states == desk.engine.states
+        assert anew.effects.open == desk.engine.effects.open
+        run = desk.engine.states["reasoner"].runs[request]
+        stages.add((bool(run.open_calls), bool(run.ask), bool(run.refusals), run.tries))
+        assert desk.step()
+    assert len(stages) >= 5
 
 
 def test_an_engine_is_asked_in_its_own_form_and_offered_only_what_it_may_have(desk: Desk) -> None:
