@@ -62,7 +62,9 @@ def laid_over(form: F, **fields: Any) -> F:
 
 
 def text_of(argument: str, name: str) -> str:
-    """An argument that is text. Raises BadInput for what is none."""
+    """An argument that is text. Raises BadInput for what is none, or says nothing."""
+    if not argument.strip():
+        raise BadInput(f"{name} is empty", "say what is meant, or leave it out and give a form with --input")
     if "\0" in argument:
         raise BadInput(f"{name} holds a NUL", "give text")
     try:

@@ -9,6 +9,7 @@ Both block: in a running event loop, call them in a thread.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import uuid
 from collections.abc import Iterable, Mapping
@@ -19,7 +20,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from contracts.reasoning import DIAGNOSTIC_PROGRAMS
+from events.errors import PmagentError
 from events.log import now
+from events.redact import Redactor, secrets_in
 from pmagent.config import resolve
 from pmagent.oa.forms import Task, merged
 from pmagent.oa.kernel_view import View, given_kernel, read_view
@@ -32,6 +35,7 @@ from pmagent.oa.reasoning_bridge import (
     ReasoningResult,
     checked_envelope,
     checked_result,
+    new_envelope,
 )
 from pmagent.oa.tools import workspace_path
 
@@ -44,6 +48,12 @@ Workspace = str | os.PathLike[str] | None
 
 OPERATION: Final = "oa.reason"
 _LIMITS: Final = ("attempts", "call_seconds", "calls", "concurrency", "seconds", "tokens", "cost_usd")
+
+
+class InEventLoop(PmagentError, RuntimeError):
+    """``run`` blocks, and was called where an event loop runs; nothing was recorded."""
+
+    exit_code = 2
 
 
 class Concluded(msgspec.Struct, frozen=True):
@@ -82,7 +92,7 @@ def build_envelope(
     view = read_view(workspace) if kernel_data is None or oa_context is None else None
     kernel = given_kernel(kernel_data) if kernel_data is not None else _seen(view).kernel
     context = oa_context if oa_context is not None else _context(program_id, _seen(view))
-    return checked_envelope(
+    return new_envelope(
         {
             "envelope_id": str(uuid.uuid4()) if envelope_id is None else envelope_id,
             "timestamp": now() if timestamp is None else timestamp,
@@ -96,11 +106,17 @@ def build_envelope(
 
 
 def envelope_of(task: Task, *, workspace: Workspace = None) -> ReasoningEnvelope:
-    """The envelope of a form's task over the workspace as it is now; its context is laid over CONTEXT.json. Raises
-    EnvelopeError."""
+    """The envelope of a form's task over the workspace as it is now; its context is laid over CONTEXT.json. Secrets are
+    masked in it as in the log, for parts of it are printed. Raises EnvelopeError."""
     view = read_view(workspace)
     context = merged(_context(task.program_id, view), task.context)
-    return build_envelope(task.program_id, task.goal, view.kernel, context)
+    made = build_envelope(task.program_id, task.goal, view.kernel, context)
+    masked = Redactor(secrets_in(os.environ)).value(made)
+    try:
+        return checked_envelope(masked)
+    except EnvelopeError as error:
+        mend = "ask with fewer secrets, or in fewer words; is the value of a variable like *_KEY an ordinary word?"
+        raise EnvelopeError(f"with its secrets masked, {error.message}", mend) from error
 
 
 def run(
@@ -119,8 +135,8 @@ def run(
     are laid over its limits. ``model`` may be a chat model object of LangChain's: the run then happens in this process,
     and no daemon may hold the log. An envelope that is run again answers the result that it has.
 
-    Raises EnvelopeError, and what asking raises (PmagentError): a setting, key or package that is missing, a daemon
-    that cannot be reached.
+    Raises EnvelopeError, InEventLoop, and what asking raises (PmagentError): a setting, key or package that is missing,
+    a daemon that cannot be reached.
     """
     place = workspace_path(workspace)
     settings = resolve(str(place), os.environ).settings.reasoning
@@ -143,6 +159,7 @@ def conclude(
     from pmagent.oa.asking import reason_here
     from pmagent.operations import call
 
+    _outside_event_loops()
     if engine is None and model is not None and not isinstance(model, str):
         engine = "langchain"
     arguments = _request(checked_envelope(envelope), settings, engine, fallback, limits)
@@ -156,6 +173,15 @@ def conclude(
     document = answer.document
     result = checked_result(document["result"])
     return Concluded(result, document["engine"], document["tries"], document["position"], document["correlation"])
+
+
+def _outside_event_loops() -> None:
+    """Raises InEventLoop."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise InEventLoop("run blocks, and an event loop runs in this thread", "await asyncio.to_thread(run, envelope)")
 
 
 def _request(

@@ -53,6 +53,7 @@ __all__ = [
     "checked_envelope",
     "checked_result",
     "freeze",
+    "new_envelope",
 ]
 
 FROZEN_DEPTH_MAX: Final = DEPTH_MAX + 8
@@ -144,12 +145,14 @@ class FrozenList(list[Any]):
 
 
 class _Freezer:
-    """One freezing; counts the values that it meets."""
+    """One freezing; counts the values that it meets. ``trusting``: what is frozen already is taken as it is; else it is
+    copied like anything else, for ``dict.__setitem__`` gets into a frozen dict, too."""
 
-    __slots__ = ("left",)
+    __slots__ = ("left", "trusting")
 
-    def __init__(self) -> None:
+    def __init__(self, trusting: bool = True) -> None:
         self.left = VALUES_MAX
+        self.trusting = trusting
 
     def frozen(self, value: object, depth: int) -> Any:
         """The value as plain JSON that cannot be changed. Raises _NotJson."""
@@ -166,7 +169,7 @@ class _Freezer:
             if not math.isfinite(value):
                 raise _NotJson("is not a number that JSON has")
             return value if type(value) is float else float(value)
-        if type(value) is FrozenDict or type(value) is FrozenList:
+        if self.trusting and (type(value) is FrozenDict or type(value) is FrozenList):
             return value
         return self._container(value, depth + 1)
 
@@ -252,10 +255,19 @@ def freeze(value: object) -> Any:
 
 def checked_envelope(given: Mapping[str, Any] | ReasoningEnvelope) -> ReasoningEnvelope:
     """The envelope, frozen, if ``given`` keeps the contract. Raises EnvelopeError."""
+    return _envelope(given, "this is no envelope", "pmagent.oa.reasoning.build_envelope makes one")
+
+
+def new_envelope(fields: Mapping[str, Any]) -> ReasoningEnvelope:
+    """An envelope of these fields, frozen. Raises EnvelopeError, for whoever gave them."""
+    return _envelope(fields, "no envelope can be made of this", "correct it, or leave out what does not matter")
+
+
+def _envelope(given: Mapping[str, Any] | ReasoningEnvelope, wrong: str, mend: str) -> ReasoningEnvelope:
     try:
         return check_envelope(_checked(given, ReasoningEnvelope))
     except (msgspec.ValidationError, ShapeError) as error:
-        raise EnvelopeError(f"this is no envelope: {error}", "pmagent.oa.reasoning.build_envelope makes one") from error
+        raise EnvelopeError(f"{wrong}: {error}", mend) from error
 
 
 def checked_result(given: Mapping[str, Any] | ReasoningResult) -> ReasoningResult:
@@ -270,6 +282,7 @@ def _checked(given: object, kind: type[D]) -> D:
     """``given`` as a frozen ``kind``. Raises msgspec.ValidationError, ShapeError."""
     if not isinstance(given, Mapping | kind):
         raise ShapeError(f"a {type(given).__name__} is neither a {kind.__name__} nor a mapping of its fields")
-    plain = msgspec.to_builtins(freeze(given))  # one that was put together by hand is looked at like any other
+    # One that was put together by hand is looked at like any other.
+    plain = msgspec.to_builtins(_Freezer(trusting=False).frozen(given, 0))
     made: D = freeze(msgspec.convert(plain, kind))
     return made

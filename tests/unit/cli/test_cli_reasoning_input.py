@@ -332,3 +332,23 @@ def test_a_broken_context_refuses_all_but_the_interpreter(workspace: Path) -> No
     (workspace / "share" / "oa" / "CONTEXT.json").write_text("{")
     assert "the constraints in it are not known" in refused(workspace, "decision", "Add a page").errors
     assert asked(workspace, "interpret", '{"ok": false}')["oa_context"]["guard_output"] == {"ok": False}
+
+
+@pytest.mark.parametrize("said", ["", "  ", "\n"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_argument_that_says_nothing_is_called_empty(workspace: Path, command: str, said: str) -> None:
+    done = pmagent(workspace, "oa", command, said)
+    assert (done.code, done.out) == (2, b"")
+    assert "is empty" in done.errors
+    assert not (workspace / ".pmagent").exists()
+
+
+@pytest.mark.parametrize("options", [("--envelope",), (), ("--format", "text"), ("--bridge",)])
+def test_no_secret_of_a_goal_is_printed(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    secret = "correct-horse-battery-staple"
+    monkeypatch.setenv("LAMP_KEY", secret)
+    done = pmagent(workspace, "oa", "generate", f"Run `echo {secret}` and keep its output", *options)
+    assert secret not in done.text + done.errors
+    assert "REDACTED" in done.text

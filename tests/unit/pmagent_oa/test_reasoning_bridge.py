@@ -23,6 +23,7 @@ from pmagent.oa.reasoning_bridge import (
     checked_envelope,
     checked_result,
     freeze,
+    new_envelope,
 )
 
 ENVELOPE: dict[str, Any] = {
@@ -314,3 +315,21 @@ def test_the_bridge_names_what_the_specification_names() -> None:
         assert hasattr(bridge, name)
     assert tuple(bridge.PROGRAM_TOOLS) == bridge.PROGRAM_IDS
     assert {kind.__name__ for kind in bridge.PAYLOADS.values()} <= set(bridge.__all__)
+
+
+@pytest.mark.parametrize("slipped", [{1, 2}, object(), float("nan"), "itself"], ids=["a set", "an object", "NaN", "it"])
+def test_what_was_slipped_into_a_frozen_dict_is_found_when_it_is_checked(slipped: object) -> None:
+    envelope = checked_envelope(ENVELOPE)
+    dict.__setitem__(envelope.oa_context, "x", envelope.oa_context if slipped == "itself" else slipped)
+    with pytest.raises(EnvelopeError, match=r"oa_context\.x"):
+        checked_envelope(envelope)
+
+
+def test_what_makes_no_envelope_is_told_to_who_made_it_in_other_words_than_to_who_sends_one() -> None:
+    wrong = {**ENVELOPE, "goal": ""}
+    with pytest.raises(EnvelopeError, match="this is no envelope") as sent:
+        checked_envelope(wrong)
+    with pytest.raises(EnvelopeError, match="no envelope can be made of this") as made:
+        new_envelope(wrong)
+    assert "build_envelope" in sent.value.hint
+    assert "build_envelope" not in made.value.hint

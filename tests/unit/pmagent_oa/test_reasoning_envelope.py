@@ -282,3 +282,23 @@ def test_frozen_values_may_be_given_again(green: Contents) -> None:
     frozen = freeze(given(green))
     assert isinstance(frozen, FrozenDict)
     assert build_envelope(PROGRAM, "g", frozen, freeze({})).kernel_state_ref.mode == "NORMAL"
+
+
+SECRET = "correct-horse-battery-staple"
+
+
+def test_secrets_are_masked_in_the_envelope_of_a_form(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LAMP_KEY", SECRET)
+    made = envelope_of(Task("SafeOPSDecision", f"Sign in with {SECRET}", {"constraints": [SECRET]}), workspace=workspace)
+    assert made.goal == "Sign in with ***REDACTED***"
+    assert SECRET.encode() not in msgspec.json.encode(made)
+    with pytest.raises(TypeError, match="is frozen"):
+        made.oa_context["constraints"] = []
+
+
+def test_a_form_that_is_none_any_more_without_its_secrets_is_refused(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAMP_KEY", "secret")  # shorter than the mask that stands for it
+    with pytest.raises(EnvelopeError, match=r"with its secrets masked, .*goal"):
+        envelope_of(Task("SafeOPSDecision", "secret " * 2340, {}), workspace=workspace)

@@ -23,7 +23,7 @@ from pmagent import operations
 from pmagent.answer import Answer
 from pmagent.layout import Layout
 from pmagent.oa.asking import BadReasoning, ModelOutOfReach
-from pmagent.oa.reasoning import build_envelope, run
+from pmagent.oa.reasoning import InEventLoop, build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
 from pmagent.operations import BadOperation
 from pmagent.wire import reachable
@@ -277,6 +277,17 @@ def test_in_an_event_loop_it_is_called_in_a_thread(workspace: Path) -> None:
         return result.envelope_id
 
     assert anyio.run(program) == asked.envelope_id
+
+
+@pytest.mark.parametrize("model", [None, FakeListChatModel(responses=["x"])], ids=["no model", "a model"])
+def test_in_an_event_loop_itself_it_says_where_to_call_it(workspace: Path, model: FakeListChatModel | None) -> None:
+    async def program() -> None:
+        run(envelope(workspace), workspace=workspace, model=model)
+
+    with pytest.raises(InEventLoop, match="event loop") as caught:
+        anyio.run(program)
+    assert "to_thread" in caught.value.hint
+    assert events(workspace, "reasoning.requested") == []
 
 
 def test_a_run_replays_equal(workspace: Path) -> None:
