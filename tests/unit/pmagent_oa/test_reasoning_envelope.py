@@ -289,7 +289,8 @@ SECRET = "correct-horse-battery-staple"
 
 def test_secrets_are_masked_in_the_envelope_of_a_form(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LAMP_KEY", SECRET)
-    made = envelope_of(Task("SafeOPSDecision", f"Sign in with {SECRET}", {"constraints": [SECRET]}), workspace=workspace)
+    task = Task("SafeOPSDecision", f"Sign in with {SECRET}", {"constraints": [SECRET]})
+    made = envelope_of(task, workspace=workspace)
     assert made.goal == "Sign in with ***REDACTED***"
     assert SECRET.encode() not in msgspec.json.encode(made)
     with pytest.raises(TypeError, match="is frozen"):
