@@ -17,6 +17,8 @@ from contracts.reasoning import OPSBlockGeneratorResult, ReasoningEnvelope, Reas
 
 TITLE_CHARS: Final = 80
 EVIDENCE_CHARS: Final = 300
+GIVEN_MAX: Final = 100
+"""So many references and hints are listed."""
 HEAD_LINES: Final = 50
 """So many lines of a file that a command writes are asked for as evidence."""
 
@@ -41,6 +43,7 @@ def ops_block(envelope: ReasoningEnvelope, result: ReasoningResult, payload: OPS
         f"**Governance:** {_governance(envelope, result, payload)}",
         "### Goal",
         inline(envelope.goal) or "Nothing that can be seen.",
+        *_given(envelope),
         "### Preflight",
         *_preflight(envelope, preflight),
         "### Commands",
@@ -51,6 +54,23 @@ def ops_block(envelope: ReasoningEnvelope, result: ReasoningResult, payload: OPS
         _items(_gates(payload.ops_block)),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def _given(envelope: ReasoningEnvelope) -> list[str]:
+    """What was given with the goal, for whoever runs the block to read: references and hints, as they stand."""
+    references = _listed(envelope.oa_context.get("ssot_references"))
+    hints = [one for one in _listed(envelope.oa_context.get("hints")) if isinstance(one, dict)]
+    told = [f"reference: {one}" for one in references if isinstance(one, str)]
+    told += [f"hint for {_said(one.get('flow_id'), raw=True)}: {one['hint']}" for one in hints if _is_text(one)]
+    return [_items(bounded(text, EVIDENCE_CHARS) for text in told[:GIVEN_MAX])] if told else []
+
+
+def _is_text(hint: dict[str, object]) -> bool:
+    return isinstance(hint.get("hint"), str)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def split_preflight(commands: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -75,7 +95,9 @@ def evidence_of(commands: Sequence[str]) -> list[str]:
     for command in commands:
         words = _words(command)
         written = _writes_to(words)
-        if written:
+        if command.lstrip().startswith("#"):  # a comment does nothing; what it stands for is done by hand
+            asked.append(f"first {HEAD_LINES} lines of each file that was written by hand")
+        elif written:
             asked += [f"first {HEAD_LINES} lines of {path}" for path in written]
         elif words[:3] == ["pmagent", "oa", "guard"]:
             asked.append(f"JSON report of: {command}")

@@ -78,7 +78,8 @@ _RISKY: tuple[tuple[Rule, str, int], ...] = (
     ((r"(?<![\w.-])cp(?=\s)", r"\s-[a-z]*f"), "replaces files", 1),
     ((_INSTALLER, r"\b(?:install|remove|upgrade|uninstall|add)\b"), "changes what is installed", 2),
     ((r"\b(?:curl|wget|scp|rsync|ssh)\b",), "uses the network", 1),
-    ((r"\s--force\b|\s-f\b",), "overrides a safeguard", 1),
+    ((r"\s--force\b",), "overrides a safeguard", 1),
+    ((r"(?<![\w.-])(?:git|rm|mv|cp|ln)(?=\s)", r"\s-[a-z]*f\b"), "overrides a safeguard", 1),
     ((r"\bxargs\b|\beval\b",), "runs what it reads", 2),
 )
 
@@ -90,6 +91,7 @@ def _compiled(rule: Rule) -> tuple[bool, tuple[re.Pattern[str], ...]]:
 
 _DENY = tuple((_compiled(rule), what) for rule, what in _FORBIDDEN)
 _CAUTION = tuple((_compiled(rule), what, points) for rule, what, points in _RISKY)
+_COMMENT = re.compile(r"\s*#")
 _SIMPLE = re.compile(r"[|;&]+")
 
 
@@ -120,7 +122,9 @@ class Danger(msgspec.Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def danger(command: str) -> Danger:
-    """The danger of one command line."""
+    """The danger of one command line. A comment does nothing."""
+    if _COMMENT.match(command):
+        return Danger("", (), 0)
     commands = _SIMPLE.split(command)
     forbidden = next((what for rule, what in _DENY if _applies(rule, command, commands)), "")
     risks = [(what, points) for rule, what, points in _CAUTION if _applies(rule, command, commands)]

@@ -1,7 +1,8 @@
 """OPSBlockGenerator: the commands that reach a goal, for a person to review and run; pure (spec, 4.2).
 
 It invents nothing: a command is stated by the goal or its context, is pmagent's own way to do what the goal asks of it,
-or checks that a reference exists. What a constraint forbids, or no block may hold, refuses the block as a whole: half a
+or checks that a reference exists. A goal that none of these reaches is a manual step: a comment holds its place between
+the checks. What a constraint forbids, or no block may hold, refuses the block as a whole: half a
 block is another operation than the one that was asked for.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from actors.oa.policy import allows
 from actors.oa.rules import freshness
+from actors.oa.rules.actions import classified
 from actors.oa.rules.answer import Answer, Evidence, finding
 from actors.oa.rules.commands import danger, judged, score
 from actors.oa.rules.constraints import hits, read
@@ -32,6 +34,8 @@ CLOSING = ("pmagent kernel refresh", "pmagent oa guard --mode STRICT", "pmagent 
 
 REFERENCE_KEYS = ("ssot_references", "references")
 MANUAL = "the work between the checks is a manual step: the goal states no command"
+MANUAL_STEP = "# manual step: "
+"""How the line of a block begins that holds the place of work without a command; a shell takes it for a comment."""
 
 
 class _Block:
@@ -66,7 +70,8 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
     _objections(block, envelope)
     if block.objections:
         return refused(PROGRAM, [*block.objections, *block.diagnostics][:DIAGNOSTICS_MAX])
-    return _concluded(block)
+    stakes = classified(without_commands(envelope.goal), {}, envelope.timestamp).stakes
+    return _concluded(block, " ".join(quoted(envelope.goal).split()), stakes)
 
 
 def _inputs(block: _Block, envelope: ReasoningEnvelope, facts: Facts) -> None:
@@ -145,20 +150,22 @@ def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
             block.objections.append(finding("policy", "block", f"refused: the goal: {hit.what}", "change the goal"))
 
 
-def _concluded(block: _Block) -> Answer:
+def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
+    """``goal`` is what is to be done by hand where there is no command for it; ``stakes`` what makes it high-impact."""
     references = list(dict.fromkeys(block.references))
-    room = COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING) - len(block.work)
+    work = block.work or [MANUAL_STEP + goal]
+    room = COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING) - len(work)
     if len(references) > room:
         block.flaw(f"{len(references) - room} references are left unchecked: a block holds {COMMANDS_MAX} commands")
-    commands = [*PREFLIGHT, *references[:room], *block.work, *CLOSING]
-    risks = risky(block.work)
+    commands = [*PREFLIGHT, *references[:room], *work, *CLOSING]
+    risks = [*stakes, *risky(block.work)]
     for risk in risks[:50]:
         block.diagnostics.append(finding("evidence", "warn", risk, "review it, and take a backup first"))
     analysis = listed(risks) if risks else "no command is known to destroy or publish anything"
     said = f"{len(block.work)} commands for the goal, between {len(PREFLIGHT)} and {len(CLOSING)} checks; {analysis}"
     if not block.work:
-        analysis = "the risk of the manual step is not known"
-        said = f"{len(PREFLIGHT)} checks before, and {len(CLOSING)} after, work that the goal states no command for"
+        analysis = listed([*stakes, "what the manual step risks is for whoever does it to judge"])
+        said = f"a manual step between {len(PREFLIGHT) + len(references[:room])} checks before and {len(CLOSING)} after"
     told = [
         diagnostic.message
         for diagnostic in block.diagnostics

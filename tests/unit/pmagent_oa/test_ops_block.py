@@ -46,10 +46,17 @@ HOSTILE = {
 }
 
 
-def block(goal: str, *commands: str, risk: str = "nothing is written", **kernel: Any) -> str:
+def block(
+    goal: str,
+    *commands: str,
+    risk: str = "nothing is written",
+    context: dict[str, Any] | None = None,
+    **kernel: Any,
+) -> str:
     """The Markdown of a result with these commands."""
     reference = {**ENVELOPE["kernel_state_ref"], **kernel}
     asked = {"program_id": "OPSBlockGenerator", "goal": goal, "kernel_state_ref": reference, "tools_allowed": []}
+    asked["oa_context"] = {**ENVELOPE["oa_context"], **(context or {})}
     envelope = checked_envelope({**ENVELOPE, **asked})
     payload = OPSBlockGeneratorResult(ops_block=list(commands), complexity_score=3, risk_analysis=risk)
     decision = {"ops_block": list(commands), "complexity_score": 3, "risk_analysis": risk}
@@ -80,8 +87,16 @@ def assert_sound(text: str, commands: list[str]) -> None:
     fences = [token for token in tokens if token.type == "fence"]
     assert [line for token in fences for line in token.content.rstrip("\n").split("\n")] == commands
     allowed = {
-        "heading_open", "heading_close", "paragraph_open", "paragraph_close", "inline", "fence", "bullet_list_open",
-        "bullet_list_close", "list_item_open", "list_item_close",
+        "heading_open",
+        "heading_close",
+        "paragraph_open",
+        "paragraph_close",
+        "inline",
+        "fence",
+        "bullet_list_open",
+        "bullet_list_close",
+        "list_item_open",
+        "list_item_close",
     }
     assert {token.type for token in tokens} <= allowed
     assert text.count("\n### ") == len(SECTIONS)
@@ -100,6 +115,28 @@ def test_a_block_has_its_sections_in_order() -> None:
     assert "- output and exit code of: pmagent log verify" in commands
 
 
+def test_references_and_hints_stand_with_the_goal() -> None:
+    given = {
+        "ssot_references": ["docs/tides.md", 3],
+        "hints": [{"flow_id": "docs.create", "hint": "Mind the index"}, {"hint": "Be kind"}, {"flow_id": "x"}, "y"],
+    }
+    text = block("Write about tides", *FRAME, context=given)
+    assert_sound(text, FRAME)
+    goal = text.split("### Goal")[1].split("### Preflight")[0].split("\n\n")
+    assert goal[1:3] == [
+        "Write about tides",
+        "- reference: docs/tides.md\n- hint for docs.create: Mind the index\n- hint for unknown: Be kind",
+    ]
+    assert "reference:" not in block("Write about tides", *FRAME, context={"ssot_references": "docs", "hints": {}})
+
+
+def test_a_manual_step_has_its_place_among_the_commands_and_its_own_evidence() -> None:
+    text = block("Write about tides", *FRAME, "# manual step: Write about tides", "pmagent oa snapshot")
+    assert "```sh\n# manual step: Write about tides\npmagent oa snapshot\n```" in text.split("### Commands")[1]
+    assert "- first 50 lines of each file that was written by hand" in text
+    assert "exit code of: #" not in text
+
+
 def test_a_block_without_commands_says_so() -> None:
     text = block("Push it", risk="no_git_push forbids: git push")
     assert_sound(text, [])
@@ -112,7 +149,8 @@ def test_hostile_text_stays_in_its_place(name: str) -> None:
     text = HOSTILE[name]
     commands = [*FRAME, "echo 'a'"]
     kernel = {"bootstrap": {"branch": text}, "ssot_index": {"current_phase": text}}
-    made = block(text if text.strip() else "x", *commands, risk=text, **kernel)
+    given = {"ssot_references": [text], "hints": [{"flow_id": text, "hint": text}]}
+    made = block(text if text.strip() else "x", *commands, risk=text, context=given, **kernel)
     assert_sound(made, commands)
     assert not any(char in made for char in "\u202e\u2066\u200b\u2060\u2028\x85\x1b\r\x00")
 
@@ -177,8 +215,17 @@ def test_evidence_is_asked_for_once_and_is_short() -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "test -f a; rm -rf b", "test -f $(rm a)", "test -f `rm a`", "pmagent status > out", "pmagent status && rm a",
-        "pmagent status | sh", "test -f \"$(rm a)\"", "pmagent kernel refresh", "pmagent", "testing", "test -f 'a",
+        "test -f a; rm -rf b",
+        "test -f $(rm a)",
+        "test -f `rm a`",
+        "pmagent status > out",
+        "pmagent status && rm a",
+        "pmagent status | sh",
+        'test -f "$(rm a)"',
+        "pmagent kernel refresh",
+        "pmagent",
+        "testing",
+        "test -f 'a",
         "pmagent status & rm a",
     ],
 )

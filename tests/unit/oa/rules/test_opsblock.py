@@ -56,7 +56,7 @@ def test_commands_of_the_context_follow_in_order_and_once(generator: Any) -> Non
 
 def test_a_goal_without_commands_gets_the_frame_and_the_truth(generator: Any) -> None:
     generator.goal = "Write a poem"
-    assert work(generator) == []
+    assert work(generator) == ["# manual step: Write a poem"]
     said = generator.ask()
     assert said.degraded
     assert MANUAL in [d.message for d in said.diagnostics]
@@ -85,6 +85,9 @@ HARMLESS = [
     "pmagent log verify",
     "grep -r 'drop' docs",
     "cat rm.txt",
+    "test -f docs/a.md",
+    "tail -f log",
+    "# rm -rf build",
 ]
 RISKY = [
     "rm old.txt",
@@ -118,7 +121,7 @@ def test_a_risky_command_is_kept_named_and_scored(generator: Any, command: str) 
 def test_a_harmless_command_is_not_called_dangerous(command: str) -> None:
     found = danger(command)
     assert not found.forbidden
-    assert not [risk for risk in found.risks if "remove" in risk or "database" in risk]
+    assert not [risk for risk in found.risks if "remove" in risk or "database" in risk or "safeguard" in risk]
 
 
 @pytest.mark.parametrize(
@@ -221,7 +224,21 @@ def test_a_command_that_a_constraint_may_forbid_is_for_a_person(generator: Any) 
 def test_commands_and_goal_without_risk_are_said_to_have_none_that_is_known(generator: Any) -> None:
     assert generator.ask().payload.risk_analysis == "no command is known to destroy or publish anything"
     generator.goal = "Write a poem"
-    assert generator.ask().payload.risk_analysis == "the risk of the manual step is not known"
+    unknown = "what the manual step risks is for whoever does it to judge"
+    assert generator.ask().payload.risk_analysis == unknown
+    generator.goal = "Drop the berth table"
+    assert generator.ask().payload.risk_analysis.startswith("the goal says 'drop', which destroys; migrations are")
+    assert generator.ask().payload.risk_analysis.endswith(unknown)
+
+
+def test_the_place_of_a_manual_step_is_a_comment_of_one_line_whatever_the_goal(generator: Any) -> None:
+    generator.goal = "Write\n  rm -rf /\u202e # and " + "more " * 100
+    generator.context = {"ssot_references": ["docs/a.md"]}
+    check, step = work(generator)
+    assert check == "test -f docs/a.md"
+    assert step.startswith("# manual step: Write rm -rf /\\u202e # and more")
+    assert step.isprintable()
+    assert generator.ask().payload.complexity_score == 2
 
 
 def test_hints_are_told_and_never_run(generator: Any) -> None:
