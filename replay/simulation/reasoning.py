@@ -32,7 +32,7 @@ PROGRAMS: Final[tuple[ProgramId, ...]] = get_args(ProgramId)
 
 TIGHT: Final = (
     ("attempts", 1), ("calls", 1), ("calls", 2), ("call_seconds", 0.2), ("seconds", 2.0), ("seconds", 15.0),
-    ("tokens", 1), ("tokens", 2_000), ("cost_usd", 0.0), ("cost_usd", 0.001), ("cost_usd", 0.01),
+    ("tokens", 1), ("tokens", 1), ("tokens", 2_000), ("cost_usd", 0.0), ("cost_usd", 0.001), ("cost_usd", 0.01),
 )
 """A limit of a run, and a value that leaves it little room."""
 
@@ -69,7 +69,7 @@ class Reasoning:
         kind = random.randrange(10)
         if kind < 2:
             return self._context(n)
-        if kind == 2:
+        if kind < 4:
             return WorkAsked(
                 n=n, how="ask", to=random.choice(WORKERS), action=random.choice(ACTIONS), limits=self._limits(),
                 price=self._price(), text=f"is {self._secret} safe?",

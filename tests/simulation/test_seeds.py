@@ -31,7 +31,7 @@ print(*(simulate(seed, documents=lambda: Documents(all_projections())).history f
 
 @pytest.mark.slow
 def test_invariants_hold_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 200, documents=documents)
+    summary = run_seeds(1, 160, documents=documents)
     assert summary.failures == []
     assert [name for name in (*CHANCES, *CONSEQUENCES) if not summary.struck.get(name)] == []
 
