@@ -183,7 +183,8 @@ def spoken(text: str, default: int = FAILED) -> Cause:
     return Cause(depth, quoted(text), passing=passing)
 
 
-_PATH = re.compile(r"\S*[\w-]/[\w./-]+|\b[\w-]+\.(?:json|jsonl|md|py|yaml|toml)\b")
+_PATH = re.compile(r"(?<!\S)\S*[\w-]/[\w./-]+|(?<![\w-])[\w-]+\.(?:json|jsonl|md|py|yaml|toml)\b")
+"""Looked for only where a word begins, so that a long one is gone through once."""
 
 
 def _diagnostic(entry: Any, *, warnings: bool = False) -> list[Cause]:
