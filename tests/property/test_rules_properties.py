@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from actors.oa.rules.answer import Answer, Evidence
 from actors.oa.rules.engine import answer, floor, permitted, plan
+from actors.oa.rules.text import is_printable
 from contracts.kernel import Mode
 from contracts.reasoning import (
     COMMANDS_MAX,
@@ -191,7 +192,7 @@ def sound(program: str, said: Answer) -> None:
     msgspec.json.encode(built)
     for text in texts(built):
         assert len(text) <= TEXT_CHARS_MAX
-        assert all(line.isprintable() for line in text.split("\n"))
+        assert all(is_printable(line) for line in text.split("\n"))
     assert said.rationale.strip()
     assert said.permitted or is_safe(said.payload)
 

@@ -8,6 +8,7 @@ other words is a maybe, for a person to judge. What allows one kind of work only
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ CHARS_MAX = 2_000
 _ACTS: dict[str, frozenset[str]] = {
     "write": stems(
         "write writes writing written insert update upsert modify change edit alter mutate overwrite save import"
-        " populate seed backfill"
+        " populate seed backfill store persist"
     ),
     "delete": stems("delete deletion remove removal drop purge wipe erase truncate destroy rm prune unlink"),
     "push": stems("push"),
@@ -74,6 +75,8 @@ _MAKING = stems("add create build remove rename split partition")
 _MAKING_REACH = 3
 _PACKAGED = stems("dependency dependencies package packages pip npm pnpm yarn apt brew cargo")
 """What is installed from elsewhere."""
+_SQL = re.compile(r"\b(?:INSERT\s+INTO|DELETE\s+FROM|(?:ALTER|CREATE|DROP|TRUNCATE)\s+TABLE|UPDATE\s+\S+\s+SET)\b")
+"""A statement that writes, as it stands in a goal: in capitals, so that no sentence is taken for one."""
 ACT_WORDS: frozenset[str] = frozenset().union(*_ACTS.values())
 """Stems of every act: orders that a denial of a name does not reach."""
 
@@ -174,6 +177,8 @@ def hits(constraints: list[Constraint], action: str, *, command: bool = False) -
         return []
     each = [stem(word) for word in (words(action) if command else done(action, ACT_WORDS, "write"))]
     said, meant, looks = frozenset(each), _meant(each), command or looks_only(action)
+    if _SQL.search(action):
+        meant |= {"write", "database"}
     found = []
     for constraint in constraints:
         met = [hit for ban in constraint.bans if (hit := _met(ban, constraint.text, said, meant))]

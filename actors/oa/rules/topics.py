@@ -24,7 +24,7 @@ _TELLING = stems(
 _JUDGING = stems("review analyse analyze analysis study examine audit")
 _RECORDS = stems(
     "plan log report history record ticket incident note diff proposal script document doc result metric statistic"
-    " failed failure past last previous"
+    " failed failure past last previous policy"
 )
 """Work that judges looks at a record of something ("review the migration plan"); without one, what it judges is what is
 asked ("review the migration": may it be made?)."""
@@ -163,7 +163,7 @@ def _does(topic: list[str]) -> bool:
     for at, word in enumerate(topic):
         if stem(word) not in _DOING:
             continue
-        before = [one for one in topic[:at] if one not in _ARTICLES]
+        before = [one for one in topic[max(0, at - 2 * REACH) : at] if one not in _ARTICLES]
         if before and before[-1] in _AGAIN:
             return True
         if before and before[-1] == "to" and not set(before[-REACH:]) & _HOW:

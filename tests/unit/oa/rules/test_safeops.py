@@ -116,6 +116,9 @@ def test_what_a_goal_denies_is_not_held_against_it(safeops: Any, goal: str) -> N
     [
         ("Insert the rows into the users table", "no_db_writes", "ABORT"),
         ("Write the user manual", "no_db_writes", "PROCEED"),
+        ("UPDATE berths SET fee = 0", "no_db_writes", "ABORT"),
+        ("Update the page and set its colour", "no_db_writes", "PROCEED"),
+        ("Store the tides in the harbour tables", "no_db_writes", "ABORT"),
         ("Push the branch", "no_git_push", "ABORT"),
         ("Update the page without pushing", "no_git_push", "PROCEED"),
         ("Skip the guards for a quick fix", "Never bypass guards for destructive operations.", "ABORT"),
