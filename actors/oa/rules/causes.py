@@ -45,7 +45,7 @@ _CATEGORIES = {
 _LOG_WORDS = stems("log segment checksum chain")
 _DAMAGE = stems("corrupt corrupted damaged torn broken tampered")
 _ABSENT = stems("missing absent")
-_INVALID = stems("invalid malformed schema json utf type required unreadable")
+_INVALID = stems("invalid malformed schema json utf type required unreadable lacks larger")
 _SERVICE = stems("refused unreachable timeout timed unavailable offline connection dsn network dns host overloaded")
 _UNPARSED = stems("parse parseable decode stderr traceback unparseable")
 _INCOHERENT = stems(
@@ -176,9 +176,9 @@ def spoken(text: str, default: int = FAILED) -> Cause:
         depth = MISSING
     elif said & _SERVICE or said & _UNPARSED:
         depth = UNREACHABLE
-    elif said & _INVALID:
+    elif said & _INVALID or {"not", "valid"} <= said or {"cannot", "read"} <= said:
         depth = INVALID
-    elif said & _INCOHERENT:
+    elif said & _INCOHERENT or text[:2_000].count(" says ") > 1:
         depth = INCOHERENT
     return Cause(depth, quoted(text), passing=passing)
 

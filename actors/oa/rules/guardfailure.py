@@ -133,7 +133,9 @@ def _interpreted(
 ) -> Answer:
     first = found[0]
     passing = _passing(envelope, first, rerun)
-    root = f"{KINDS[first.depth]}: {first.text.removeprefix(FAILED_CHECK)}"
+    named = first.depth != FAILED or first.text.startswith(FAILED_CHECK)
+    kind = KINDS[first.depth] if named else "what the reports name"
+    root = f"{kind}: {first.text.removeprefix(FAILED_CHECK)}"
     also = [cause for cause in found[1:6] if cause.depth != FOLLOWS or first.depth == FOLLOWS]
     follows = [cause for cause in found[1:6] if cause not in also]
     root += f" (also: {summary(also)})" if also else ""

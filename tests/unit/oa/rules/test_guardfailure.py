@@ -232,3 +232,24 @@ def test_long_words_are_looked_through_once() -> None:
             spoken(text)
     assert time.process_time() - began < 10.0
     assert spoken("share/missing/x.json is malformed").depth == INVALID
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        ("share/A.json: is missing", "a surface is missing"),
+        ("share/A.json: cannot be read (denied)", "a surface is not valid"),
+        ("share/A.json: is larger than 4 MiB", "a surface is not valid"),
+        ("share/A.json: is not UTF-8", "a surface is not valid"),
+        ("share/A.json: is not JSON", "a surface is not valid"),
+        ("share/A.json: lacks what the contract reads from it (branch)", "a surface is not valid"),
+        ("check failed: Tide Gauge", "a check failed"),
+        ("share/A.json: reality_green is false", "reality is not green"),
+        ("branch: share/A.json says main, share/B.json says quay", "surfaces contradict each other"),
+        ("share/H.json declares DEGRADED", "what the reports name"),
+    ],
+)
+def test_each_reason_of_the_kernel_is_of_its_kind(interpreter: Any, reason: str, kind: str) -> None:
+    interpreter.context = {"guard_output": {"ok": False}}
+    interpreter.tools["oa.kernel_status"] = {"mode": "BLOCKED", "reasons": [reason]}
+    assert interpreter.ask().payload.root_cause.startswith(f"{kind}: ")
