@@ -115,6 +115,7 @@ def test_a_kernel_that_becomes_blocked_ends_the_run_and_takes_its_calls_back(
     assert desk.of(ModelWithdrawn) == []
     refused = desk.run(envelope("OPSBlockGenerator", 3))
     assert refused.status == "BLOCKED"
+    assert refused.tool_calls == []
 
 
 def test_a_model_that_is_asked_when_the_kernel_becomes_blocked_is_not_heard(desk: Desk, observe: Observe) -> None:
@@ -284,6 +285,13 @@ def test_a_call_that_failed_is_listed_with_the_digest_of_its_error(desk: Desk) -
     assert calls["oa.kernel_status"].ok
     assert not calls["oa.reality_summary"].ok
     assert calls["oa.reality_summary"].digest == sha256_of("no summary")
+
+
+def test_ends_of_effects_that_are_not_its_own_are_nothing_to_the_reasoner(desk: Desk) -> None:
+    request = desk.ask(envelope())
+    desk.tell(EffectFailed(request=1, error="OSError", place="kernel"))
+    assert list(desk.engine.states["reasoner"].runs) == [request]
+    assert desk.engine.halted == {}
 
 
 def test_a_tools_hint_is_evidence_too(desk: Desk) -> None:

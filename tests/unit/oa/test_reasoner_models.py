@@ -200,6 +200,16 @@ def test_an_engine_is_asked_in_its_own_form_and_offered_only_what_it_may_have(de
     assert [len(one) for one in objections] == [*range(TRIES), *range(TRIES)]
 
 
+def test_a_tool_that_cannot_answer_is_told_to_the_model_and_asking_for_it_is_no_try(desk: Desk) -> None:
+    scripted(desk, ("oa_guard_run", {"name": "x"}), "hm")
+    desk.tools["oa.guard.run"] = "no such guard"
+    desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
+    told = [one for event in desk.of(ModelAsked) for one in event.data.messages if one.role == "tool"]
+    assert told[0].content == "error: no such guard"
+    assert len(desk.of(ModelAsked)) == 1 + TRIES
+    assert desk.of(ReasoningConcluded)[0].data.tries == TRIES
+
+
 def test_a_model_that_only_asks_for_tools_comes_to_an_end(desk: Desk) -> None:
     calls = scripted(desk, ("oa_guard_run", {"name": "oa_state"}))
     result = desk.run(envelope("GuardFailureInterpreter"), **LANGCHAIN)
