@@ -47,6 +47,10 @@ _DOING = stems(
 )
 _AGAIN = frozenset(("and", "or", "then", "while", "by", "before", "after", "plus", "also", "afterwards", "next"))
 _HOW = frozenset(("how", "when", "where", "what", "whether", "why", "way", "ways", "steps", "plan", "plans"))
+_SUBJECTS = frozenset(("i", "you", "we", "they", "lets", "can", "will", "must", "should", "shall", "may"))
+"""Whoever does something: "so that we can drop it" is no topic, "how we drop it" is one."""
+_EXECUTING = stems("run execute apply perform do carry proceed trigger start")
+_REFERRING = frozenset(("it", "them", "that", "this", "these", "those", "so"))
 _ARTICLES = frozenset(("a", "an", "the", "our", "this", "these", "any", "all", "it", "just", "now", "finally"))
 
 _NOUNS = stems(
@@ -83,9 +87,10 @@ def done(goal: str, orders: Iterable[str], act: str = "") -> list[str]:
     """
     verbs = frozenset(orders)
     said: list[str] = []
-    for clause in clauses(goal):
-        each = _joined(asserted(clause, verbs))
-        start = _topic(each)
+    parts = [_joined(asserted(clause, verbs)) for clause in clauses(_spelt(goal))]
+    is_ordered = any(_is_ordered(each) for each in parts)
+    for each in parts:
+        start = None if is_ordered else _topic(each)
         if start is None or _does(each[start:]):
             said += _headed(each)
             continue
@@ -93,6 +98,18 @@ def done(goal: str, orders: Iterable[str], act: str = "") -> list[str]:
         is_kept = bool({stem(word) for word in each[:start]} & _WRITTEN) or _is_placed(each[start:])
         said += [act] if act and is_kept else []
     return said
+
+
+def _spelt(goal: str) -> str:
+    """The goal with its signs for "and" as a word."""
+    return goal.replace("&", " and ").replace("+", " and ")
+
+
+def _is_ordered(said: list[str]) -> bool:
+    """Whether a clause orders what another one speaks of ("… , then perform it")."""
+    return any(
+        stem(word) in _EXECUTING and set(said[at + 1 : at + 3]) & _REFERRING for at, word in enumerate(said[: LEAD + 1])
+    )
 
 
 def _joined(said: list[str]) -> list[str]:
@@ -119,7 +136,7 @@ def _headed(said: list[str]) -> list[str]:
 def looks_only(goal: str) -> bool:
     """Whether every clause of ``goal`` looks at something, and does nothing else."""
     found = False
-    for clause in clauses(goal):
+    for clause in clauses(_spelt(goal)):
         each = asserted(clause)
         start = _topic(each)
         if start is None:
@@ -164,9 +181,10 @@ def _does(topic: list[str]) -> bool:
         if stem(word) not in _DOING:
             continue
         before = [one for one in topic[max(0, at - 2 * REACH) : at] if one not in _ARTICLES]
-        if before and before[-1] in _AGAIN:
+        if set(before[-2:]) & _AGAIN:
             return True
-        if before and before[-1] == "to" and not set(before[-REACH:]) & _HOW:
+        is_meant = before[-1:] == ["to"] or set(before[-2:]) & _SUBJECTS
+        if is_meant and not set(before[-REACH:]) & _HOW:
             return True
     return False
 

@@ -19,6 +19,8 @@ ORDERS = ("drop", "migrat", "delet", "releas")
         "Review the plan of the harbour ledger's migration",
         "Teach the crew how to drop a table",
         "Find out how to drop a table",
+        "Explain why we drop tables",
+        "List how one can drop tables",
         "Prepare talking points about the migration",
         "Publish what the deletion incident taught",
         "A careful analysis of the record of deleted ships",
@@ -53,6 +55,12 @@ def test_a_topic_is_not_done(safeops: Any, goal: str) -> None:
         "Nobody reads it any more. Drop the table. Report.",
         "Review the migration of the harbour ledger",
         "Drop the table and learn how to do it",
+        "List the berths & drop the table",
+        "List the berths and after that drop the table",
+        "Describe the deletion, perform it",
+        "Count the berths so that we can drop the table",
+        "Document that you drop the table now",
+        "Show me you can drop the table",
     ],
 )
 def test_what_is_done_beside_the_telling_counts(safeops: Any, goal: str) -> None:
