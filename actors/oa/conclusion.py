@@ -8,7 +8,7 @@ import msgspec
 
 from actors.oa.prompts import ModelVerdict
 from actors.oa.rules.answer import Answer, finding
-from actors.oa.rules.engine import answer, floor
+from actors.oa.rules.engine import answer, floor, permitted
 from actors.oa.rules.text import bounded
 from actors.oa.runs import Run
 from contracts.oa_documents import OADiagnostic
@@ -62,7 +62,10 @@ def by_answer(run: Run, given: Answer) -> ReasoningConcluded:
 
 
 def blocked(run: Run) -> ReasoningConcluded:
-    """The kernel is BLOCKED, and the program may not answer then."""
+    """The kernel is BLOCKED, and the program may not answer then. An envelope that shows it BLOCKED shows why, too."""
+    objection = permitted(run.asked.envelope)
+    if objection is not None and _mode(run) == "BLOCKED":
+        return by_answer(run, objection)
     why = f"the kernel is BLOCKED, so {run.program} may not answer"
     mend = "pmagent status names what would mend it"
     return _without_answer(run, "BLOCKED", [finding("policy", "block", why, mend)], why)

@@ -1,0 +1,35 @@
+"""What a run answers that a BLOCKED kernel does not let answer: why, as far as its envelope shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from contracts.reasoning import PROGRAM_IDS
+from contracts.reasoning_events import OaToolRequested
+from tests.support.oa_loop import Observe
+from tests.support.reasoning import Desk, envelope
+
+REFUSED = [program for program in PROGRAM_IDS if program != "GuardFailureInterpreter"]
+
+
+@pytest.mark.parametrize("program", REFUSED)
+def test_an_envelope_that_shows_the_kernel_blocked_names_what_blocks_it_and_what_mends_it(
+    desk: Desk, observe: Observe, program: str
+) -> None:
+    desk.observe(observe({}))
+    result = desk.run(envelope(program, mode="BLOCKED", ssot_index={}))
+    assert result.status == "BLOCKED"
+    assert "ssot_index is empty" in result.rationale
+    assert any("pmagent init" in (one.remediation or "") for one in result.diagnostics)
+    assert desk.of(OaToolRequested) == []
+
+
+@pytest.mark.parametrize("program", REFUSED)
+def test_an_envelope_from_before_the_kernel_was_blocked_is_answered_with_what_is_so_now(
+    desk: Desk, observe: Observe, program: str
+) -> None:
+    desk.observe(observe({}))
+    result = desk.run(envelope(program))
+    assert result.status == "BLOCKED"
+    assert result.rationale == f"the kernel is BLOCKED, so {program} may not answer"
+    assert any("pmagent status" in (one.remediation or "") for one in result.diagnostics)
