@@ -32,7 +32,7 @@ from contracts.reasoning_events import (
 )
 from events.event import Event, Tail
 from events.sequencer import Sequencer
-from tests.support.reasoning import LANGCHAIN, Desk, envelope, messages, proceeding, replied, scripted
+from tests.support.reasoning import GREEN, LANGCHAIN, STATUS, Desk, envelope, messages, proceeding, replied, scripted
 
 
 def test_a_models_answer_becomes_the_result_and_says_who_answered(desk: Desk) -> None:
@@ -56,11 +56,23 @@ def test_what_a_model_is_told_is_data_in_one_document_and_no_instruction(desk: D
     document = json.loads(user.content)
     assert document["envelope"]["goal"] == hostile
     assert [call["tool_id"] for call in document["evidence"]["calls"]] == list(PROGRAM_TOOLS["SafeOPSDecision"])
+    assert [call["result"] for call in document["evidence"]["calls"]] == [STATUS, GREEN]
+    assert document["envelope"]["kernel_state_ref"]["reality_summary"] == GREEN
+
+
+def test_the_fields_of_a_prediction_are_the_answer_whatever_its_text(desk: Desk) -> None:
+    fields = json.loads(proceeding(rationale="by fields"))
+    desk.model = lambda event: msgspec.structs.replace(
+        replied(event.position, event.data.ask, proceeding(rationale="by text")), fields=fields
+    )
+    result = desk.run(envelope(), engine="dspy", model="object:test")
+    assert (result.status, result.rationale) == ("OK", "by fields")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "PROCEED", "[]", '{"allowed_action": "GO"}', '{"allowed_action": "PROCEED"', "{" * 5000,
+    ["", "PROCEED", "[]", '["rationale"]', '"rationale"', "```" + proceeding() + "```", proceeding() + "\n```",
+     '{"allowed_action": "GO"}', '{"allowed_action": "PROCEED"', "{" * 5000,
      proceeding(extra=1), proceeding(conditions="none"), proceeding(rationale="x" * 20_000)],
 )
 def test_output_that_does_not_fit_is_objected_to_three_times_and_then_failed(desk: Desk, text: str) -> None:
