@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from actors.oa import conclusion
 from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import (
@@ -21,6 +22,7 @@ from contracts.model import ModelAsked, ModelCallFailed, ModelCallRequested, Mod
 from contracts.reasoning import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
+    ReasoningResult,
     check_payload,
     check_result,
     is_safe,
@@ -300,6 +302,16 @@ def test_a_tools_hint_is_evidence_too(desk: Desk) -> None:
     desk.end(call, OaToolFailed(request=call.position, tool_id=call.data.tool_id, error="no kernel", hint="make one"))
     (run,) = desk.engine.states["reasoner"].runs.values()
     assert [one.error for one in run.evidence] == ["no kernel (make one)"]
+
+
+def test_reasons_of_any_length_make_a_result_that_keeps_its_bounds(desk: Desk) -> None:
+    request = desk.ask(envelope())
+    run = desk.engine.states["reasoner"].runs[request]
+    result = conclusion.failed(run, "\x01" * 100_000, "y" * 100_000).result
+    check_result(msgspec.json.decode(msgspec.json.encode(result), type=ReasoningResult))
+    (diagnostic,) = result.diagnostics
+    assert len(diagnostic.message) == len(diagnostic.remediation or "") == conclusion.MESSAGE_CHARS_MAX
+    assert diagnostic.message.startswith("rules: ")
 
 
 def test_the_newest_envelopes_are_remembered_and_the_oldest_forgotten() -> None:
