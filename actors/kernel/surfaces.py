@@ -248,6 +248,8 @@ def kernel(readings: Iterable[SurfaceReading]) -> Kernel:
     faults: dict[str, SurfaceReading] = {}
     paths = dict(PATHS)
     for reading in readings:
+        if reading.name not in PATHS:  # a fact that names none of ours, e.g. since a secret was masked in it: not seen
+            continue
         paths[reading.name] = reading.path
         if reading.status != "ok":
             if reading.required or reading.status != "missing":

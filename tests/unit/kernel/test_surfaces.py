@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.kernel import surfaces
+from actors.kernel.mode import judge
 from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, REALITY, SSOT, problem
+from tests.conftest import Contents
+from tests.support.oa_loop import Observe
 
 
 @pytest.mark.parametrize(
@@ -118,3 +122,15 @@ def test_a_summary_whose_checks_are_not_finished_is_provisional(checks: list[Any
 def test_the_ssot_surface_is_the_one_with_the_highest_number(names: list[str], newest: str) -> None:
     assert surfaces.newest_ssot(names) == newest
     assert surfaces.newest_ssot(reversed(names)) == newest
+
+
+def test_a_reading_under_no_name_of_ours_is_not_seen_and_what_is_required_counts_as_missing(
+    green: Contents, observe: Observe
+) -> None:
+    readings = [
+        msgspec.structs.replace(reading, name="***REDACTED***") if reading.name == REALITY else reading
+        for reading in observe(green).surfaces
+    ]
+    seen = surfaces.kernel(readings)
+    assert {name: fault.status for name, fault in seen.faults.items()} == {REALITY: "missing"}
+    assert judge(readings).mode == "BLOCKED"
