@@ -96,10 +96,14 @@ def as_request(arguments: dict[str, Any]) -> ReasoningRequested:
     try:
         asked = msgspec.convert(fields, ReasoningRequested)
         check_envelope(asked.envelope)
-    except (msgspec.ValidationError, ShapeError) as error:
+    except msgspec.ValidationError as error:
+        raise BadReasoning(f"this is no reasoning that can be asked for: {error}", "correct it") from error
+    except ShapeError as error:
         raise BadReasoning(f"this is no reasoning that can be asked for: {error}", _MEND) from error
     except RecursionError:
         raise BadReasoning("the envelope is nested too deep", _MEND) from None
+    if not asked.model.isprintable():
+        raise BadReasoning("the model's name is no printable text", "name one, e.g. --model anthropic:NAME")
     if asked.engine != "rules" and not asked.model.strip():
         raise BadReasoning(f"the engine {asked.engine} needs a model", "name one, e.g. --model anthropic:NAME")
     if asked.engine == "rules" and asked.model:
