@@ -297,6 +297,27 @@ def test_a_question_of_no_run_has_limits_of_its_own() -> None:
         assert not bench.failures(ask)
 
 
+def test_that_another_actor_is_resumed_ends_no_question() -> None:
+    bench = GatewayBench()
+    ask = bench.ask()
+    bench.take(ActorResumed(name="oa"))
+    assert bench.failures(ask) == []
+    assert len(bench.calls) == 1
+
+
+def test_a_late_reply_right_after_anothers_changes_nothing() -> None:
+    bench = GatewayBench()
+    given_up, answered = bench.ask(), bench.ask(run="another run")
+    late, call = bench.calls
+    bench.withdraw(given_up)
+    bench.reply(call)
+    before = [event.type for event in bench.history]
+    bench.reply(late)
+    assert [event.type for event in bench.history] == [*before, "model.replied"]
+    assert bench.engine.states["model"].answered is None
+    assert (bench.failures(answered), len(bench.failures(given_up))) == ([], 1)
+
+
 def test_a_halted_gateway_answers_its_questions_when_it_is_resumed() -> None:
     """What ends while it is halted cannot be decided on; nobody waits for ever, and what runs is stopped."""
 

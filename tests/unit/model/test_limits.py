@@ -117,7 +117,8 @@ def test_what_costs_nothing_is_allowed_when_nothing_may_be_spent() -> None:
     free = ModelPrice(input_usd=0.0, output_usd=0.0)
     bench.ask(ModelLimits(cost_usd=0.0), price=free)
     assert len(bench.calls) == 1
-    assert bench.failure(bench.ask(ModelLimits(cost_usd=0.0), price=PRICE)).code == "cost"
+    for costly in (PRICE, ModelPrice(input_usd=0.0, output_usd=1.0), ModelPrice(input_usd=1.0, output_usd=0.0)):
+        assert bench.failure(bench.ask(ModelLimits(cost_usd=0.0), price=costly)).code == "cost"
 
 
 def test_time_counts_from_the_runs_first_question() -> None:
