@@ -6,13 +6,14 @@ byte-faithful; ``note`` is for what goes on meanwhile, on stderr. Styles never c
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
@@ -95,8 +96,8 @@ class Output:
     @classmethod
     def standard(cls) -> Output:
         """The writer over this process's own streams."""
-        out, err = sys.stdout, sys.stderr
-        return cls(out.buffer, err.buffer, os.environ, (out.encoding or "utf-8", err.encoding or "utf-8"))
+        (out, written), (err, noted) = _standard(sys.stdout, 1), _standard(sys.stderr, 2)
+        return cls(out, err, os.environ, (written, noted))
 
     @property
     def columns(self) -> int:
@@ -202,6 +203,18 @@ def _line(pieces: Iterable[Piece], color: bool, encoding: str) -> bytes:
         else:
             parts.append(clean_line(piece))
     return ("".join(parts).rstrip(" ") + "\n").encode(encoding, "replace")
+
+
+def _standard(stream: TextIO | None, descriptor: int) -> tuple[Sink, str]:
+    """A standard stream, and its encoding. One that was closed before we started shows nothing; no file of ours may get
+    its number, for libraries and children write there."""
+    if stream is not None:
+        return stream.buffer, stream.encoding or "utf-8"
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != descriptor:
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+    return io.FileIO(descriptor, "wb", closefd=False), "utf-8"
 
 
 def _is_terminal(stream: Sink) -> bool:

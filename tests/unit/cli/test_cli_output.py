@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from events.errors import CorruptLog
 from pmagent.cli.output import Output, PipeClosed, Styled, write_file
+from tests.support.commands import PMAGENT, SECONDS, clean_environment
 
 
 class Terminal(io.BytesIO):
@@ -84,6 +87,17 @@ def test_notes_have_nowhere_else_to_fail_to() -> None:
     output = Output(io.BytesIO(), Broken(), {})
     output.note("lost")
     output.note("and again")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&- <&-"])
+def test_a_stream_that_was_closed_before_the_start_hinders_no_command(workspace: Path, closed: str) -> None:
+    for command, code in (("oa decision 'Add a page'", 0), ("oa frobnicate", 2), ("log verify", 0)):
+        line = f"exec {shlex.join(PMAGENT)} {command} {closed}"
+        environ = clean_environment(PMAGENT_WORKSPACE=str(workspace), PYTHONDEVMODE="1")
+        done = subprocess.run(["sh", "-c", line], env=environ, capture_output=True, check=False, timeout=SECONDS)
+        assert done.returncode == code, done.stderr
+        assert b"Traceback" not in done.stderr
+        assert b"Warning" not in done.stderr
 
 
 def test_width_is_told_by_the_environment_else_it_is_wide_for_a_pipe() -> None:
