@@ -145,7 +145,7 @@ def _check_untraced(environ: Mapping[str, str]) -> None:
 
 
 def _check_kind(engine: Engine, name: str, model: object) -> None:
-    wanted = "ainvoke" if engine == "langchain" else "forward"
-    if not callable(getattr(model, wanted, None)):
+    wanted = ("ainvoke", "bind_tools", "with_structured_output") if engine == "langchain" else ("forward",)
+    if isinstance(model, type) or not all(callable(getattr(model, method, None)) for method in wanted):
         what = "a LangChain chat model" if engine == "langchain" else "a DSPy language model"
         raise ModelUnavailable(f"the model {name} is no {what[2:]}", f"give {what} under this name, or another engine")

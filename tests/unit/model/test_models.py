@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
@@ -78,10 +79,12 @@ def test_a_name_that_means_nothing_is_an_error_with_a_way_out(name: str, message
 
 def test_a_given_model_needs_no_provider_and_must_be_of_the_engines_kind() -> None:
     model = FakeListChatModel(responses=["x"])
-    models = Models({}, {"mine": model, "odd": object()})
+    others = {"odd": object(), "class": FakeListChatModel, "chain": RunnableLambda(str)}
+    models = Models({}, {"mine": model, **others})
     models.check("langchain", "mine")
     assert models.chat("mine") is model
-    assert unavailable(models, "odd").message == "the model odd is no LangChain chat model"
+    for name in others:
+        assert unavailable(models, name).message == f"the model {name} is no LangChain chat model"
     assert unavailable(models, "mine", "dspy").message == "the model mine is no DSPy language model"
 
 
