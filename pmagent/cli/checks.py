@@ -24,7 +24,7 @@ from events.segments import SegmentReader
 from events.verify import verify_log
 from pmagent import __version__, _origin
 from pmagent.cli.when import sized, spoken
-from pmagent.config import FILE, ConfigError, resolve, unknown_variables
+from pmagent.config import FILE, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
 
 State = Literal["ok", "warn", "fail"]
@@ -68,8 +68,10 @@ def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
     """Every check, in order. Without an understood workspace, only those that need none."""
     checks = [_origin_check(), _versions()]
     try:
-        workspace = resolve(flag, environ).workspace
+        resolved = resolve(flag, environ)
+        workspace = resolved.workspace
         checks.append(Check("settings", "ok", f"understood ({FILE}, PMAGENT_*)"))
+        checks.append(_reasoning(resolved.settings.reasoning, environ))
     except ConfigError as error:
         checks.append(Check("settings", "fail", error.message, error.hint))
         workspace = Path(flag or environ.get("PMAGENT_WORKSPACE") or ".").absolute()
@@ -105,6 +107,19 @@ def _versions() -> Check:
             return Check("versions", "fail", f"{name} is not installed", "make setup")
     python = ".".join(map(str, sys.version_info[:3]))
     return Check("versions", "ok", f"pmagent {__version__}, Python {python}, {', '.join(found)}")
+
+
+def _reasoning(settings: ReasoningSettings, environ: Mapping[str, str]) -> Check:
+    """Whether the engine of the settings can be asked; nothing is imported or sent."""
+    from actors.model.models import Models, ModelUnavailable
+
+    if settings.engine == "rules":
+        return Check("reasoning", "ok", "by rules: needs no model, no key and no network")
+    try:
+        Models(environ).check(settings.engine, settings.model)
+    except ModelUnavailable as error:
+        return Check("reasoning", "warn", f"{settings.engine}: {error.message}", error.hint)
+    return Check("reasoning", "ok", f"{settings.engine} asks {settings.model}; what that needs is there")
 
 
 def _workspace(layout: Layout) -> Check:

@@ -57,6 +57,31 @@ def test_a_setting_that_is_not_understood_fails_and_the_rest_is_looked_at(health
     assert looked(healthy, "log").state == "ok"
 
 
+@pytest.mark.parametrize(
+    ("environ", "state", "said"),
+    [
+        ({}, "ok", "by rules"),
+        ({"PMAGENT_REASONING_ENGINE": "langchain"}, "warn", "names no model"),
+        ({"PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x"}, "warn", "OPENAI_API_KEY"),
+        (
+            {
+                "PMAGENT_REASONING_ENGINE": "langchain", "PMAGENT_REASONING_MODEL": "openai:x",
+                "OPENAI_API_KEY": "not-a-real-one",
+            },
+            "ok", "asks openai:x",
+        ),
+    ],
+)
+def test_an_engine_of_the_settings_that_cannot_be_asked_is_a_warning(
+    healthy: Path, environ: dict[str, str], state: str, said: str
+) -> None:
+    check = looked(healthy, "reasoning", environ)
+    assert check.state == state
+    assert said in check.text
+    assert bool(check.remedy) == (state != "ok")
+    assert "not-a-real-one" not in check.text
+
+
 def test_a_corrupt_log_fails_with_its_place(healthy: Path) -> None:
     flip(segments(healthy)[0], 400)
     found = looked(healthy, "log")
