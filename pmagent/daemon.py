@@ -16,10 +16,12 @@ import msgspec
 import structlog
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
+from actors.engine import describe_failure
 from actors.kernel.effects import watch
 from actors.kernel.surfaces import digest
 from actors.ledger import WATCHER
 from events.errors import PmagentError
+from pmagent.exitcodes import Exit
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
@@ -167,6 +169,11 @@ async def _reply(host: Host, line: bytes) -> Reply:
         answer = await perform(host, request.operation, request.arguments)
     except PmagentError as error:
         return _failure(error)
+    except Exception as error:  # noqa: BLE001 - a bug in one operation is its asker's news, and nobody else's end
+        kind, place = describe_failure(error)
+        _log.exception("a bug in pmagent", operation=request.operation)
+        what = f"a bug in pmagent: {kind} in {place}"
+        return Reply(failure=Failure(kind, what, "report it; the daemon goes on", Exit.BUG))
     return Reply(document=answer.document, exit_code=answer.exit_code, warnings=answer.warnings)
 
 
