@@ -7,7 +7,7 @@ from actors.kernel.actor import KernelWatcher
 from actors.model.actor import Gateway
 from actors.oa.actor import Oa
 from actors.oa.context import ContextKeeper
-from actors.oa.reasoner import Reasoner
+from actors.oa.reasoning.actor import Reasoner
 
 
 def all_actors() -> list[AnyActor]:

@@ -19,9 +19,9 @@ import msgspec
 from actors.actor import Io
 from actors.engine import Engine, Output
 from actors.intake import Intake
-from actors.oa.rules.answer import Evidence
-from actors.oa.rules.engine import answer, permitted, plan
-from actors.oa.runs import PAGE, SEEN_MAX, ReasonerState
+from actors.oa.reasoning.rules.answer import Evidence
+from actors.oa.reasoning.rules.engine import answer, permitted, plan
+from actors.oa.reasoning.runs import PAGE, SEEN_MAX, ReasonerState
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child, percentile

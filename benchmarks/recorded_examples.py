@@ -25,7 +25,7 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.rules.answer import Evidence
+from actors.oa.reasoning.rules.answer import Evidence
 from contracts.kernel import Mode
 from contracts.reasoning import (
     PROGRAM_IDS,

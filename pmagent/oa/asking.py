@@ -17,7 +17,7 @@ import msgspec
 
 from actors.kernel.surfaces import SHARE
 from actors.model.models import Models
-from actors.oa.runs import sha256_of
+from actors.oa.reasoning.runs import sha256_of
 from contracts.reasoning import ShapeError, check_envelope
 from contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
 from events.errors import LogLocked, NotFound, PmagentError

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.oa.rules.guardfailure import GUARD_KEYS
-from actors.oa.rules.text import bounded
+from actors.oa.reasoning.rules.guardfailure import GUARD_KEYS
+from actors.oa.reasoning.rules.text import bounded
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import (
     GuardFailureInterpreterResult,

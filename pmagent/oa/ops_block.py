@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from actors.oa.rules.text import bounded
+from actors.oa.reasoning.rules.text import bounded
 from contracts.reasoning import OPSBlockGeneratorResult, ReasoningEnvelope, ReasoningResult
 
 TITLE_CHARS: Final = 80

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.oa.rules.answer import Evidence
-from actors.oa.rules.engine import answer
+from actors.oa.reasoning.rules.answer import Evidence
+from actors.oa.reasoning.rules.engine import answer
 from contracts.daemon import DaemonStarted
 from contracts.effect import EffectCancelRequested
 from contracts.kernel import KernelModeDecided, KernelObserved

@@ -8,9 +8,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.oa.rules.answer import Answer, Evidence
-from actors.oa.rules.engine import answer, floor, permitted, plan
-from actors.oa.rules.text import is_printable
+from actors.oa.reasoning.rules.answer import Answer, Evidence
+from actors.oa.reasoning.rules.engine import answer, floor, permitted, plan
+from actors.oa.reasoning.rules.text import is_printable
 from contracts.kernel import Mode
 from contracts.reasoning import (
     COMMANDS_MAX,

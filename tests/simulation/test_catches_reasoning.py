@@ -10,10 +10,12 @@ import pytest
 from actors.model import actor as gateway
 from actors.model import limits, plan
 from actors.model.plan import Plan
-from actors.oa import conclusion, context, reasoner
+from actors.oa import context
 from actors.oa.context import ContextKeeper
-from actors.oa.reasoner import Reasoner
-from actors.oa.rules import restrain
+from actors.oa.reasoning import actor as reasoner
+from actors.oa.reasoning import conclusion
+from actors.oa.reasoning.actor import Reasoner
+from actors.oa.reasoning.rules import restrain
 from tests.support.planted import plant
 from tests.support.simulated import failure
 

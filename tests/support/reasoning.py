@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from actors.engine import Engine, Output
-from actors.oa.runs import sha256_of
+from actors.oa.reasoning.runs import sha256_of
 from actors.registry import all_actors
 from contracts.kernel import KernelObserved
 from contracts.model import ModelCallRequested, ModelReplied, ModelToolCall, ModelUsage

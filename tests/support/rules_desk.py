@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.oa.rules.answer import Answer, Evidence
-from actors.oa.rules.engine import answer, permitted, plan
+from actors.oa.reasoning.rules.answer import Answer, Evidence
+from actors.oa.reasoning.rules.engine import answer, permitted, plan
 from contracts.kernel import Mode
 from contracts.reasoning import PROGRAM_TOOLS, KernelStateRef, ProgramId, ReasoningEnvelope, check_envelope
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.oa import conclusion
-from actors.oa.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
+from actors.oa.reasoning import conclusion
+from actors.oa.reasoning.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import (
     ActorHalted,

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from actors.engine import Engine
-from actors.oa.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
-from actors.oa.reasoner import TURNS_MAX
+from actors.oa.reasoning.actor import TURNS_MAX
+from actors.oa.reasoning.prompts import PIECE_CHARS_MAX, answer_shape, read_answer
 from actors.registry import all_actors
 from actors.snapshot import EngineState, export_engine, restore_engine
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelCallFailed

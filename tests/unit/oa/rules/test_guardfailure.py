@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.oa.rules.causes import INVALID, spoken
+from actors.oa.reasoning.rules.causes import INVALID, spoken
 from contracts.reasoning import TEXT_CHARS_MAX
 
 REFRESH = "pmagent kernel refresh"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from actors.oa.rules.engine import permitted, plan
-from actors.oa.rules.intents import GUARD_NAMES
+from actors.oa.reasoning.rules.engine import permitted, plan
+from actors.oa.reasoning.rules.intents import GUARD_NAMES
 from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, is_safe
 from pmagent.oa.guards.table import GUARDS
 

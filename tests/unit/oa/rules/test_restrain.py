@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.oa.rules.engine import floor
+from actors.oa.reasoning.rules.engine import floor
 from contracts.reasoning import check_payload
 
 

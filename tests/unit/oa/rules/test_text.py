@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from actors.oa.rules.text import QUOTED_CHARS_MAX, asserted, bounded, denied, is_printable, listed, quoted, stem, words
+from actors.oa.reasoning.rules.text import (
+    QUOTED_CHARS_MAX,
+    asserted,
+    bounded,
+    denied,
+    is_printable,
+    listed,
+    quoted,
+    stem,
+    words,
+)
 from tests.support.hostile import CORPUS
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from actors.oa.rules.phases import order, same, skipped
+from actors.oa.reasoning.rules.phases import order, same, skipped
 from contracts.reasoning import CRITERIA_MAX
 from tests.support.rules_desk import OLD
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.oa.rules.adverse import Adverse, adverse
-from actors.oa.rules.answer import finding
-from actors.oa.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts
-from actors.oa.rules.text import quoted
+from actors.oa.reasoning.rules.adverse import Adverse, adverse
+from actors.oa.reasoning.rules.answer import finding
+from actors.oa.reasoning.rules.facts import KERNEL_STATUS, REALITY_SUMMARY, Facts
+from actors.oa.reasoning.rules.text import quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import ReasoningEnvelope
 

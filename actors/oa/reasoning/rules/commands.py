@@ -11,8 +11,8 @@ from functools import lru_cache
 
 import msgspec
 
-from actors.oa.rules.constraints import Constraint, Hit, hits
-from actors.oa.rules.text import is_printable
+from actors.oa.reasoning.rules.constraints import Constraint, Hit, hits
+from actors.oa.reasoning.rules.text import is_printable
 from contracts.reasoning import COMMAND_CHARS_MAX
 
 _GIT = r"\bgit\b"

@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.rules.adverse import adverse
-from actors.oa.rules.answer import Answer, Evidence, finding
-from actors.oa.rules.causes import (
+from actors.oa.reasoning.rules.adverse import adverse
+from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from actors.oa.reasoning.rules.causes import (
     FAILED,
     FAILED_CHECK,
     FOLLOWS,
@@ -29,11 +29,11 @@ from actors.oa.rules.causes import (
     spoken,
     summary,
 )
-from actors.oa.rules.commands import danger
-from actors.oa.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
-from actors.oa.rules.intents import guard_command, guard_name
-from actors.oa.rules.safeops import DIAGNOSTICS_MAX
-from actors.oa.rules.text import bounded, listed, quoted
+from actors.oa.reasoning.rules.commands import danger
+from actors.oa.reasoning.rules.facts import GUARD_RUN, KERNEL_STATUS, REFRESH, Facts, gather, listing, mapping
+from actors.oa.reasoning.rules.intents import guard_command, guard_name
+from actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX
+from actors.oa.reasoning.rules.text import bounded, listed, quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import GuardFailureInterpreterResult, ReasoningEnvelope
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from actors.oa.rules.answer import Evidence
+from actors.oa.reasoning.rules.answer import Evidence
 from contracts.model import ModelMessage
 from contracts.reasoning import ProgramId, ToolCall
 from contracts.reasoning_events import OaToolRequested, ReasoningRequested

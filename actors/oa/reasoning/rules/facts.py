@@ -14,10 +14,10 @@ import msgspec
 
 from actors.kernel.mode import BADNESS, worst
 from actors.kernel.surfaces import PATHS, REALITY
-from actors.oa.rules.answer import Evidence, finding
-from actors.oa.rules.commands import danger
-from actors.oa.rules.reasons import Reasons
-from actors.oa.rules.text import listed, quoted
+from actors.oa.reasoning.rules.answer import Evidence, finding
+from actors.oa.reasoning.rules.commands import danger
+from actors.oa.reasoning.rules.reasons import Reasons
+from actors.oa.reasoning.rules.text import listed, quoted
 from contracts.kernel import Mode
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import DIAGNOSTIC_PROGRAMS, PROGRAM_TOOLS, ReasoningEnvelope

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from actors.oa.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts, mapping
-from actors.oa.rules.text import quoted, words
+from actors.oa.reasoning.rules.facts import REALITY_CHECK, REALITY_SUMMARY, REFRESH, Facts, mapping
+from actors.oa.reasoning.rules.text import quoted, words
 from contracts.reasoning import ReasoningEnvelope
 
 FRESH_FOR = timedelta(hours=12)

@@ -16,11 +16,11 @@ from typing import Any, Final, Literal, cast
 import msgspec
 
 from actors.model.actor import GATEWAY
-from actors.oa import conclusion
-from actors.oa.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
-from actors.oa.rules.engine import answer, permitted, plan
-from actors.oa.rules.text import bounded
-from actors.oa.runs import (
+from actors.oa.reasoning import conclusion
+from actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
+from actors.oa.reasoning.rules.engine import answer, permitted, plan
+from actors.oa.reasoning.rules.text import bounded
+from actors.oa.reasoning.runs import (
     RUNS_MAX,
     Call,
     ReasonerState,

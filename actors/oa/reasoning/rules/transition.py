@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from actors.oa.policy import allows
-from actors.oa.rules import freshness
-from actors.oa.rules.answer import Answer, Category, Evidence, finding
-from actors.oa.rules.constraints import hits, read
-from actors.oa.rules.evidence import weighed
-from actors.oa.rules.facts import REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing, mapping, word
-from actors.oa.rules.phases import asked, known_phases, order, phase_word, same, skipped
-from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
-from actors.oa.rules.text import bounded, denied, listed, quoted
+from actors.oa.reasoning.rules import freshness
+from actors.oa.reasoning.rules.answer import Answer, Category, Evidence, finding
+from actors.oa.reasoning.rules.constraints import hits, read
+from actors.oa.reasoning.rules.evidence import weighed
+from actors.oa.reasoning.rules.facts import REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing, mapping, word
+from actors.oa.reasoning.rules.phases import asked, known_phases, order, phase_word, same, skipped
+from actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
+from actors.oa.reasoning.rules.text import bounded, denied, listed, quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import CRITERIA_MAX, PhaseTransitionValidatorResult, ReasoningEnvelope
 

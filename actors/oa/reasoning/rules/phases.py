@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from actors.oa.rules.facts import Facts, mapping, word
-from actors.oa.rules.text import printable
+from actors.oa.reasoning.rules.facts import Facts, mapping, word
+from actors.oa.reasoning.rules.text import printable
 from contracts.reasoning import ReasoningEnvelope
 
 PHASE_CHARS_MAX = 40

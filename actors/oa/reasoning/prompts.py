@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.oa.rules.answer import Evidence
-from actors.oa.tasks import TASKS
+from actors.oa.reasoning.rules.answer import Evidence
+from actors.oa.reasoning.tasks import TASKS
 from contracts.model import ModelAnswer, ModelMessage, ModelReplied, ModelTool
 from contracts.reasoning import (
     CALLS_MAX,

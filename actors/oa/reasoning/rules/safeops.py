@@ -12,16 +12,16 @@ from collections.abc import Sequence
 import msgspec
 
 from actors.oa.policy import allows
-from actors.oa.rules import freshness
-from actors.oa.rules.actions import Action, classified, is_care
-from actors.oa.rules.answer import Answer, Evidence, finding
-from actors.oa.rules.commands import danger, judged
-from actors.oa.rules.constraints import Constraint, hits, read
-from actors.oa.rules.evidence import weighed
-from actors.oa.rules.facts import REALITY_SUMMARY, REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing
-from actors.oa.rules.stated import stated
-from actors.oa.rules.text import listed, quoted, stems, words
-from actors.oa.rules.text import stem as stem_of
+from actors.oa.reasoning.rules import freshness
+from actors.oa.reasoning.rules.actions import Action, classified, is_care
+from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from actors.oa.reasoning.rules.commands import danger, judged
+from actors.oa.reasoning.rules.constraints import Constraint, hits, read
+from actors.oa.reasoning.rules.evidence import weighed
+from actors.oa.reasoning.rules.facts import REALITY_SUMMARY, REFRESH, SSOT_SURFACE, Facts, forbidden, gather, listing
+from actors.oa.reasoning.rules.stated import stated
+from actors.oa.reasoning.rules.text import listed, quoted, stems, words
+from actors.oa.reasoning.rules.text import stem as stem_of
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import ReasoningEnvelope, SafeOPSDecisionResult, safe_payload
 

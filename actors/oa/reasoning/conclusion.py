@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
-from actors.oa.prompts import ModelVerdict
-from actors.oa.rules.answer import Answer, finding
-from actors.oa.rules.engine import answer, floor, permitted
-from actors.oa.rules.text import bounded
-from actors.oa.runs import Run
+from actors.oa.reasoning.prompts import ModelVerdict
+from actors.oa.reasoning.rules.answer import Answer, finding
+from actors.oa.reasoning.rules.engine import answer, floor, permitted
+from actors.oa.reasoning.rules.text import bounded
+from actors.oa.reasoning.runs import Run
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import (
     DIAGNOSTIC_PROGRAMS,

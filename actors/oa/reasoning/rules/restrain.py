@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from actors.oa.rules.answer import Answer, finding
-from actors.oa.rules.commands import danger, judged, score
-from actors.oa.rules.constraints import read
-from actors.oa.rules.opsblock import risky
-from actors.oa.rules.text import bounded, listed, quoted
+from actors.oa.reasoning.rules.answer import Answer, finding
+from actors.oa.reasoning.rules.commands import danger, judged, score
+from actors.oa.reasoning.rules.constraints import read
+from actors.oa.reasoning.rules.opsblock import risky
+from actors.oa.reasoning.rules.text import bounded, listed, quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import (
     CRITERIA_MAX,

@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from actors.oa.policy import allows
-from actors.oa.rules import freshness
-from actors.oa.rules.actions import classified
-from actors.oa.rules.answer import Answer, Evidence, finding
-from actors.oa.rules.commands import danger, judged, score
-from actors.oa.rules.constraints import hits, read
-from actors.oa.rules.evidence import weighed
-from actors.oa.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
-from actors.oa.rules.intents import intended
-from actors.oa.rules.safeops import DIAGNOSTICS_MAX, refused
-from actors.oa.rules.stated import stated, without_commands
-from actors.oa.rules.text import bounded, is_printable, listed, quoted
+from actors.oa.reasoning.rules import freshness
+from actors.oa.reasoning.rules.actions import classified
+from actors.oa.reasoning.rules.answer import Answer, Evidence, finding
+from actors.oa.reasoning.rules.commands import danger, judged, score
+from actors.oa.reasoning.rules.constraints import hits, read
+from actors.oa.reasoning.rules.evidence import weighed
+from actors.oa.reasoning.rules.facts import REFRESH, Facts, forbidden, gather, listing, mapping
+from actors.oa.reasoning.rules.intents import intended
+from actors.oa.reasoning.rules.safeops import DIAGNOSTICS_MAX, refused
+from actors.oa.reasoning.rules.stated import stated, without_commands
+from actors.oa.reasoning.rules.text import bounded, is_printable, listed, quoted
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGeneratorResult, ReasoningEnvelope
 

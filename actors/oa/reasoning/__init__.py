@@ -1,0 +1,2 @@
+"""The OA's reasoning: the actor that runs programs, what it tells models, the rules, and how a run ends (rulings A,
+Reasoning)."""
