@@ -39,7 +39,7 @@ from events.event import Draft, Event, Tail
 from events.lock import WriterLock
 from events.log import now, open_storage, opening_events
 from events.reader import event_at, runs
-from events.redact import Redactor, secrets_in
+from events.redact import Redactor
 from events.segment_store import SegmentStorage
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
@@ -49,6 +49,7 @@ from pmagent.cache import SnapshotTaker, load
 from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.oa.effects import PERFORMERS as TOOLS
+from pmagent.secrets import known_secrets
 from projections.documents import Documents
 from projections.rebuild import DocumentUnwritable, write_documents
 from projections.registry import all_projections
@@ -301,7 +302,7 @@ async def _live(
     start = load(layout.snapshot, storage.log_id, storage, engine, documents)
     fold_into(storage, engine, documents, blobs, start)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
-    intake = Intake(Redactor(secrets_in(os.environ)), blobs)
+    intake = Intake(Redactor(known_secrets(os.environ)), blobs)
     io = RealIo(layout.workspace, intake, partial(_event, layout, blobs))
 
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())

@@ -22,8 +22,8 @@ import msgspec
 from contracts.reasoning import DIAGNOSTIC_PROGRAMS
 from events.errors import PmagentError
 from events.log import now
-from events.redact import Redactor, secrets_in
-from pmagent.config import resolve
+from events.redact import Redactor
+from pmagent.config import ConfigError, resolve
 from pmagent.oa.forms import Task, merged
 from pmagent.oa.kernel_view import View, given_kernel, read_view
 from pmagent.oa.reasoning_bridge import (
@@ -38,6 +38,7 @@ from pmagent.oa.reasoning_bridge import (
     new_envelope,
 )
 from pmagent.oa.tools import workspace_path
+from pmagent.secrets import known_secrets
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -111,7 +112,7 @@ def envelope_of(task: Task, *, workspace: Workspace = None) -> ReasoningEnvelope
     view = read_view(workspace)
     context = merged(_context(task.program_id, view), task.context)
     made = build_envelope(task.program_id, task.goal, view.kernel, context)
-    masked = Redactor(secrets_in(os.environ)).value(made)
+    masked = Redactor(known_secrets(os.environ)).value(made)
     try:
         return checked_envelope(masked)
     except EnvelopeError as error:
@@ -194,12 +195,15 @@ def _request(
     """The arguments of the operation, without the model."""
     limited = {name: getattr(settings, name) for name in _LIMITS}
     priced = {"input_usd": settings.input_usd, "output_usd": settings.output_usd}
+    absent = [f"reasoning.{name}" for name, price in priced.items() if price is None]
+    if len(absent) == 1:
+        raise ConfigError(f"{absent[0]} is not set, though the other price is", "set both prices, or none")
     return {
         "envelope": msgspec.to_builtins(envelope),
         "engine": settings.engine if engine is None else engine,
         "fallback": settings.fallback if fallback is None else fallback,
         "limits": {**limited, **(limits or {})},
-        "price": None if None in priced.values() else priced,
+        "price": None if absent else priced,
     }
 
 

@@ -47,8 +47,8 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (reasoner, "_informed", "if not verdict.permitted:", "if False:"),
     ]),
     "a kernel that becomes BLOCKED ends no run": ("though the kernel is BLOCKED", [
-        (reasoner, "_end", "if conclusion.forbidden_by(run, state.mode):", "if False:"),
-        (Reasoner, "decide", "if conclusion.forbidden_by(run, mode)", "if False"),
+        (reasoner, "_end", "if conclusion.forbidden(run, blocked=state.blocked):", "if False:"),
+        (reasoner, "_forbidden", "if conclusion.forbidden(run, blocked=state.blocked)", "if False"),
     ]),
     "a run that ends leaves its tool calls": ("goes on", [
         (reasoner, "_end", "yield _in(run, EffectCancelRequested(request=call.request))", "pass"),

@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
+from actors.ledger import WATCHER
 from actors.model.actor import GATEWAY
 from actors.oa.reasoning import conclusion
 from actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
@@ -115,6 +116,10 @@ class Reasoner:
                 return begun(state, event)
             case KernelModeDecided(mode=mode):
                 return replace(state, mode=mode)
+            case ActorHalted(name=name) if name == WATCHER:
+                return replace(state, unwatched=True)
+            case ActorResumed(name=name) if name == WATCHER:
+                return replace(state, unwatched=False)
             case ReasoningConcluded(request=request) | ReasoningRefused(request=request):
                 return ended(state, request)
             case RequestRefused(request=request) if request in state.runs:  # in this actor's stead, while it is halted
@@ -133,9 +138,10 @@ class Reasoner:
         match data:
             case ReasoningRequested():
                 return list(_begin(state, event))
-            case KernelModeDecided(mode=mode):
-                forbidden = [run for run in state.runs.values() if conclusion.forbidden_by(run, mode)]
-                return [one for run in forbidden for one in _end(state, run, conclusion.blocked(run))]
+            case KernelModeDecided():
+                return _forbidden(state)
+            case ActorHalted(name=name) if name == WATCHER:
+                return _forbidden(state)
             case ModelReplied(request=request):
                 run = state.runs.get(state.current)
                 return [] if run is None or run.heard != request else list(_replied(state, run, data))
@@ -153,6 +159,12 @@ class Reasoner:
             run = of_tool(state, data.request)
             return [] if run is None or run.open_calls else list(_informed(state, run))
         return []
+
+
+def _forbidden(state: ReasonerState) -> list[Decision]:
+    """End the runs that a kernel as it is now forbids."""
+    forbidden = [run for run in state.runs.values() if conclusion.forbidden(run, blocked=state.blocked)]
+    return [one for run in forbidden for one in _end(state, run, conclusion.blocked(run))]
 
 
 def _engine_failed(state: ReasonerState, run: Run | None, why: str) -> list[Decision]:
@@ -224,7 +236,7 @@ def _begin(state: ReasonerState, event: Event) -> Iterator[Decision]:
     except ShapeError as error:
         yield _refused(event, [str(error)], "build the envelope with pmagent.oa.reasoning.build_envelope")
         return
-    if conclusion.forbidden_by(run, state.mode):
+    if conclusion.forbidden(run, blocked=state.blocked):
         yield from _end(state, run, conclusion.blocked(run))
         return
     objection = permitted(run.asked.envelope)
@@ -340,7 +352,7 @@ def _end(state: ReasonerState, run: Run, concluded: ReasoningConcluded) -> Itera
         yield _in(run, EffectCancelRequested(request=call.request))
     if run.ask:
         yield _in(run, ModelWithdrawn(ask=run.ask))
-    if conclusion.forbidden_by(run, state.mode):
+    if conclusion.forbidden(run, blocked=state.blocked):
         concluded = conclusion.blocked(run)
     yield _in(run, concluded)
 

@@ -14,10 +14,12 @@ from actors.oa.reasoning.runs import Run
 from contracts.oa_documents import OADiagnostic
 from contracts.reasoning import (
     DIAGNOSTIC_PROGRAMS,
+    OPSBlockGeneratorResult,
     ReasoningResult,
     ReasoningStatus,
     ShapeError,
     check_result,
+    is_safe,
     safe_payload,
 )
 from contracts.reasoning_events import ReasoningConcluded
@@ -49,9 +51,10 @@ def by_model(run: Run, verdict: ModelVerdict) -> ReasoningConcluded:
     by_facts = answer(envelope, evidence)
     said = [finding("condition", "warn", text) for text in verdict.conditions]
     said += [finding("evidence", "warn", text) for text in verdict.warnings]
+    emptied = isinstance(payload, OPSBlockGeneratorResult) and is_safe(payload) and not is_safe(verdict.payload)
     given = Answer(
         payload=payload, rationale=verdict.rationale, diagnostics=[*corrections, *said],
-        permitted=by_facts.permitted, degraded=by_facts.degraded,
+        permitted=by_facts.permitted and not emptied, degraded=by_facts.degraded,
     )
     return _answered(run, given, run.asked.engine, [_engine(run.asked.engine, f"{_named(run)} answered")])
 
@@ -118,9 +121,9 @@ def _concluded(run: Run, engine: str, result: ReasoningResult) -> ReasoningConcl
     )
 
 
-def forbidden_by(run: Run, mode: str) -> bool:
-    """Whether a kernel in ``mode`` forbids the run's program to answer."""
-    return mode == "BLOCKED" and run.program not in DIAGNOSTIC_PROGRAMS
+def forbidden(run: Run, *, blocked: bool) -> bool:
+    """Whether a kernel that is ``blocked`` forbids the run's program to answer."""
+    return blocked and run.program not in DIAGNOSTIC_PROGRAMS
 
 
 def _mode(run: Run) -> str:

@@ -100,12 +100,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 class ReasonerState(msgspec.Struct, frozen=True):
     """Open runs by the position of their request; pages of envelope id -> position of its first request, the newest
-    last; the mode decided last ("": none yet); the request of the run that the input taken last concerned (0: none)."""
+    last; the mode decided last ("": none yet); the request of the run that the input taken last concerned (0: none);
+    ``unwatched``: the kernel watcher is halted, so nobody would notice a worse mode."""
 
     runs: dict[int, Run] = {}
     seen: list[dict[str, int]] = []
     mode: str = ""
     current: int = 0
+    unwatched: bool = False
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the kernel is BLOCKED, or may be."""
+        return self.unwatched or self.mode == "BLOCKED"
 
     def earlier(self, envelope_id: str) -> int:
         """Position of the envelope's first request; 0 when it is not known."""
@@ -129,12 +136,13 @@ def begun(state: ReasonerState, event: Event) -> ReasonerState:
     full = not state.seen or len(state.seen[-1]) >= PAGE
     older, newest = (state.seen, {}) if full else (state.seen[:-1], state.seen[-1])
     seen = [*older, {**newest, envelope_id: event.position}][-SEEN_MAX // PAGE :]
-    return ReasonerState({**state.runs, event.position: run}, seen, state.mode, event.position)
+    runs = {**state.runs, event.position: run}
+    return msgspec.structs.replace(state, runs=runs, seen=seen, current=event.position)
 
 
 def changed(state: ReasonerState, run: Run) -> ReasonerState:
     """The state with ``run`` as it is now; it is the one that is concerned."""
-    return ReasonerState({**state.runs, run.request: run}, state.seen, state.mode, run.request)
+    return msgspec.structs.replace(state, runs={**state.runs, run.request: run}, current=run.request)
 
 
 def ended(state: ReasonerState, request: int) -> ReasonerState:

@@ -204,7 +204,7 @@ def test_a_gateway_that_halts_ends_the_runs_that_wait_for_it_and_no_others(desk:
     while desk.step():
         pass
     calling = desk.ask(envelope(n=2))
-    desk.tell(ActorHalted(name="kernel", input=1, error="KeyError", place="here"))
+    desk.tell(ActorHalted(name="context", input=1, error="KeyError", place="here"))
     assert desk.of(ReasoningConcluded) == []
     desk.tell(ActorHalted(name="model", input=1, error="KeyError", place="here"))
     (concluded,) = desk.results(asking)
@@ -324,3 +324,13 @@ def test_the_newest_envelopes_are_remembered_and_the_oldest_forgotten() -> None:
     assert state.earlier("0") == 0
     assert state.earlier(f"{PAGE}") == PAGE + 1
     assert state.earlier(f"{SEEN_MAX + PAGE - 1}") == SEEN_MAX + PAGE
+
+
+def test_while_nobody_watches_the_kernel_it_counts_as_blocked(desk: Desk) -> None:
+    running = desk.ask(envelope())
+    desk.tell(ActorHalted(name="kernel", input=1, error="KeyError", place="kernel"))
+    assert [one.result.status for one in desk.results(running)] == ["BLOCKED"]
+    assert desk.run(envelope("PhaseTransitionValidator", 2)).status == "BLOCKED"
+    assert desk.run(envelope("GuardFailureInterpreter", 3)).status in ("OK", "DEGRADED")
+    desk.tell(ActorResumed(name="kernel"))
+    assert desk.run(envelope(n=4)).status == "OK"

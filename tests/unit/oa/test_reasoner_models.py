@@ -312,3 +312,11 @@ def test_what_is_cut_of_what_a_model_is_told_is_said(desk: Desk) -> None:
     for text in (*errors, *told):
         assert text.endswith("characters in all)")
         assert len(text) < PIECE_CHARS_MAX + 100
+
+
+def test_a_block_of_a_model_that_breaks_a_constraint_is_not_permitted(desk: Desk) -> None:
+    block = {"ops_block": ["git push --force"], "complexity_score": 1, "risk_analysis": "none", "rationale": "told so"}
+    scripted(desk, msgspec.json.encode(block).decode())
+    result = desk.run(envelope("OPSBlockGenerator", oa_context={"constraints": ["no_git_push"]}), **LANGCHAIN)
+    assert result.decision["ops_block"] == []
+    assert result.status == "BLOCKED"
