@@ -32,6 +32,9 @@ KINDS = (
 FAILED_CHECK = "failed check: "
 """How a cause begins that tells of one; the check's name follows."""
 
+_DERIVED = "share/orchestrator_assistant/STATE.json"
+"""A document that is made of the surfaces: it can be missing because they are, never the other way round."""
+
 CAUSES_MAX = 100
 ENTRIES_MAX = 50
 
@@ -142,7 +145,7 @@ def ranked(found: list[Cause]) -> list[Cause]:
             each[cause.text] = msgspec.structs.replace(known, mend=cause.mend)
     failed = [name for cause in found if (name := failed_check(cause.text))]
     settled = [_settled(cause, failed) for cause in each.values()]
-    return sorted(settled, key=lambda cause: cause.depth)[:CAUSES_MAX]
+    return sorted(settled, key=lambda cause: (cause.depth, cause.text.startswith(_DERIVED)))[:CAUSES_MAX]
 
 
 def failed_check(text: str) -> str:

@@ -26,6 +26,11 @@ LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
     [
         ({"mismatches": [MISMATCH]}, "phase: share/A.json says 7, share/B.json says 6", False),
         ({"missing_surfaces": ["share/A"], "mismatches": [MISMATCH]}, "is missing: share/A is missing", False),
+        (
+            {"missing_surfaces": ["share/orchestrator_assistant/STATE.json", "share/A"]},
+            "a surface is missing: share/A is missing",
+            False,
+        ),
         ({"issues": ["the connection to the database was refused"]}, "database was refused", True),
         ({"issues": [], "details": {"errors": ["schema: type mismatch in x"]}}, "a surface is not valid", False),
         ({"checks": {"driver_available": True, "connection_ok": False}}, "a check failed: connection_ok", False),
