@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from contracts.payload import Payload, event_type
 
 
@@ -45,6 +47,14 @@ class EffectCancelled(Payload, frozen=True, kw_only=True):
 
     request: int
     reason: str
+
+
+EffectEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
+"""How an effect ends when it does not end with an outcome of its own."""
+
+EFFECT_ENDS: Final[frozenset[type[EffectEnd]]] = frozenset(
+    (EffectFailed, EffectTimedOut, EffectInterrupted, EffectRefused, EffectCancelled)
+)
 
 
 @event_type("effect.cancel_requested")

@@ -20,8 +20,10 @@ from actors.model.plan import DEADLINE, Plan
 from actors.model.state import Ask, GatewayState
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import (
+    EFFECT_ENDS,
     ActorResumed,
     EffectCancelled,
+    EffectEnd,
     EffectFailed,
     EffectInterrupted,
     EffectRefused,
@@ -43,9 +45,6 @@ from events.event import Event
 GATEWAY = "model"
 """The actor's name: the holder of its permits."""
 
-EffectEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
-"""How a call or a timer ends when it does not end with an outcome of its own."""
-
 replace = msgspec.structs.replace
 
 
@@ -62,11 +61,7 @@ class Gateway:
             RequestRefused,
             ModelReplied,
             ModelCallFailed,
-            EffectFailed,
-            EffectTimedOut,
-            EffectInterrupted,
-            EffectRefused,
-            EffectCancelled,
+            *EFFECT_ENDS,
             TimerFired,
             ActorResumed,
         )

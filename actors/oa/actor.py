@@ -22,9 +22,11 @@ from actors.oa import permits, sessions
 from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
 from contracts.daemon import DaemonStarted
 from contracts.effect import (
+    EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
     EffectCancelled,
+    EffectEnd,
     EffectFailed,
     EffectInterrupted,
     EffectRefused,
@@ -47,9 +49,6 @@ from contracts.oa import (
 from contracts.payload import Correlated, Payload
 from events.event import Event
 
-ReadEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
-"""How a reading ends when it does not end with an observation."""
-
 replace = msgspec.structs.replace
 
 
@@ -66,11 +65,7 @@ class Oa:
             OaSnapshotRequested,
             OaBootRequested,
             OaPermitRequested,
-            EffectFailed,
-            EffectTimedOut,
-            EffectInterrupted,
-            EffectRefused,
-            EffectCancelled,
+            *EFFECT_ENDS,
             RequestRefused,
             ActorHalted,
             ActorResumed,
@@ -105,7 +100,7 @@ class Oa:
             case OaPermitRequested() as asked if state.standing is None and state.reads:
                 waiting_permit = WaitingPermit(event.position, asked, event.correlation)
                 return replace(state, waiting_permits=[*state.waiting_permits, waiting_permit])
-        if isinstance(event.data, ReadEnd):
+        if isinstance(event.data, EffectEnd):
             return _read_over(state, event.data.request)
         return _own(state, event)
 
@@ -123,7 +118,7 @@ class Oa:
                 return [_unread(state.waiting[-1], _TOO_MANY)]
             case OaPermitRequested() as asked if not _waits(state, event.position):
                 return [permits.answer(state, event.time, event.position, asked)]
-        if isinstance(event.data, ReadEnd):
+        if isinstance(event.data, EffectEnd):
             return list(_on_read_end(state, event, event.data))
         return []
 
@@ -213,7 +208,7 @@ def _foreseen(state: OaActorState, answers: list[Payload | Correlated]) -> OaAct
     return replace(state, sessions=open_now)
 
 
-def _on_read_end(state: OaActorState, event: Event, end: ReadEnd) -> Iterator[Payload | Correlated]:
+def _on_read_end(state: OaActorState, event: Event, end: EffectEnd) -> Iterator[Payload | Correlated]:
     reason = Reason(
         code="read_failed",
         mode="BLOCKED",

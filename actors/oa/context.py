@@ -19,10 +19,12 @@ from actors.ledger import WATCHER
 from actors.oa.state import WAITING_MAX
 from contracts.daemon import DaemonStarted
 from contracts.effect import (
+    EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
     EffectCancelled,
     EffectCancelRequested,
+    EffectEnd,
     EffectFailed,
     EffectInterrupted,
     EffectRefused,
@@ -42,9 +44,6 @@ from contracts.reasoning_events import (
 from events.event import Event
 
 PATH: Final = PATHS[CONTEXT]
-
-WriteEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
-"""How a write ends when its performer does not say what became of it."""
 
 _UNKNOWN: Final = f"it is not known whether {PATH} was written"
 
@@ -85,11 +84,7 @@ class ContextKeeper:
             OaContextRequested,
             OaContextWritten,
             OaContextUnwritten,
-            EffectFailed,
-            EffectTimedOut,
-            EffectInterrupted,
-            EffectRefused,
-            EffectCancelled,
+            *EFFECT_ENDS,
             RequestRefused,
         )
     )
@@ -135,7 +130,7 @@ class ContextKeeper:
                 return list(_answers(state, write, sha256=sha256))
             case OaContextUnwritten(request=write, reason=reason, mend=mend):
                 return list(_answers(state, write, error=reason, mend=mend))
-        if isinstance(event.data, WriteEnd):
+        if isinstance(event.data, EffectEnd):
             error = f"{_UNKNOWN}: {_END[type(event.data)]}"
             mend = f"pmagent oa context shows what it holds; pmagent log why {event.position} shows what happened"
             return list(_answers(state, event.data.request, error=error, mend=mend))

@@ -36,10 +36,12 @@ from actors.oa.reasoning.runs import (
     of_tool,
 )
 from contracts.effect import (
+    EFFECT_ENDS,
     ActorHalted,
     ActorResumed,
     EffectCancelled,
     EffectCancelRequested,
+    EffectEnd,
     EffectFailed,
     EffectInterrupted,
     EffectRefused,
@@ -62,9 +64,7 @@ from contracts.reasoning_events import (
 )
 from events.event import Event
 
-ToolEnd = (
-    OaToolReturned | OaToolFailed | EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | EffectCancelled
-)
+ToolEnd = OaToolReturned | OaToolFailed | EffectEnd
 """How a tool call ends."""
 
 Decision = Payload | Correlated
@@ -93,11 +93,7 @@ class Reasoner:
             OaToolFailed,
             ModelReplied,
             ModelFailed,
-            EffectFailed,
-            EffectTimedOut,
-            EffectInterrupted,
-            EffectRefused,
-            EffectCancelled,
+            *EFFECT_ENDS,
             RequestRefused,
             ActorHalted,
             ActorResumed,
