@@ -22,7 +22,6 @@ from actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, 
 from actors.oa.reasoning.rules.engine import answer, permitted, plan
 from actors.oa.reasoning.rules.text import bounded
 from actors.oa.reasoning.runs import (
-    RUNS_MAX,
     Call,
     ReasonerState,
     Refusal,
@@ -387,7 +386,8 @@ def _refusal(state: ReasonerState, event: Event) -> Decision:
             event, [f"the envelope was requested before, at position {earlier}; there is one result for each"],
             f"pmagent log why {earlier} shows what came of it; build a new envelope to ask anew", earlier,
         )
-    return _refused(event, [f"{RUNS_MAX} runs are open"], "ask again when some have ended")
+    why = f"{len(state.runs)} runs are open, and no more fits beside them"
+    return _refused(event, [why], "ask again when some have ended")
 
 
 def _refused(event: Event, reasons: list[str], mend: str, earlier: int = 0) -> Decision:

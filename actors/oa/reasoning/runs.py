@@ -16,6 +16,9 @@ from events.event import Event
 RUNS_MAX = 64
 """So many runs are open at once; a further request is refused."""
 
+OPEN_BYTES_MAX = 64 * 1024 * 1024
+"""So many bytes of envelopes are open at once; a further one is refused, unless it is the only one."""
+
 SEEN_MAX = 10_000
 """So many envelopes are remembered, so that none gets a second result; the oldest are forgotten."""
 
@@ -46,15 +49,18 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """A run: requested at position ``request``. ``messages`` is the conversation with a model so far, ``ask`` the
-    position of the question that is open (0: none), ``heard`` that of the call whose reply came last; ``turns`` counts
-    questions, ``tries`` the answers to them (a reply that asks for tools is none); ``objections`` say why an answer did
-    not fit."""
+    """A run: requested at position ``request``; ``size`` is its envelope's in bytes.
+
+    ``messages`` is the conversation with a model so far, ``ask`` the position of the question that is open (0: none),
+    ``heard`` that of the call whose reply came last; ``turns`` counts questions, ``tries`` the answers to them (a reply
+    that asks for tools is none); ``objections`` say why an answer did not fit.
+    """
 
     request: int
     correlation: str
     asked: ReasoningRequested
     sha256: str
+    size: int
     calls: list[Call] = []
     refusals: list[Refusal] = []
     messages: list[ModelMessage] = []
@@ -114,24 +120,36 @@ class ReasonerState(msgspec.Struct, frozen=True):
         """Whether the kernel is BLOCKED, or may be."""
         return self.unwatched or self.mode == "BLOCKED"
 
+    def full(self, size: int) -> bool:
+        """Whether a run with an envelope of ``size`` bytes would be too much."""
+        held = sum(run.size for run in self.runs.values())
+        return len(self.runs) >= RUNS_MAX or (held > 0 and held + size > OPEN_BYTES_MAX)
+
     def earlier(self, envelope_id: str) -> int:
         """Position of the envelope's first request; 0 when it is not known."""
         return next((page[envelope_id] for page in self.seen if envelope_id in page), 0)
 
 
+def canonical(value: object) -> bytes:
+    """``value`` as canonical JSON: sorted keys, compact, UTF-8."""
+    return msgspec.json.encode(value, order="sorted")
+
+
 def sha256_of(value: object) -> str:
-    """SHA-256 of ``value`` as canonical JSON: sorted keys, compact, UTF-8."""
-    return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()
+    """SHA-256 of ``value`` as canonical JSON."""
+    return hashlib.sha256(canonical(value)).hexdigest()
 
 
 def begun(state: ReasonerState, event: Event) -> ReasonerState:
     """The state with a request taken: a run, unless its envelope was seen before or too many are open."""
     asked: ReasoningRequested = event.data
     envelope_id = asked.envelope.envelope_id
-    if state.earlier(envelope_id) or len(state.runs) >= RUNS_MAX:
+    raw = canonical(asked.envelope)
+    if state.earlier(envelope_id) or state.full(len(raw)):
         return msgspec.structs.replace(state, current=0)
     run = Run(
-        request=event.position, correlation=event.correlation, asked=asked, sha256=sha256_of(asked.envelope),
+        request=event.position, correlation=event.correlation, asked=asked, sha256=hashlib.sha256(raw).hexdigest(),
+        size=len(raw),
     )
     full = not state.seen or len(state.seen[-1]) >= PAGE
     older, newest = (state.seen, {}) if full else (state.seen[:-1], state.seen[-1])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from actors.oa.reasoning import conclusion
-from actors.oa.reasoning.runs import PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
+from actors.oa.reasoning.runs import OPEN_BYTES_MAX, PAGE, RUNS_MAX, SEEN_MAX, ReasonerState, begun, ended, sha256_of
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import (
     ActorHalted,
@@ -150,7 +150,7 @@ def test_too_many_runs_at_once_are_refused(desk: Desk) -> None:
     for n in range(RUNS_MAX + 1):
         desk.ask(envelope(n=n))
     (refused,) = desk.of(ReasoningRefused)
-    assert (refused.data.earlier, refused.data.reasons) == (0, [f"{RUNS_MAX} runs are open"])
+    assert (refused.data.earlier, refused.data.reasons) == (0, [f"{RUNS_MAX} runs are open, and no more fits beside them"])
     while desk.step():
         pass
     assert len(desk.of(ReasoningConcluded)) == RUNS_MAX
@@ -334,3 +334,13 @@ def test_while_nobody_watches_the_kernel_it_counts_as_blocked(desk: Desk) -> Non
     assert desk.run(envelope("GuardFailureInterpreter", 3)).status in ("OK", "DEGRADED")
     desk.tell(ActorResumed(name="kernel"))
     assert desk.run(envelope(n=4)).status == "OK"
+
+
+def test_envelopes_that_are_too_large_together_are_refused_and_one_alone_is_not(desk: Desk) -> None:
+    large = {"text": "x" * 4_000_000}
+    for n in range(OPEN_BYTES_MAX // 8_000_000 + 1):
+        desk.ask(envelope(n=n, bootstrap=large, ssot_index=large))
+    assert len(desk.of(ReasoningRefused)) == 1
+    while desk.step():
+        pass
+    assert len(desk.of(ReasoningConcluded)) == OPEN_BYTES_MAX // 8_000_000
