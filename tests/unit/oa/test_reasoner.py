@@ -150,7 +150,8 @@ def test_too_many_runs_at_once_are_refused(desk: Desk) -> None:
     for n in range(RUNS_MAX + 1):
         desk.ask(envelope(n=n))
     (refused,) = desk.of(ReasoningRefused)
-    assert (refused.data.earlier, refused.data.reasons) == (0, [f"{RUNS_MAX} runs are open, and no more fits beside them"])
+    assert refused.data.earlier == 0
+    assert refused.data.reasons == [f"{RUNS_MAX} runs are open, and no more fits beside them"]
     while desk.step():
         pass
     assert len(desk.of(ReasoningConcluded)) == RUNS_MAX
