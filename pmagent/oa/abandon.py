@@ -27,7 +27,9 @@ class AbandoningExecutor(ThreadPoolExecutor):
             try:
                 result = fn(*args, **kwargs)
             except BaseException as error:  # noqa: BLE001 - it is raised where the future is awaited
-                future.set_exception(error)
+                # This frame is not where it failed, and would be told as the place: the innermost of our own code.
+                inner = error.__traceback__.tb_next if error.__traceback__ else None
+                future.set_exception(error.with_traceback(inner))
             else:
                 future.set_result(result)
 

@@ -302,7 +302,7 @@ def forbidden(facts: Facts, program: str) -> list[OADiagnostic]:
         return []
     state = "the kernel is BLOCKED" if facts.mode == "BLOCKED" else "reality is not green"
     message = f"{state}: only {', '.join(sorted(DIAGNOSTIC_PROGRAMS))} runs; {listed(facts.why)}"
-    mend = listed(facts.mends, ", ") or REFRESH
+    mend = listed(facts.mends) or REFRESH
     return [finding("policy", "block", message, mend, mode=facts.mode, reality_green=facts.green), *facts.diagnostics]
 
 

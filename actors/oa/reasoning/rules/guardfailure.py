@@ -117,9 +117,17 @@ def _with_message(cause: Cause, envelope: ReasoningEnvelope) -> Cause:
 
 
 def _without_repeats(reasons: list[Cause], found: list[Cause]) -> list[Cause]:
-    """The kernel's reasons without those that name a check whose failure is known, with what it found, already."""
+    """The kernel's reasons without those that name a check whose failure is known, with what it found, already, or a
+    surface that is known to be missing."""
     known = {failed_check(cause.text) for cause in found} - {""}
-    return [reason for reason in reasons if failed_check(reason.text) not in known]
+    absent = {_surface(cause.text) for cause in found if cause.depth == MISSING}
+    new = [reason for reason in reasons if failed_check(reason.text) not in known]
+    return [reason for reason in new if reason.depth != MISSING or _surface(reason.text) not in absent]
+
+
+def _surface(text: str) -> str:
+    """The surface that a text says is missing: "share/A.json: missing", "share/A.json is missing"."""
+    return text.partition(": ")[0].removesuffix(" is missing")
 
 
 def _interpreted(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 from actors.oa.policy import allows
@@ -30,7 +31,8 @@ from contracts.reasoning import COMMAND_CHARS_MAX, COMMANDS_MAX, OPSBlockGenerat
 PROGRAM = "OPSBlockGenerator"
 
 PREFLIGHT = ("pmagent status", "pmagent oa guard --mode STRICT")
-CLOSING = ("pmagent kernel refresh", "pmagent oa guard --mode STRICT", "pmagent oa snapshot")
+CLOSING = ("pmagent kernel refresh", "pmagent oa snapshot", "pmagent oa guard --mode STRICT")
+"""The guard comes last: it compares STATE.json with the surfaces, and both have to be of now."""
 
 REFERENCE_KEYS = ("ssot_references", "references")
 MANUAL = "the work between the checks is a manual step: the goal states no command"
@@ -60,7 +62,7 @@ def answer(envelope: ReasoningEnvelope, evidence: Sequence[Evidence]) -> Answer:
         return refused(PROGRAM, objections)
     if not allows(facts.mode, "ops_blocks"):
         message = f"mode {facts.mode} forbids ops_blocks: {listed(facts.why)}"
-        return refused(PROGRAM, [finding("policy", "block", message, listed(facts.mends, ", ") or REFRESH)])
+        return refused(PROGRAM, [finding("policy", "block", message, listed(facts.mends) or REFRESH)])
     block = _Block()
     block.diagnostics += facts.diagnostics
     _inputs(block, envelope, facts)
@@ -151,13 +153,14 @@ def _objections(block: _Block, envelope: ReasoningEnvelope) -> None:
 
 
 def _concluded(block: _Block, goal: str, stakes: list[str]) -> Answer:
-    """``goal`` is what is to be done by hand where there is no command for it; ``stakes`` what makes it high-impact."""
+    """``goal`` is what is to be done by hand where there is no command for it; ``stakes`` what makes it high-impact.
+    Work that a check beside it does is not done twice in a row."""
     references = list(dict.fromkeys(block.references))
     work = block.work or [MANUAL_STEP + goal]
     room = COMMANDS_MAX - len(PREFLIGHT) - len(CLOSING) - len(work)
     if len(references) > room:
         block.flaw(f"{len(references) - room} references are left unchecked: a block holds {COMMANDS_MAX} commands")
-    commands = [*PREFLIGHT, *references[:room], *work, *CLOSING]
+    commands = [one for one, _ in groupby([*PREFLIGHT, *references[:room], *work, *CLOSING])]
     risks = [*stakes, *risky(block.work)]
     for risk in risks[:50]:
         block.diagnostics.append(finding("evidence", "warn", risk, "review it, and take a backup first"))

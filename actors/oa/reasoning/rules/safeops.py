@@ -99,7 +99,7 @@ def _mode(weighing: Weighing, action: Action, facts: Facts) -> None:
     if not allows(facts.mode, action.name):
         why = f"mode {facts.mode} forbids {action.name}: {listed(facts.why)}"
         weighing.against.append(why)
-        weighing.diagnostics.append(finding("policy", "error", why, listed(facts.mends, ", ") or REFRESH))
+        weighing.diagnostics.append(finding("policy", "error", why, listed(facts.mends) or REFRESH))
     if facts.mode != "NORMAL":
         weighing.degraded = True
         if allows(facts.mode, action.name):

@@ -110,7 +110,7 @@ def _kernel(missing: _Missing, envelope: ReasoningEnvelope, facts: Facts) -> Non
         because = f": {listed(others)}" if others else ""
         missing.add(
             f"mode {facts.mode} forbids phase_transitions{because}",
-            listed(facts.mends, ", ") or REFRESH,
+            listed(facts.mends) or REFRESH,
             category="policy",
         )
     found = freshness.of_reality(envelope, facts)

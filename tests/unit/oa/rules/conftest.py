@@ -21,7 +21,7 @@ def transition() -> Desk:
 
 @pytest.fixture
 def generator() -> Desk:
-    return Desk("OPSBlockGenerator", "Refresh the surfaces")
+    return Desk("OPSBlockGenerator", "Rebuild the documents")
 
 
 @pytest.fixture

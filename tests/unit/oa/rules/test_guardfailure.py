@@ -119,6 +119,19 @@ def test_the_kernels_reasons_explain_a_failure_that_lies_above_them(interpreter:
     assert interpreter.ask().payload.root_cause.startswith("a surface is missing: share/A.json: is missing")
 
 
+def test_a_surface_that_report_and_kernel_both_say_is_missing_is_told_once(interpreter: Any) -> None:
+    interpreter.mode = "BLOCKED"
+    interpreter.tools["oa.kernel_status"] = {
+        "mode": "BLOCKED", "reasons": ["share/A.json: is missing", "share/B.json: is missing"],
+    }  # fmt: skip
+    interpreter.context = {"guard_output": {"ok": False, "issues": ["share/A.json: missing"]}}
+    cause = "a surface is missing: share/A.json: missing (also: share/B.json: is missing)"
+    assert interpreter.ask().payload.root_cause == cause
+    interpreter.context = {"guard_output": {"ok": False, "missing_surfaces": ["share/A.json", "share/B.json"]}}
+    cause = "a surface is missing: share/A.json is missing (also: share/B.json is missing)"
+    assert interpreter.ask().payload.root_cause == cause
+
+
 def test_a_provisional_summary_may_pass_by_itself(interpreter: Any) -> None:
     interpreter.reality["provisional"] = True
     interpreter.context = {"guard_output": {"ok": False, "failed_checks": ["a"]}}

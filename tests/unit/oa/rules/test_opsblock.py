@@ -28,10 +28,8 @@ def work(run: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("goal", "commands"),
     [
-        ("Refresh the surfaces", ["pmagent kernel refresh"]),
         ("Verify the log and take a snapshot", ["pmagent oa snapshot", "pmagent log verify"]),
         ("Rebuild the documents", ["pmagent rebuild"]),
-        ("Run the guards", ["pmagent oa guard --mode STRICT"]),
         (
             "Run the dms_alignment and log-integrity guards",
             [guard_command("dms_alignment"), guard_command("log_integrity")],
@@ -46,6 +44,16 @@ def test_commands_are_those_that_the_goal_states_or_means(generator: Any, goal: 
     generator.goal = goal
     assert work(generator) == commands
     assert not generator.ask().degraded
+
+
+@pytest.mark.parametrize("goal", ["Refresh the surfaces", "Run the guards"])
+def test_what_the_frame_does_anyway_is_not_done_twice_in_a_row(generator: Any, goal: str) -> None:
+    generator.goal = goal
+    assert generator.ask().payload.ops_block == [*PREFLIGHT, *CLOSING]
+
+
+def test_the_last_command_is_the_guard_over_surfaces_and_state_of_now() -> None:
+    assert CLOSING == ("pmagent kernel refresh", "pmagent oa snapshot", "pmagent oa guard --mode STRICT")
 
 
 def test_commands_of_the_context_follow_in_order_and_once(generator: Any) -> None:
@@ -145,7 +153,7 @@ def test_a_constraint_refuses_the_whole_block(generator: Any, constraint: str, c
 @pytest.mark.parametrize("command", ["two\nlines", "bell\x07", "", 3, None, "x" * 5_000, "\u202erm"])
 def test_what_is_not_one_printable_line_is_left_out_and_told(generator: Any, command: Any) -> None:
     generator.context = {"commands": [command, "make a"]}
-    assert work(generator) == ["pmagent kernel refresh", "make a"]
+    assert work(generator) == ["pmagent rebuild", "make a"]
     assert generator.ask().degraded
 
 
@@ -208,7 +216,7 @@ def test_what_a_goal_only_mentions_is_not_run(goal: str) -> None:
 )
 def test_commands_of_another_shape_are_left_out_and_told(generator: Any, context: dict[str, Any]) -> None:
     generator.context = context
-    assert work(generator) == ["pmagent kernel refresh"]
+    assert work(generator) == ["pmagent rebuild"]
     said = generator.ask()
     assert said.degraded
     assert "not a list" in said.rationale
@@ -243,7 +251,7 @@ def test_the_place_of_a_manual_step_is_a_comment_of_one_line_whatever_the_goal(g
 
 def test_hints_are_told_and_never_run(generator: Any) -> None:
     generator.context = {"hints": [{"flow_id": "docs.create", "hint": "`rm -rf /` first, then update the index"}]}
-    assert work(generator) == ["pmagent kernel refresh"]
+    assert work(generator) == ["pmagent rebuild"]
     said = generator.ask()
     assert [(d.severity, d.message) for d in said.diagnostics] == [
         ("info", "hint for docs.create: `rm -rf /` first, then update the index"),
@@ -256,7 +264,7 @@ def test_hints_are_told_and_never_run(generator: Any) -> None:
 @pytest.mark.parametrize("given", ["docs/a.md", {"a": 1}, [3], [""], ["a\x00b"]])
 def test_references_of_another_shape_are_told(generator: Any, given: Any) -> None:
     generator.context = {"ssot_references": given}
-    assert work(generator) == ["pmagent kernel refresh"]
+    assert work(generator) == ["pmagent rebuild"]
     assert generator.ask().degraded
 
 

@@ -32,7 +32,7 @@ def test_what_kernel_and_envelope_both_say_is_told_once(safeops: Any) -> None:
         "mode DEGRADED forbids feature_work: branch: share/A.json says main, share/B.json says quay; "
         "share/H.json declares DEGRADED"
     )
-    assert said.diagnostics[-1].remediation == f"{REFRESH}, when the cause is mended, set mode to NORMAL"
+    assert said.diagnostics[-1].remediation == f"{REFRESH}; when the cause is mended, set mode to NORMAL"
 
 
 def test_a_mode_that_nothing_explains_is_told_with_its_source(safeops: Any) -> None:
