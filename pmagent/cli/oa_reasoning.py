@@ -70,7 +70,8 @@ def decision(
 ) -> int:
     """Ask whether an action is safe now: ALLOW, CONDITIONAL or DENY, with reasons.
 
-    PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY.
+    PROPOSED_ACTION says it in words; or the form SafeOPSDecision as JSON comes from a file or stdin. Exit 1 for DENY;
+    CONDITIONAL is exit 0, like ALLOW, and its conditions are for the caller to meet.
     """
     form = form_from(SafeOPSDecisionInput, "proposed_action", proposed_action, given)
     classed = {"action_class": action_class} if action_class else {}

@@ -19,7 +19,8 @@ def _exit_codes() -> str:
     rows = [f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items()]
     kinds = sorted({kind(code) for code in MEANINGS if code not in (0, 141)})
     return "\n".join(
-        ["Exit codes", "", *rows, "", "With --format json an error is one document on stdout:",
+        ["Exit codes", "", *rows, "",
+         "With --format json an error is one document on stdout (without it, nothing is):",
          '  {"error": {"kind": …, "message": …, "hint": …}}', f"kind is one of: {', '.join(kinds)}."]
     )
 
@@ -28,7 +29,7 @@ def _environment() -> str:
     from pmagent.config import FILE, WORKSPACE, settings_table
 
     rows = [f"  {WORKSPACE:<38} the workspace, without --workspace"]
-    rows += [f"  {setting.variable:<38} {setting.text} [{setting.default or 'none'}]" for setting in settings_table()]
+    rows += [f"  {setting.variable:<38} {setting.text} [{_shown(setting.default)}]" for setting in settings_table()]
     rows += [
         "  NO_COLOR                               set: no colour",
         "  CLICOLOR_FORCE                         set: colour, also into a pipe",
@@ -38,6 +39,11 @@ def _environment() -> str:
         ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",
          "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor shows where each value came from."]
     )
+
+
+def _shown(default: object) -> str:
+    """A default, as it would be written in the environment."""
+    return "none" if default in (None, "") else str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def _formatting() -> str:

@@ -60,6 +60,13 @@ def test_the_python_example_runs(workspace: Path) -> None:
     assert done.stdout == "[]\n"
 
 
+def test_the_python_example_of_reasoning_runs(workspace: Path) -> None:
+    (example,) = blocks((ROOT / "docs" / "reasoning.md").read_text("utf-8"), "python")
+    done = run([sys.executable, "-I", "-c", example], workspace)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch("(OK|DEGRADED) (PROCEED|WARN)\n", done.stdout)
+
+
 def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
     (check,) = blocks((ROOT / "docs" / "log-format.md").read_text("utf-8"), "python")
     pmagent = [sys.executable, "-I", "-m", "pmagent"]

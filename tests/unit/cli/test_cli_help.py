@@ -142,6 +142,15 @@ def test_every_setting_is_in_the_help_and_in_the_example_of_an_environment() -> 
     assert not re.search(r"^[^#\n]", example, re.MULTILINE), "an example sets nothing by itself"
 
 
+def test_a_default_in_the_help_is_written_as_the_environment_takes_it() -> None:
+    told = invoke("help", "environment").text
+    shown = {line.split()[0]: line.rpartition("[")[2].rstrip("]") for line in told.splitlines() if line.endswith("]")}
+    for setting in settings_table():
+        default = setting.default
+        as_text = {None: "none", "": "none", True: "true", False: "false"}.get(default, str(default))
+        assert shown[setting.variable] == as_text
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_script_names_the_program_and_its_variable(shell: str) -> None:
     done = invoke("completion", shell)

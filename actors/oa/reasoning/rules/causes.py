@@ -76,7 +76,8 @@ _LISTS = {
     "failing_checks": FAILED,
     "warnings": None,
 }
-"""Keys of reports that hold lists (or one text) of causes; None: what an entry says tells its depth."""
+"""Keys of reports that hold lists (or one text, or one object with a message) of causes; None: what an entry says tells
+its depth."""
 
 _MODES = {
     "db_off": "the database is not reachable (mode db_off)",
@@ -213,7 +214,8 @@ def _lists(part: dict[str, Any], explained: list[dict[str, Any]]) -> list[Cause]
     found = []
     for key, depth in _LISTS.items():
         value = part.get(key)
-        entries = [value] if isinstance(value, str) and not denied(value) else listing(value)[:ENTRIES_MAX]
+        single = isinstance(mapping(value).get("message"), str) or (isinstance(value, str) and not denied(value))
+        entries = [value] if single else listing(value)[:ENTRIES_MAX]
         for entry in entries:
             if entry in (None, "", [], {}) or (depth == MISSING and isinstance(entry, str) and entry in named):
                 continue

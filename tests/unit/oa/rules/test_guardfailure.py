@@ -42,6 +42,7 @@ LOG_DAMAGED = mend("schema_violation", "the log is damaged: sum")
         ({"diagnostics": [LOG_DAMAGED, mend("missing_surface", "x: missing")]}, "the log is damaged: ", False),
         ({"output": "", "stderr": "Traceback: could not parse"}, "its stderr says: Traceback", False),
         ({"error": "timed out after 60 s"}, "timed out after 60 s", True),
+        ({"error": {"kind": "usage", "message": "there is no guard tide"}}, "there is no guard tide", False),
         ({"issues": ["the check flapped twice"]}, "the check flapped twice", True),
     ],
 )  # fmt: skip
