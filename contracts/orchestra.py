@@ -257,11 +257,14 @@ class Dag(Document, frozen=True, kw_only=True):
     edges: Annotated[list[Edge], Meta(max_length=EDGES_MAX, description=f"a list of at most {EDGES_MAX} pairs")]
 
 
+PlanId = Annotated[Identifier, Meta(description="a UUID in lower case")]
+
+
 class PlanAnswer(Document, frozen=True, kw_only=True):
     """L2 answers L1. What a planner writes has ids of its own; what a run is made of has UUIDs, and its tasks stand in
     an order in which each comes after all that it waits for."""
 
-    plan_id: Identifier
+    plan_id: PlanId
     tasks: Annotated[
         list[PlanTask],
         Meta(min_length=1, max_length=TASKS_MAX, description=f"a list of 1 to {TASKS_MAX} tasks"),

@@ -21,13 +21,13 @@ from contracts.orchestra import (
     Dag,
     Metrics,
     PlanAnswer,
+    PlanId,
     PlanTask,
     TaskAssignment,
     TaskDocument,
     Timestamps,
 )
 from contracts.orchestra_config import OrchestraConfig
-from contracts.reasoning import Identifier
 
 BYTES_MAX: Final = 8 * 1024 * 1024
 
@@ -38,7 +38,7 @@ PLAN_NAME: Final = "/plan"
 class PlanText(Document, frozen=True, kw_only=True):
     """A plan as its author wrote it, with ids of its own: plan_id and dag may be left out."""
 
-    plan_id: Identifier | None = None
+    plan_id: PlanId | None = None
     tasks: list[PlanTask]
     dag: Dag | None = None
 

@@ -73,7 +73,7 @@ def _check(value: Any, kind: Any, path: str, said: str = "") -> None:
             _check(item, inner[0], f"{path}[{number}]")
     elif origin is dict and isinstance(value, dict):
         for key, item in value.items():
-            _leaf(key, inner[0], f"{path}: the name {shown(key)}", "")
+            _leaf(key, inner[0], f"{path}: a name", "")
             _check(item, inner[1], f"{path}.{_cut(key)}")
     _leaf(value, kind, path, said)
 

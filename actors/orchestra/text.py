@@ -20,7 +20,7 @@ from events.errors import PmagentError
 DEPTH_MAX: Final = 32
 """Deepest nesting of a configuration or plan."""
 VALUES_MAX: Final = 100_000
-"""Most values in one YAML text."""
+"""Most keys and values in one YAML text."""
 YAML_CHARS_MAX: Final = 512 * 1024
 """Longest YAML text: its parser reads some hundred thousand characters a second. What is larger is given as JSON."""
 _CHARS_SHOWN: Final = 60
@@ -49,7 +49,11 @@ def decoded(raw: bytes | str, where: str, size: int) -> str:
 
 
 def from_json(text: str, where: str) -> Any:
-    """The JSON text's value (RFC 8259; NaN, Infinity and numbers too large for a float are refused). Raises BadText."""
+    """The JSON text's value (RFC 8259; NaN, Infinity and numbers too large for a float are refused). Raises BadText.
+
+    The place in the message is the parser's, which may differ by a character between Python versions: it is for people
+    and stands in no decision.
+    """
     depth = 0
     for token in _TOKEN.finditer(text):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
@@ -125,9 +129,9 @@ def _events(loader: Any, where: str) -> Iterator[Any]:
             raise BadText(f"{place}: anchors and aliases (& and *) are not read here", "write the value out")
         if getattr(event, "tag", None) is not None:
             raise BadText(f"{place}: tags (!) are not read here", "write the plain value, a text in quotes")
-        count += 1
-        if count > 2 * VALUES_MAX:
-            raise BadText(f"{where} holds more than {VALUES_MAX} values", "make it smaller")
+        count += isinstance(event, yaml.NodeEvent)
+        if count > VALUES_MAX:
+            raise BadText(f"{where} holds more than {VALUES_MAX} keys and values", "make it smaller")
         yield event
 
 
