@@ -10,7 +10,7 @@ import msgspec
 from actors.orchestra.allowance import check_allowed, constraints
 from actors.orchestra.graph import BadPlan, check_waits, in_levels, in_order, listed
 from actors.orchestra.ids import derived
-from actors.orchestra.shape import Misfit, fit
+from actors.orchestra.shape import Misfit, fit, shown
 from actors.orchestra.text import decoded, from_either
 from contracts.oa_documents import Document
 from contracts.orchestra import (
@@ -184,13 +184,16 @@ def _check_parents(tasks: dict[str, PlanTask], where: str) -> None:
 
 def _check_files(task: PlanTask, where: str) -> None:
     """No file is given twice, and none lies below another."""
-    paths = {file.path for file in task.inputs.files}
-    clash = _twice(file.path for file in task.inputs.files)
-    for path in (file.path for file in task.inputs.files):
-        parts = path.split("/")
-        clash += [path for end in range(1, len(parts)) if "/".join(parts[:end]) in paths]
+    paths = [file.path for file in task.inputs.files]
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    clash = _twice(paths) or [path for path in paths if path in folders]
     if clash:
         raise BadPlan(
-            f"{where}: {task.task_id}: inputs.files has a path twice, or a file below a file: {clash[0]!a}",
+            f"{where}: {task.task_id}: inputs.files has a path twice, or a file below it: {shown(clash[0])}",
             "give each file its own path",
         )

@@ -32,14 +32,17 @@ class Misfit(ValueError):
 def fit(value: Any, cls: type[S], root: str = "") -> S:
     """The value as a ``cls``. ``root`` is the path of the value itself. Raises Misfit for the first part, in the order
     of the type's fields, that does not fit."""
-    _check(value, cls, root)
-    return msgspec.convert(value, cls)
+    try:
+        return msgspec.convert(value, cls)
+    except msgspec.ValidationError:
+        _check(value, cls, root)
+        raise  # not reached while ``_check`` looks at all that the type says
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """A hint: the known name that ``name`` is closest to, else all of them."""
     names = list(known)
-    near = get_close_matches(name, names, 1, 0.5)
+    near = get_close_matches(name[:SHOWN_CHARS], names, 1, 0.5)
     if near:
         return f"did you mean {near[0]}?"
     return f"there are: {', '.join(names[:NAMES_SHOWN])}{', …' if len(names) > NAMES_SHOWN else ''}"

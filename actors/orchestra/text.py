@@ -159,9 +159,10 @@ def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> Any:
         place = f"{where}, line {_line(key)}"
         if not isinstance(key, yaml.ScalarEvent):
             raise BadText(f"{place}: a key is no text", "a text that begins with { or [ needs quotes")
-        if key.value in made:
-            raise BadText(f"{place}: the key {_shown(key.value)} is given twice", "keep one of the two")
-        made[key.value] = _node(next(events), events, where, depth + 1)
+        name = _paired(key.value)
+        if name in made:
+            raise BadText(f"{place}: the key {_shown(name)} is given twice", "keep one of the two")
+        made[name] = _node(next(events), events, where, depth + 1)
     return made
 
 
@@ -179,7 +180,7 @@ def _until(events: Iterator[Any], end: type[Any]) -> Iterator[Any]:
 def _scalar(event: Any) -> Any:
     text = event.value
     if event.style is not None:  # quoted, or a block
-        return text
+        return _paired(text)
     if text in _WORDS:
         return _WORDS[text]
     if _INT.fullmatch(text):
@@ -203,6 +204,16 @@ def _encodable(value: Any, where: str) -> Any:
                 inner += item
         level = inner
     return value
+
+
+def _paired(text: str) -> str:
+    """The text with pairs of half characters joined: so JSON escapes what is beyond U+FFFF, and YAML holds JSON."""
+    if _is_whole(text):
+        return text
+    try:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeError:  # a half without its other; the whole value is refused for it
+        return text
 
 
 def _is_whole(text: str) -> bool:

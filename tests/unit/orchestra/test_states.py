@@ -120,6 +120,7 @@ def test_a_change_leaves_the_board_before_it_as_it_was() -> None:
 def test_many_layers_that_wait_for_each_other_fail_at_once() -> None:
     layers = [[f"{layer}.{place}" for place in range(10)] for layer in range(20)]
     waits = {name: layers[number - 1] if number else [] for number, layer in enumerate(layers) for name in layer}
-    board = Board(dict.fromkeys(waits, "blocked") | {"0.0": "running"}, waits)
+    states: dict[str, TaskState] = dict.fromkeys(waits, "blocked")
+    board = Board(states | {"0.0": "running"}, waits)
     board, changes = ended(board, "0.0", "failed")
     assert len(changes) == 1 + 19 * 10

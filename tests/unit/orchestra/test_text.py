@@ -87,6 +87,7 @@ def test_brackets_within_texts_nest_nothing() -> None:
         ("a: '1'\nb: |\n  1\n", {"a": "1", "b": "1\n"}),
         ("", None),
         ("# nothing", None),
+        ('{"\\ud83c\\udf31": "\\ud83c\\udf31 7"}', {"\U0001f331": "\U0001f331 7"}),
         ("a:", {"a": None}),
     ],
 )
