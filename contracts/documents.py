@@ -16,6 +16,8 @@ from contracts.oa_documents import (
     SnapshotAnswer,
     StateDocument,
 )
+from contracts.orchestra import PlanAnswer, PlanRequest, PlanTask, TaskAssignment, TaskDocument, TaskResult
+from contracts.orchestra_config import OrchestraConfig
 from contracts.reasoning import (
     PAYLOADS,
     PROGRAM_TOOLS,
@@ -60,6 +62,13 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "oa/guard_failure_interpreter_output": GuardFailureInterpreterOutput,
     "oa/phase_transition_validator_input": PhaseTransitionValidatorInput,
     "oa/phase_transition_validator_output": PhaseTransitionValidatorOutput,
+    "orchestra/config": OrchestraConfig,
+    "orchestra/task": TaskDocument,
+    "orchestra/plan_request": PlanRequest,
+    "orchestra/plan_answer": PlanAnswer,
+    "orchestra/plan_task": PlanTask,
+    "orchestra/task_assignment": TaskAssignment,
+    "orchestra/task_result": TaskResult,
 }
 """``<area>/<name>`` -> type; the schema lies in ``schemas/<area>/v1/<name>.json``."""
 

@@ -1,0 +1,57 @@
+"""A configuration as YAML: the same bytes for the same values, and reading it back gives them again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import msgspec
+
+from contracts.orchestra_config import OrchestraConfig
+
+_INDENT: Final = "  "
+_UNPRINTABLE: Final = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
+
+
+def rendered(config: OrchestraConfig) -> str:
+    """The whole configuration, every value written out, keys in the contract's order, texts in quotes or, with several
+    lines, as blocks."""
+    lines = ["# What this run went by: the configuration with the command's flags."]
+    _mapping(msgspec.to_builtins(config), "", lines)
+    return "\n".join(lines) + "\n"
+
+
+def _mapping(values: dict[str, Any], indent: str, lines: list[str]) -> None:
+    for name, value in values.items():
+        if isinstance(value, dict):
+            lines.append(f"{indent}{name}:")
+            _mapping(value, indent + _INDENT, lines)
+        elif isinstance(value, list) and value:
+            lines.append(f"{indent}{name}:")
+            lines.extend(f"{indent}{_INDENT}- {_scalar(item)}" for item in value)
+        elif isinstance(value, str) and _is_block(value):
+            lines.append(f"{indent}{name}: |")
+            lines.extend(f"{indent}{_INDENT}{line}" if line else "" for line in value[:-1].split("\n"))
+        else:
+            lines.append(f"{indent}{name}: {_scalar(value)}")
+
+
+def _scalar(value: Any) -> str:
+    """A scalar or empty list as JSON, which YAML reads alike once what it calls unprintable is escaped."""
+    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+
+def _is_block(text: str) -> bool:
+    """Whether a text reads back from a block: whole lines, the first and last not empty, the first not indented, none
+    of blanks only."""
+    if not text.endswith("\n") or text.count("\n") < 2:
+        return False
+    lines = text[:-1].split("\n")
+    return (
+        all(_BLOCK_LINE.fullmatch(line) and (not line or not line.isspace()) for line in lines)
+        and bool(lines[0])
+        and not lines[0][0].isspace()
+        and bool(lines[-1])
+    )

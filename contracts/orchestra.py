@@ -1,0 +1,299 @@
+"""Orchestra's messages: tasks, plans, assignments and results (spec orchestra_interface_specs, rulings D).
+
+L1 asks L2 for a plan (``PlanRequest`` -> ``PlanAnswer``), L2 gives its tasks to L3 (``TaskAssignment`` ->
+``TaskResult``); ``TaskDocument`` is a task with all that is known of it. Ids are UUIDs everywhere but in a plan as its
+author wrote it, where each is local to the plan.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta
+
+from contracts.oa_documents import Document
+from contracts.orchestra_config import (
+    FsMode,
+    LlmSettings,
+    NetMode,
+    PolicySettings,
+    Retries,
+    Seconds,
+    ToolName,
+    Whitelist,
+    Workers,
+)
+from contracts.reasoning import END, Identifier, Sha256, Timestamp
+
+TASKS_MAX: Final = 1_000
+DEPENDENCIES_MAX: Final = 200
+EDGES_MAX: Final = 20_000
+TASK_TOOLS_MAX: Final = 32
+INTENT_CHARS_MAX: Final = 16_384
+ARGS_MAX: Final = 256
+ARG_CHARS_MAX: Final = 1_000
+ENV_MAX: Final = 100
+ENV_CHARS_MAX: Final = 10_000
+FILES_MAX: Final = 100
+PATH_CHARS_MAX: Final = 255
+CONTENT_CHARS_MAX: Final = 1_048_576
+LOGS_MAX: Final = 10_000
+LOG_CHARS_MAX: Final = 16_384
+ARTIFACTS_MAX: Final = 10_000
+COUNT_MAX: Final = 2**53 - 1
+"""Largest count: every reader of JSON keeps it exact."""
+
+TaskState = Literal["planned", "running", "blocked", "done", "failed"]
+
+Intent = Annotated[
+    str,
+    Meta(
+        min_length=1, max_length=INTENT_CHARS_MAX, pattern=r"\S",
+        description=f"a text that is not blank, at most {INTENT_CHARS_MAX} characters",
+    ),
+]
+LocalId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}" + END,
+        description="a task's id: letters, digits and . _ -, at most 64",
+    ),
+]
+Tools = Annotated[
+    list[ToolName],
+    Meta(min_length=1, max_length=TASK_TOOLS_MAX, description=f"a list of 1 to {TASK_TOOLS_MAX} program names"),
+]
+Argument = Annotated[
+    str,
+    Meta(
+        max_length=ARG_CHARS_MAX, pattern=r"^[^\x00]*" + END,
+        description=f"a text (in YAML: in quotes) without NUL, at most {ARG_CHARS_MAX} characters",
+    ),
+]
+EnvName = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}" + END,
+        description="a variable's name: letters, digits and _, at most 128, no digit first",
+    ),
+]
+EnvValue = Annotated[
+    str,
+    Meta(
+        max_length=ENV_CHARS_MAX, pattern=r"^[^\x00]*" + END,
+        description=f"a text (in YAML: in quotes) without NUL, at most {ENV_CHARS_MAX} characters",
+    ),
+]
+_PART: Final = r"(?!\.\.?(?:/|" + END + r"))[^/\x00-\x1f\x7f-\x9f]+"
+RelativePath = Annotated[
+    str,
+    Meta(
+        max_length=PATH_CHARS_MAX, pattern=rf"^{_PART}(?:/{_PART})*" + END,
+        description=f"a path below a folder: relative, without . and .., at most {PATH_CHARS_MAX} characters",
+    ),
+]
+Content = Annotated[
+    str,
+    Meta(max_length=CONTENT_CHARS_MAX, description=f"a text of at most {CONTENT_CHARS_MAX} characters"),
+]
+Count = Annotated[int, Meta(ge=0, le=COUNT_MAX, description="a whole number, 0 or more")]
+ExitCode = Annotated[int, Meta(ge=0, le=255, description="an exit code, 0 to 255")]
+
+
+class InputFile(Document, frozen=True, kw_only=True):
+    """A file that is written into the task's private folder before it starts."""
+
+    path: RelativePath
+    content: Content
+
+
+class Inputs(Document, frozen=True, kw_only=True):
+    """What a task's program is given: its arguments, as they are (no shell reads them), variables and files."""
+
+    args: Annotated[list[Argument], Meta(max_length=ARGS_MAX, description=f"a list of at most {ARGS_MAX} texts")] = []
+    env: Annotated[
+        dict[EnvName, EnvValue], Meta(max_length=ENV_MAX, description=f"a mapping of at most {ENV_MAX} names to texts")
+    ] = {}
+    files: Annotated[
+        list[InputFile], Meta(max_length=FILES_MAX, description=f"a list of at most {FILES_MAX} files")
+    ] = []
+
+
+class Sandbox(Document, frozen=True, kw_only=True):
+    """The wall around a task; the strictest where nothing is said."""
+
+    fs: FsMode = "read-only"
+    net: NetMode = "deny"
+
+
+class Constraints(Document, frozen=True, kw_only=True):
+    """What a task keeps to: seconds for one attempt, retries after it, how many of the run's workers it occupies, and
+    its sandbox."""
+
+    max_duration_sec: Seconds
+    max_retries: Retries
+    concurrency: Workers
+    sandbox: Sandbox
+
+
+class LogEntry(Document, frozen=True, kw_only=True):
+    """One thing that happened to a task."""
+
+    timestamp: Timestamp
+    level: Literal["info", "warn", "error"]
+    message: Annotated[str, Meta(max_length=LOG_CHARS_MAX)]
+    payload: Annotated[dict[str, Any], Meta(max_length=100)]
+
+
+class Artifact(Document, frozen=True, kw_only=True):
+    """A file that a task left: path below the run's artifacts, size, and SHA-256 of its bytes as hex."""
+
+    path: RelativePath
+    size_bytes: Count
+    checksum: Sha256
+
+
+class Metrics(Document, frozen=True, kw_only=True):
+    """What a task took. ``exit_code`` is null before its end and when a signal ended it."""
+
+    duration_ms: Count
+    exit_code: ExitCode | None
+    tokens_used: Count | None = None
+
+
+class Timestamps(Document, frozen=True, kw_only=True):
+    """When a task was planned, first started, and ended; null: not yet."""
+
+    created_at: Timestamp
+    started_at: Timestamp | None
+    completed_at: Timestamp | None
+
+
+Logs = Annotated[list[LogEntry], Meta(max_length=LOGS_MAX)]
+Artifacts = Annotated[list[Artifact], Meta(max_length=ARTIFACTS_MAX)]
+
+
+class TaskDocument(Document, frozen=True, kw_only=True):
+    """A task, whole (spec, Message/Task JSON Schema). ``parent_id`` tells to which task it belongs, never an order;
+    ``retries`` how many of them it has used; its program is ``tools[0]``."""
+
+    task_id: Identifier
+    parent_id: Identifier | None
+    level: Literal[1, 2, 3]
+    intent: Intent
+    inputs: Inputs
+    tools: Tools
+    constraints: Constraints
+    state: TaskState
+    retries: Retries
+    logs: Logs
+    artifacts: Artifacts
+    metrics: Metrics
+    timestamps: Timestamps
+
+
+class PlanConstraints(Document, frozen=True, kw_only=True):
+    """What the run keeps to: seconds for all of it, and the programs that it may start."""
+
+    max_duration_sec: Seconds
+    whitelist_tools: Whitelist
+
+
+class PlanConfig(Document, frozen=True, kw_only=True):
+    """The parts of the configuration that a planner sees."""
+
+    llm: LlmSettings
+    policies: PolicySettings
+
+
+class PlanRequest(Document, frozen=True, kw_only=True):
+    """L1 asks L2: a plan for ``intent``."""
+
+    intent: Intent
+    constraints: PlanConstraints
+    config: PlanConfig
+
+
+class SandboxWish(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """The wall that a plan asks for; null or left out: as the policies say."""
+
+    fs: FsMode | None = None
+    net: NetMode | None = None
+
+
+class ConstraintWish(Document, frozen=True, kw_only=True, omit_defaults=True):
+    """The limits that a plan asks for; null or left out: the configuration's (concurrency: 1)."""
+
+    max_duration_sec: Seconds | None = None
+    max_retries: Retries | None = None
+    concurrency: Workers | None = None
+    sandbox: SandboxWish = SandboxWish()
+
+
+class PlanTask(Document, frozen=True, kw_only=True):
+    """A task as a plan lists it. It waits for ``depends_on``; ``parent_id`` is hierarchy only."""
+
+    task_id: LocalId
+    intent: Intent
+    tools: Tools
+    depends_on: Annotated[
+        list[LocalId], Meta(max_length=DEPENDENCIES_MAX, description=f"a list of at most {DEPENDENCIES_MAX} task ids")
+    ] = []
+    parent_id: LocalId | None = None
+    inputs: Inputs = Inputs()
+    constraints: ConstraintWish = ConstraintWish()
+
+
+Edge = Annotated[
+    list[LocalId],
+    Meta(min_length=2, max_length=2, description="a pair of task ids: the one waited for, the one that waits"),
+]
+
+
+class Dag(Document, frozen=True, kw_only=True):
+    """The order of a plan: ``[a, b]`` among the edges means that b waits for a."""
+
+    nodes: Annotated[list[LocalId], Meta(max_length=TASKS_MAX, description=f"a list of at most {TASKS_MAX} task ids")]
+    edges: Annotated[list[Edge], Meta(max_length=EDGES_MAX, description=f"a list of at most {EDGES_MAX} pairs")]
+
+
+PlanId = Annotated[Identifier, Meta(description="a UUID in lower case")]
+
+
+class PlanAnswer(Document, frozen=True, kw_only=True):
+    """L2 answers L1. What a planner writes has ids of its own; what a run is made of has UUIDs, and its tasks stand in
+    an order in which each comes after all that it waits for."""
+
+    plan_id: PlanId
+    tasks: Annotated[
+        list[PlanTask],
+        Meta(min_length=1, max_length=TASKS_MAX, description=f"a list of 1 to {TASKS_MAX} tasks"),
+    ]
+    dag: Dag
+
+
+class AssignedConstraints(Document, frozen=True, kw_only=True):
+    """What one worker keeps to."""
+
+    max_duration_sec: Seconds
+    max_retries: Retries
+    sandbox: Sandbox = Sandbox()
+
+
+class TaskAssignment(Document, frozen=True, kw_only=True):
+    """L2 gives L3 a task."""
+
+    task_id: Identifier
+    tools: Tools
+    inputs: Inputs
+    constraints: AssignedConstraints
+
+
+class TaskResult(Document, frozen=True, kw_only=True):
+    """L3 answers L2."""
+
+    task_id: Identifier
+    state: Literal["done", "failed"]
+    logs: Logs
+    artifacts: Artifacts
+    metrics: Metrics

@@ -1,0 +1,156 @@
+"""Any plan: its order, its refusals, and every run of it under any outcomes."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from actors.orchestra.config import read_config
+from actors.orchestra.graph import BadPlan, DependencyCycle
+from actors.orchestra.plan import Plan, make_plan, read_plan
+from actors.orchestra.states import DEPENDENCY_FAILED, STEPS, Board, Change, begun, ended, started
+
+RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
+CONFIG = read_config('version: "1.0"')
+
+Waits = dict[str, list[str]]
+
+
+@st.composite
+def orders(draw: st.DrawFn) -> Waits:
+    """Tasks in any order in the plan, each waiting for some that come before it in a hidden order."""
+    count = draw(st.integers(1, 12))
+    hidden = [f"t{number}" for number in range(count)]
+    waits = {
+        name: draw(st.lists(st.sampled_from(hidden[:place]), unique=True, max_size=4)) if place else []
+        for place, name in enumerate(hidden)
+    }
+    return {name: waits[name] for name in draw(st.permutations(hidden))}
+
+
+def text(waits: Waits) -> str:
+    return json.dumps(
+        [{"task_id": name, "intent": name, "tools": ["echo"], "depends_on": needed} for name, needed in waits.items()]
+    )
+
+
+def plan_of(waits: Waits) -> Plan:
+    return make_plan(read_plan(text(waits)), CONFIG, RUN)
+
+
+@given(orders())
+def test_each_task_comes_after_all_that_it_waits_for_and_first_of_the_plan_among_those_that_may(waits: Waits) -> None:
+    plan = plan_of(waits)
+    order = [plan.names[task.task_id] for task in plan.answer.tasks]
+    assert sorted(order) == sorted(waits)
+    come: set[str] = set()
+    for name in order:
+        assert name == next(one for one in waits if one not in come and come.issuperset(waits[one]))
+        come.add(name)
+
+
+@given(orders())
+def test_levels_hold_every_task_once_and_the_earliest_that_it_can_be(waits: Waits) -> None:
+    plan = plan_of(waits)
+    levels = [[plan.names[one] for one in level] for level in plan.levels]
+    assert sorted(name for level in levels for name in level) == sorted(waits)
+    at = {name: number for number, level in enumerate(levels) for name in level}
+    for name, needed in waits.items():
+        assert at[name] == max((at[one] + 1 for one in needed), default=0)
+
+
+@given(orders())
+def test_the_same_plan_is_the_same_bytes(waits: Waits) -> None:
+    assert plan_of(waits) == plan_of(dict(waits))
+
+
+@given(orders(), st.data())
+def test_one_edge_back_makes_a_circle_that_the_refusal_shows(waits: Waits, data: st.DataObject) -> None:
+    pairs = [(one, name) for name in waits for one in above(waits, name)]
+    if not pairs:
+        return
+    high, low = data.draw(st.sampled_from(pairs))
+    waits[high] = [*waits[high], low]
+    with pytest.raises(DependencyCycle) as caught:
+        plan_of(waits)
+    circle = caught.value.message.split(": ")[-1].removesuffix(" (each for the next)").split(" -> ")
+    assert circle[0] == circle[-1]
+    assert len(set(circle)) == len(circle) - 1
+    assert all(following in waits[name] for name, following in pairwise(circle))
+
+
+def above(waits: Waits, name: str) -> list[str]:
+    """All that the task waits for, through others too; in order."""
+    found: dict[str, None] = {}
+    level = [name]
+    while level:
+        level = list(dict.fromkeys(one for each in level for one in waits[each] if one not in found))
+        found |= dict.fromkeys(level)
+    return list(found)
+
+
+KEYS = ["task_id", "intent", "tools", "depends_on", "tasks", "dag", "x"]
+junk: Any = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(["a", "b", "echo"]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(KEYS), inner, max_size=5),
+    max_leaves=15,
+)
+
+
+@given(junk)
+def test_whatever_is_given_is_a_plan_or_refused_with_one_error(value: Any) -> None:
+    try:
+        plan = make_plan(read_plan(json.dumps(value)), CONFIG, RUN)
+    except BadPlan as error:
+        said = (error.message, error.hint)
+    else:
+        said = ("the plan", plan.answer.plan_id)
+    assert all(said)
+    assert said[0].startswith("the plan")
+
+
+@given(orders(), st.data())
+def test_every_run_ends_with_each_task_done_or_failed_and_none_too_early(waits: Waits, data: st.DataObject) -> None:
+    answer = plan_of(waits).answer
+    needed = {task.task_id: task.depends_on for task in answer.tasks}
+    board, changes = begun(answer)
+    before = Board(dict.fromkeys(needed, "planned"), needed)
+    check(before, changes, board)
+    ran: set[str] = set()
+    for _ in range(2 * len(needed)):
+        if board.is_over():
+            break
+        start = board.ready() and (not board.running() or data.draw(st.booleans()))
+        if start:
+            name = board.ready()[0]
+            assert all(board.states[one] == "done" for one in needed[name])
+            made, changes = started(board, name)
+            ran.add(name)
+        else:
+            name = data.draw(st.sampled_from(board.running()))
+            made, changes = ended(board, name, data.draw(st.sampled_from(["done", "failed"])))
+        check(board, changes, made)
+        board = made
+        for one, state in board.states.items():
+            waiting = [board.states[other] for other in needed[one]]
+            may_still_run = "failed" not in waiting and waiting.count("done") < len(waiting)
+            assert (state == "blocked") == may_still_run
+    assert board.is_over()
+    assert {name for name in needed if all(board.states[one] == "done" for one in needed[name])} == ran
+
+
+def check(before: Board, changes: list[Change], after: Board) -> None:
+    """Every change is a step of the table, and there are no other changes."""
+    states = dict(before.states)
+    for change in changes:
+        assert (states[change.task_id], change.state) == STEPS[change.step]
+        assert (change.reason == DEPENDENCY_FAILED) == (change.step == "give_up")
+        states[change.task_id] = change.state
+    assert states == after.states
+    assert list(states) == list(before.states)
