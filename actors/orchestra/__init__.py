@@ -1,0 +1,1 @@
+"""Orchestra: tasks of a run as processes of their own, behind a wall."""
