@@ -22,7 +22,7 @@ class Inside:
         """The sandbox whose process 1 is ``first``; None when that has ended already."""
         try:
             handle = os.pidfd_open(first)
-            status = Path(f"/proc/{first}/status").read_text(encoding="ascii", errors="replace")
+            status = Path(f"/proc/{first}/status").read_text(encoding="utf-8", errors="replace")
         except (ProcessLookupError, FileNotFoundError):
             return None
         ids = next(line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:"))

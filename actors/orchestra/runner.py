@@ -34,7 +34,7 @@ Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
 NEEDED: Final = (
     "--args", "--bind-fd", "--ro-bind-fd", "--ro-bind-data", "--perms", "--size", "--tmpfs", "--remount-ro",
     "--seccomp", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "--clearenv",
-    "--json-status-fd", "--unshare-cgroup-try",
+    "--json-status-fd", "--unshare-cgroup-try", "--block-fd",
 )  # fmt: skip
 """Options without which bubblewrap would not be the wall that is described here."""
 
@@ -137,6 +137,20 @@ def _as_named(path: str) -> int:
     return descriptor
 
 
+def _gate() -> int:
+    """A pipe as one descriptor, at which the sandbox waits, built but empty, for a byte.
+
+    Only from late in its building on does the sandbox die with this process; killed before, it must not go on to start
+    the program. An ordinary pipe would then tell it of its end, and open the gate; this one is held by who waits.
+    """
+    reading, writing = os.pipe()
+    try:
+        return os.open(f"/proc/self/fd/{reading}", os.O_RDWR | os.O_CLOEXEC)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def _in_memory(data: bytes) -> int:
     descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
     with open(descriptor, "wb", closefd=False) as file:
@@ -169,9 +183,10 @@ class _Kept:
 class _Box:
     """A started sandbox."""
 
-    def __init__(self, process: anyio.abc.Process, status: int) -> None:
+    def __init__(self, process: anyio.abc.Process, status: int, gate: int) -> None:
         self._process = process
         self._status = status
+        self._gate = gate
         self._stdout = _Kept()
         self._stderr = _Kept()
         self._inside: Inside | None = None
@@ -185,23 +200,26 @@ class _Box:
         """Start it. The environment of bubblewrap itself is empty: the tool can read that of process 1."""
         status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         arguments = _in_memory(b"".join(os.fsencode(option) + b"\0" for option in options))
+        gate = _gate()
+        given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(gate))
         try:
             process = await anyio.open_process(
-                [bwrap, "--args", str(arguments), "--json-status-fd", str(report), "--", *command],
+                [bwrap, *given, "--", *command],
                 stdin=subprocess.DEVNULL,
                 env={},
                 cwd="/",
                 umask=0o022,
                 start_new_session=True,
-                pass_fds=(*handed, arguments, report),
+                pass_fds=(*handed, arguments, report, gate),
             )
         except BaseException:
             os.close(status)
+            os.close(gate)
             raise
         finally:
             os.close(arguments)
             os.close(report)
-        return cls(process, status)
+        return cls(process, status, gate)
 
     async def attend(self, limits: Limits, heard: Heard | None) -> None:
         """Read all that it says until it has ended: by itself, or by TERM after its time and KILL after the grace."""
@@ -231,6 +249,7 @@ class _Box:
         self._seconds = time.monotonic() - self._began
         await self._process.aclose()
         os.close(self._status)
+        os.close(self._gate)
 
     def outcome(self, planted: tuple[str, ...]) -> Outcome:
         """How it ended. Raises SandboxUnavailable when bubblewrap never got to start the program."""
@@ -279,6 +298,7 @@ class _Box:
                 self._told |= msgspec.json.decode(line, type=dict[str, int])
             if self._inside is None and "child-pid" in self._told:
                 self._inside = Inside.of(self._told["child-pid"])
+                os.write(self._gate, b"\n")
 
     def _kill(self) -> None:
         if self._inside is not None:

@@ -139,7 +139,8 @@ def _system(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     for path, text in stubs.items():
         options += ["--perms", "0444", "--ro-bind-data", Content(text.encode()), path]
     size = str(wishes.limits.tmp_bytes)
-    options += ["--proc", "/proc", "--dev", "/dev"]
+    # A few sysctls are writable by anybody's bits, and leave it to the kernel to look at rights.
+    options += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
     for path, bound in (("/dev/shm", size), (OWN_TMP, size), ("/run", _SMALL)):  # noqa: S108  (inside)
         options += ["--perms", "1777", "--size", bound, "--tmpfs", path]
     return tuple(options)
