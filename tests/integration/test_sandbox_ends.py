@@ -1,4 +1,4 @@
-"""How runs end: by themselves, by their limits, by their time, or because the sandbox could not be; nothing lives on."""
+"""How runs end: by themselves, by limits, by their time, or because the sandbox could not be; nothing lives on."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def firsts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         handles.append(os.pidfd_open(first))
         return of(first)
 
-    monkeypatch.setattr(runner.Inside, "of", noted)
+    monkeypatch.setattr(processes.Inside, "of", noted)
     return handles
 
 
