@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from actors.orchestra import syscalls
-from actors.orchestra.sandbox import MASKED, PROTECTED, Ground, Guarded
+from actors.orchestra.sandbox import HELPERS, MASKED, PROTECTED, Ground, Guarded
 from actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
 
 ENTRIES_MAX: Final = 200_000
@@ -43,6 +43,9 @@ def look(wishes: Wishes) -> Ground:
         raise SandboxUnavailable(
             f"no system call filter for {machine} machines", f"run tools on {' or '.join(syscalls.MACHINES)}"
         )
+    for helper in HELPERS:
+        if not os.access(helper, os.X_OK):
+            raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
     for path in {*wishes.allow_read, *wishes.allow_write, wishes.artifacts} - {OWN_TMP}:
         _check_plain(path)
     privileged = os.geteuid() == 0

@@ -298,10 +298,14 @@ class _Box:
                 self._told |= msgspec.json.decode(line, type=dict[str, int])
             if self._inside is None and "child-pid" in self._told:
                 self._inside = Inside.of(self._told["child-pid"])
-                os.write(self._gate, b"\n")
+                if self._inside is not None and not self._timed_out:
+                    os.write(self._gate, b"\n")
 
     def _kill(self) -> None:
+        """Before the gate all of it is one process group; the gate is opened only when process 1 is known."""
         if self._inside is not None:
             self._inside.kill()
-        with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
+        code = self._process.returncode
+        if code is None or code < 0:  # ended by itself, it has left nothing, and its number may be another's
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)

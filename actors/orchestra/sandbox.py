@@ -26,6 +26,11 @@ PROTECTED: Final = frozenset((
 MASKED: Final = (".git", ".pmagent", "orchestra.config.yaml")
 """Of these, the ones that a writable folder gets a read-only stand-in for where it lacks them."""
 
+SETPRIV: Final = "/usr/bin/setpriv"
+PRLIMIT: Final = "/usr/bin/prlimit"
+HELPERS: Final = (SETPRIV, PRLIMIT)
+"""Of util-linux: they run inside, before the program, and become it."""
+
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
 _MASK_BYTES: Final = "4096"
@@ -194,12 +199,12 @@ def _unprivileged(ground: Ground) -> tuple[str, ...]:
     if not ground.privileged:
         return ()
     ids = (f"--reuid={ground.uid}", f"--regid={ground.gid}", "--clear-groups")
-    return ("/usr/bin/setpriv", *ids, "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--")
+    return (SETPRIV, *ids, "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--")
 
 
 def _limited(limits: Limits) -> tuple[str, ...]:
     return (
-        "/usr/bin/prlimit",
+        PRLIMIT,
         f"--as={limits.memory_bytes}",
         f"--nproc={limits.processes}",
         f"--fsize={limits.file_bytes}",

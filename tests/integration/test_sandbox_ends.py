@@ -98,6 +98,13 @@ def test_whoever_ignores_term_is_killed_after_the_grace(tmp_path: Path, firsts: 
     assert ended(firsts[0])
 
 
+def test_time_that_is_up_before_the_sandbox_stands_starts_nothing(tmp_path: Path) -> None:
+    code = "open('/artifacts/ran', 'w')"
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=1e-9, grace_seconds=1e-9))
+    assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, signal.SIGKILL, True)
+    assert list((tmp_path / "artifacts").iterdir()) == []
+
+
 def test_term_reaches_every_process_and_not_only_the_first(tmp_path: Path) -> None:
     code = f"""
 import os, signal
