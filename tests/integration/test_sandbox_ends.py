@@ -17,8 +17,10 @@ from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import PYTHON, boxed, said, wishes
 
-SHORT = Limits(seconds=0.7, grace_seconds=0.3)
-GENTLE = Limits(seconds=0.7, grace_seconds=20)
+SHORT = Limits(seconds=2, grace_seconds=0.3)
+GENTLE = Limits(seconds=2, grace_seconds=20)
+"""A hundred times what Python needs to start: TERM must find the handlers in place, also on a busy machine."""
+
 SLEEP = "import time; time.sleep(600)"
 
 
@@ -77,12 +79,14 @@ def test_endless_output_without_a_newline_is_cut_and_the_program_goes_on(tmp_pat
     assert not outcome.stderr_cut
 
 
+@pytest.mark.slow
 def test_output_that_never_ends_is_ended(tmp_path: Path) -> None:
     outcome = boxed(tmp_path, "while True: print('y' * 4096, end='')", limits=SHORT)
     assert outcome.timed_out
     assert outcome.stdout_cut
 
 
+@pytest.mark.slow
 def test_sleeping_forever_gets_term_and_may_clean_up(tmp_path: Path, firsts: list[int]) -> None:
     code = f"import os, signal\nsignal.signal(15, lambda *_: os._exit(7))\n{SLEEP}"
     outcome = boxed(tmp_path, code, limits=GENTLE)
@@ -90,6 +94,7 @@ def test_sleeping_forever_gets_term_and_may_clean_up(tmp_path: Path, firsts: lis
     assert ended(firsts[0])
 
 
+@pytest.mark.slow
 def test_whoever_ignores_term_is_killed_after_the_grace(tmp_path: Path, firsts: list[int]) -> None:
     code = f"import os, signal\nsignal.signal(15, signal.SIG_IGN)\nos.fork()\n{SLEEP}"
     outcome = boxed(tmp_path, code, limits=SHORT)
@@ -105,6 +110,7 @@ def test_time_that_is_up_before_the_sandbox_stands_starts_nothing(tmp_path: Path
     assert list((tmp_path / "artifacts").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_term_reaches_every_process_and_not_only_the_first(tmp_path: Path) -> None:
     code = f"""
 import os, signal

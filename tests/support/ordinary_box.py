@@ -30,7 +30,7 @@ async def main() -> None:
     print("artifact", os.path.isfile(f"{folder}/made"))  # noqa: ASYNC240, T201
     forks = await box("perl", "-e", FORKS, limits=Limits(seconds=20, processes=8))
     print("fork limit", 0 < int(forks.stdout) < 8)  # noqa: T201
-    late = await box("sleep", "60", limits=Limits(seconds=0.3, grace_seconds=5))
+    late = await box("sleep", "60", limits=Limits(seconds=1, grace_seconds=5))
     print("timed out", late.timed_out, late.signal)  # noqa: T201
 
 
