@@ -7,7 +7,7 @@ cd -- "$(dirname -- "$0")/.."
 
 requirements=${1:-requirements-dev.txt}
 stamp=.venv/stamp-$requirements
-SYSTEM_PACKAGES=${SYSTEM_PACKAGES-} # Debian packages that tests use; each has the name of its command
+SYSTEM_PACKAGES=${SYSTEM_PACKAGES-} # Debian packages that tools and tests use
 
 fail() {
     echo "setup: $*" >&2
@@ -45,7 +45,9 @@ fi
 
 missing=
 for package in $SYSTEM_PACKAGES; do
-    command -v "$package" >/dev/null || missing="$missing $package"
+    command=$package # most have the name of their command
+    [ "$package" != bubblewrap ] || command=bwrap
+    command -v "$command" >/dev/null || missing="$missing $package"
 done
 if [ -n "$missing" ]; then
     # shellcheck disable=SC2086

@@ -1,1 +1,1 @@
-"""Orchestra: a request becomes a plan, a plan becomes tasks, tasks run in an order (rulings D)."""
+"""Orchestra: a request becomes a plan, a plan becomes tasks, tasks run in an order, each behind a wall (rulings D)."""

@@ -1,0 +1,216 @@
+"""Looks at the machine and at the folders that were wished for, before a run; blocking.
+
+Whatever cannot be granted is refused here, before anything is started, with the path or package that it is about.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import platform
+import re
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from actors.orchestra import syscalls
+from actors.orchestra.sandbox import HELPERS, MASKED, PROTECTED, Ground, Guarded
+from actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
+
+ENTRIES_MAX: Final = 200_000
+"""A writable folder with more entries than this cannot be guarded in good time."""
+
+_ETC: Final = (
+    "/etc/ld.so.cache", "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates.conf", "/etc/alternatives",
+    "/etc/localtime", "/etc/nsswitch.conf", "/etc/mime.types",
+)  # fmt: skip
+_IDS: Final = range(0x7000_0000, 0x7800_0000)
+"""Ids that no user of the host has: each run of a privileged service gets one of its own."""
+
+_HOOKS: Final = re.compile(rb"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE)
+_POINTER_BYTES_MAX: Final = 64 * 1024
+
+_serial = itertools.count(os.getpid() * 1000)
+
+
+def look(wishes: Wishes) -> Ground:
+    """The ground for ``wishes``. Raises SandboxRefused for what may not be, SandboxUnavailable where it cannot be."""
+    check(wishes)
+    machine = platform.machine()
+    if machine not in syscalls.MACHINES:
+        raise SandboxUnavailable(
+            f"no system call filter for {machine} machines", f"run tools on {' or '.join(syscalls.MACHINES)}"
+        )
+    for helper in HELPERS:
+        if not os.access(helper, os.X_OK):
+            raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
+    for path in {*wishes.allow_read, *wishes.allow_write, wishes.artifacts} - {OWN_TMP}:
+        _check_plain(path)
+    privileged = os.geteuid() == 0
+    uid, gid = _tool_ids(wishes, privileged=privileged)
+    if privileged:
+        for path in sorted({*wishes.allow_read, *wishes.allow_write} - {OWN_TMP}):
+            _check_visible(path, uid, gid)
+    return Ground(
+        machine=machine,
+        privileged=privileged,
+        uid=uid,
+        gid=gid,
+        program=_program(wishes),
+        system=tuple((path, _target(path)) for path in SYSTEM if os.path.exists(path)),
+        etc=tuple(path for path in _ETC if os.path.exists(path)),
+        guarded=tuple(_guarded(wishes)) if wishes.fs == "rw" else (),
+    )
+
+
+def protected_in(folder: str) -> set[str]:
+    """All paths in ``folder`` with a protected name, links and missing targets included; what lies in one is not looked
+    at. Raises SandboxRefused when there are too many entries to look at."""
+    found: set[str] = set()
+    seen = 0
+    pending = [folder]
+    while pending:
+        with _entries(pending.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                if seen > ENTRIES_MAX:
+                    raise SandboxRefused(
+                        f"{folder} has more than {ENTRIES_MAX} entries and cannot be guarded",
+                        "make less of it writable",
+                    )
+                if entry.name.lower() in PROTECTED:
+                    found.add(entry.path)
+                elif entry.is_dir(follow_symlinks=False):
+                    pending.append(entry.path)
+    return found
+
+
+def _entries(folder: str) -> os._ScandirIterator[str]:
+    try:
+        return os.scandir(folder)
+    except OSError as error:
+        raise SandboxRefused(
+            f"{folder} cannot be looked through ({error.strerror}), so it cannot be guarded", "mend its permissions"
+        ) from error
+
+
+def _target(path: str) -> str:
+    return os.readlink(path) if os.path.islink(path) else ""
+
+
+def _check_plain(path: str) -> None:
+    """A link, anywhere in the path, could lead elsewhere by the time it is used."""
+    try:
+        real = os.path.realpath(path, strict=True)
+    except OSError as error:
+        raise SandboxRefused(f"{path} cannot be shown: {error.strerror}", "create it, or take it out") from error
+    if real != path:
+        raise SandboxRefused(f"{path} leads through a link to {real}", "name the real path")
+    kind = os.lstat(path).st_mode
+    if not (stat.S_ISDIR(kind) or stat.S_ISREG(kind)):
+        raise SandboxRefused(f"{path} is neither a folder nor a regular file", "take it out")
+
+
+def _tool_ids(wishes: Wishes, *, privileged: bool) -> tuple[int, int]:
+    """The service's own where it is an ordinary user; for root, those of the owner of what is to be written, else ids
+    that nobody has."""
+    if not privileged:
+        return os.geteuid(), os.getegid()
+    writable = sorted(set(wishes.allow_write) - {OWN_TMP}) if wishes.fs == "rw" else []
+    if not writable:
+        own = _IDS[next(_serial) % len(_IDS)]
+        return own, own
+    owners = {(found.st_uid, found.st_gid) for found in map(os.lstat, writable)}
+    uid, gid = min(owners)
+    if len(owners) > 1 or uid == 0 or gid == 0:
+        raise SandboxRefused(
+            f"{', '.join(writable)}: tools never run as root, and these do not all belong to one other user and group",
+            "chown them to that user and group, or start pmagent as an ordinary user",
+        )
+    return uid, gid
+
+
+def _check_visible(path: str, uid: int, gid: int) -> None:
+    """Bubblewrap, as root, could mount it; the tool could still not open it, and would say so in its own odd way."""
+    found = os.lstat(path)
+    mode = found.st_mode
+    granted = mode >> 6 if found.st_uid == uid else mode >> 3 if found.st_gid == gid else mode
+    needed = 0o5 if stat.S_ISDIR(mode) else 0o4
+    if granted & needed != needed:
+        raise SandboxRefused(
+            f"{path} can be read by its owner only, and tools never run as root", f"chmod o+rX {path}, or take it out"
+        )
+
+
+def _program(wishes: Wishes) -> str:
+    name = wishes.argv[0]
+    if "/" not in name:
+        found = shutil.which(name, path=":".join(SEARCH))
+        if found is None:
+            raise SandboxRefused(f"there is no program {name} in {', '.join(SEARCH)}", "install it, or name its path")
+        return found
+    shown = (*SYSTEM, *wishes.allow_read, *wishes.allow_write)
+    if not name.startswith("/") or not any(within(os.path.normpath(name), folder) for folder in shown):
+        raise SandboxRefused(f"the program {name} is not visible to tools", "name it without a path, or allow it")
+    if not os.path.isfile(name):
+        raise SandboxRefused(f"there is no program {name}", "install it")
+    return name
+
+
+def _guarded(wishes: Wishes) -> Iterator[Guarded]:
+    """Every protected path in a writable folder, and the first part that is missing of those that do not exist."""
+    writable = sorted(set(wishes.allow_write) - {OWN_TMP})
+    wanted = {path for path in wishes.protect if any(within(path, folder) for folder in writable)}
+    for folder in writable:
+        if os.path.isdir(folder):
+            wanted |= protected_in(folder)
+            wanted |= {f"{folder}/{name}" for name in MASKED}
+    for pointed in sorted(path for git in wanted if git.endswith("/.git") for path in _pointed(git)):
+        if any(within(pointed, folder) and pointed != folder for folder in writable):
+            wanted.add(pointed)
+    done: list[str] = []
+    for path in sorted(wanted, key=lambda path: path.split("/")):
+        guarded = _guard(path, next(folder for folder in writable if within(path, folder)))
+        if not any(within(guarded.path, above) for above in done):  # what is above guards it too
+            done.append(guarded.path)
+            yield guarded
+
+
+def _guard(path: str, folder: str) -> Guarded:
+    """Raises SandboxRefused where a link is on the way: a link in a writable folder can be replaced by anything."""
+    here = folder
+    for part in path.removeprefix(folder).strip("/").split("/"):
+        here = f"{here}/{part}"
+        if os.path.islink(here):
+            raise SandboxRefused(f"{here} is protected and a link, which cannot be guarded", "make less of it writable")
+        if not os.path.lexists(here):
+            return Guarded(here, missing=True)
+    return Guarded(path, missing=False)
+
+
+def _pointed(git: str) -> Iterator[str]:
+    """Where a ``.git`` leads: the folder that a worktree's file names, its common folder, the hooks of its config."""
+    base = os.path.dirname(git)
+    home = git
+    if os.path.isfile(git):
+        text = _start_of(git)
+        if not text.startswith(b"gitdir:"):
+            return
+        home = os.path.normpath(os.path.join(base, os.fsdecode(text.removeprefix(b"gitdir:").strip())))
+        yield home
+    common = os.fsdecode(_start_of(f"{home}/commondir").strip())
+    if common:
+        home = os.path.normpath(os.path.join(home, common))
+        yield home
+    for found in _HOOKS.findall(_start_of(f"{home}/config")):
+        yield os.path.normpath(os.path.join(base, os.fsdecode(found)))
+
+
+def _start_of(path: str) -> bytes:
+    """The start of a small regular file; nothing where there is none."""
+    if not os.path.isfile(path):
+        return b""
+    with Path(path).open("rb") as file:
+        return file.read(_POINTER_BYTES_MAX)

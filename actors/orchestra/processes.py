@@ -1,0 +1,74 @@
+"""The processes inside a sandbox, seen from outside: its first process, whose end is the end of all, and the rest."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+import anyio
+
+
+class Inside:
+    """A sandbox's processes: ``first`` is the pid, out here, of its namespace's process 1, ``handle`` a pidfd of it."""
+
+    def __init__(self, first: int, handle: int) -> None:
+        self._first = first
+        self._handle = handle
+
+    @classmethod
+    def of(cls, first: int) -> Inside | None:
+        """The sandbox whose process 1 is ``first``; None when that has ended already."""
+        try:
+            handle = os.pidfd_open(first)
+            status = Path(f"/proc/{first}/status").read_text(encoding="utf-8", errors="replace")
+        except (ProcessLookupError, FileNotFoundError):
+            return None
+        ids = next(line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:"))
+        if len(ids) < 2 or ids[-1] != "1":  # the number belongs to another process by now
+            os.close(handle)
+            return None
+        return cls(first, handle)
+
+    def terminate(self) -> None:
+        """TERM to every process but the first, which bubblewrap is itself and which ends with the last of them."""
+        handles: dict[int, int] = {}
+        try:
+            for pid in self._below():
+                with contextlib.suppress(ProcessLookupError):
+                    handles[pid] = os.pidfd_open(pid)
+            # A number may have changed hands before its handle was opened. Who is still below now was so then.
+            for pid in self._below():
+                if pid in handles:
+                    with contextlib.suppress(ProcessLookupError):
+                        signal.pidfd_send_signal(handles[pid], signal.SIGTERM)
+        finally:
+            for handle in handles.values():
+                os.close(handle)
+
+    def kill(self) -> None:
+        """KILL to the first process; the kernel ends the others with it."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._handle, signal.SIGKILL)
+
+    async def gone(self) -> None:
+        """Wait until the first process has ended: then no process of its namespace is left."""
+        await anyio.wait_readable(self._handle)
+
+    def close(self) -> None:
+        """Let go of it."""
+        os.close(self._handle)
+
+    def _below(self) -> list[int]:
+        found: list[int] = []
+        pending = [self._first]
+        while pending:
+            tasks = Path(f"/proc/{pending.pop()}/task")
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                for task in list(tasks.iterdir()):
+                    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                        children = [int(pid) for pid in (task / "children").read_text().split()]
+                        found += children
+                        pending += children
+        return found

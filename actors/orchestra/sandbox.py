@@ -1,0 +1,215 @@
+"""From wishes to the exact arguments of bubblewrap; pure.
+
+The root inside is built from nothing: system run-time folders, what was wished for, a private /tmp, and nothing else.
+What the machine is like comes in as ``Ground``; what must be handed over as an open file (bubblewrap takes descriptors)
+stands in the arguments as ``Content`` or ``Place``, for the runner to open. So the same wishes on the same ground give
+the same arguments, and they can be read, compared and tested without a process.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from typing import Final
+
+import msgspec
+
+from actors.orchestra import seccomp
+from actors.orchestra.wishes import ARTIFACTS, OWN_TMP, SEARCH, Limits, SandboxRefused, Wishes, check, within
+
+PROTECTED: Final = frozenset((
+    ".git", ".hg", ".svn", ".githooks", ".husky", ".gitmodules", ".gitconfig", ".pmagent", "orchestra.config.yaml",
+    ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".ripgreprc", ".envrc",
+    ".ssh", ".mcp.json", ".vscode", ".idea", ".claude",
+))  # fmt: skip
+"""Names that no tool writes, in whatever writable folder: programs of the host run, or obey, what lies there."""
+
+MASKED: Final = (".git", ".pmagent", "orchestra.config.yaml")
+"""Of these, the ones that a writable folder gets a read-only stand-in for where it lacks them."""
+
+SETPRIV: Final = "/usr/bin/setpriv"
+PRLIMIT: Final = "/usr/bin/prlimit"
+HELPERS: Final = (SETPRIV, PRLIMIT)
+"""Of util-linux: they run inside, before the program, and become it."""
+
+_INSIDE_ID: Final = 1000
+_SMALL: Final = str(2**20)
+_MASK_BYTES: Final = "4096"
+
+
+class Content(msgspec.Struct, frozen=True):
+    """Bytes to be handed over as an open file."""
+
+    data: bytes
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A path of the host to be handed over opened (O_PATH, no link followed): what was looked at is what is mounted."""
+
+    path: str
+
+
+Argument = str | Content | Place
+
+
+class Guarded(msgspec.Struct, frozen=True, order=True):
+    """A protected path in a writable folder; ``missing``: it does not exist, and gets a stand-in."""
+
+    path: str
+    missing: bool
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What the machine is like, as far as the arguments depend on it."""
+
+    machine: str
+    """``uname -m``, one of ``syscalls.MACHINES``."""
+    privileged: bool
+    """Whether bubblewrap starts as root. Then it needs no user namespace, and the tool gets the ids below; a user
+    namespace would leave the tool root outside of it, for whom the limit on processes does not count."""
+    uid: int
+    gid: int
+    """The tool's ids, never 0: as the host sees them."""
+    program: str
+    """The program's absolute path inside."""
+    system: tuple[tuple[str, str], ...]
+    """System folders that exist: path -> target if it is a link, else ""."""
+    etc: tuple[str, ...]
+    """Of /etc, what exists of the little that tools need."""
+    guarded: tuple[Guarded, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """``options`` go to bubblewrap by ``--args``, not on its command line; ``command`` is what it runs."""
+
+    options: tuple[Argument, ...]
+    command: tuple[str, ...]
+
+
+def plan(wishes: Wishes, ground: Ground) -> Plan:
+    """The arguments. Raises SandboxRefused for wishes that are never granted."""
+    check(wishes)
+    for path in wishes.allow_write:
+        _check_writable(path, wishes.protect)
+    if ground.uid <= 0 or ground.gid <= 0:
+        raise SandboxRefused("a tool is never run as root", "start pmagent as an ordinary user")
+    options = (
+        *_namespaces(ground),
+        *_environment(wishes),
+        *_system(wishes, ground),
+        *_folders(wishes, ground),
+        # Last, for what is mounted below them had to be made first. Both are in memory, which has no other bound.
+        *("--remount-ro", "/dev", "--remount-ro", "/"),
+        *("--chdir", wishes.workdir),
+        *("--seccomp", Content(seccomp.program(ground.machine))),
+    )
+    return Plan(options, (*_unprivileged(ground), *_limited(wishes.limits), ground.program, *wishes.argv[1:]))
+
+
+def _check_writable(path: str, protect: tuple[str, ...]) -> None:
+    named = PROTECTED.intersection(path.split("/"))
+    if named or any(within(path, kept) for kept in protect):
+        raise SandboxRefused(f"{path} is protected and never writable", "take it out of allow_write")
+
+
+def _namespaces(ground: Ground) -> tuple[Argument, ...]:
+    own = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--unshare-net")
+    ends = ("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox")
+    if ground.privileged:  # what setpriv needs to become somebody else; it gives them up
+        return (*own, *ends, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_SETPCAP")
+    ids = ("--uid", str(_INSIDE_ID), "--gid", str(_INSIDE_ID))
+    return ("--unshare-user", "--disable-userns", *ids, *own, *ends)
+
+
+def _environment(wishes: Wishes) -> tuple[Argument, ...]:
+    own = {"PATH": ":".join(SEARCH), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "LANG": "C.UTF-8", "ARTIFACTS": ARTIFACTS}
+    options: list[Argument] = ["--clearenv"]
+    for name, value in {**own, **dict(sorted(wishes.env.items()))}.items():
+        options += ["--setenv", name, value]
+    return tuple(options)
+
+
+def _system(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
+    options: list[Argument] = []
+    for path, target in ground.system:
+        options += ["--symlink", target, path] if target else ["--ro-bind", path, path]
+    options += ["--perms", "0755", "--dir", "/etc"]
+    for path in ground.etc:
+        options += ["--ro-bind", path, path]
+    uid, gid = (ground.uid, ground.gid) if ground.privileged else (_INSIDE_ID, _INSIDE_ID)
+    stubs = {
+        "/etc/passwd": f"tool:x:{uid}:{gid}::{OWN_TMP}:/usr/sbin/nologin\n",
+        "/etc/group": f"tool:x:{gid}:\n",
+        "/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n",
+    }
+    for path, text in stubs.items():
+        options += ["--perms", "0444", "--ro-bind-data", Content(text.encode()), path]
+    size = str(wishes.limits.tmp_bytes)
+    # A few sysctls are writable by anybody's bits, and leave it to the kernel to look at rights.
+    options += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    for path, bound in (("/dev/shm", size), (OWN_TMP, size), ("/run", _SMALL)):  # noqa: S108  (inside)
+        options += ["--perms", "1777", "--size", bound, "--tmpfs", path]
+    return tuple(options)
+
+
+def _folders(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
+    """Mounts of the host's folders, parents before what lies in them, so that the more exact one holds."""
+    writable = tuple(path for path in wishes.allow_write if path != OWN_TMP) if wishes.fs == "rw" else ()
+    readable = (path for path in (*wishes.allow_read, *wishes.allow_write) if path != OWN_TMP)
+    mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", Place(path), path) for path in readable}
+    mounts |= {path: ("--bind-fd", Place(path), path) for path in writable}
+    for guarded in ground.guarded:
+        for folder in _between(guarded.path, writable):
+            # A folder on the way that is a mount of its own cannot be renamed and replaced.
+            mounts.setdefault(folder, ("--bind-fd", Place(folder), folder))
+    for guarded in ground.guarded:
+        mounts[guarded.path] = _guard(guarded)
+    options: list[Argument] = []
+    made: set[str] = set()
+    for path in sorted(mounts, key=lambda path: path.split("/")):
+        for parent in _parents(path):
+            if parent != OWN_TMP and parent not in made and not any(within(parent, mount) for mount in mounts):
+                made.add(parent)  # bubblewrap would make it, as root, for itself alone
+                options += ["--perms", "0755", "--dir", parent]
+        options += mounts[path]
+    return (*options, "--bind-fd", Place(wishes.artifacts), ARTIFACTS)
+
+
+def _parents(path: str) -> list[str]:
+    """The folders above ``path``, without the root, from there on."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(2, len(parts))]
+
+
+def _guard(guarded: Guarded) -> tuple[Argument, ...]:
+    path = guarded.path
+    if guarded.missing:
+        return ("--perms", "0555", "--size", _MASK_BYTES, "--tmpfs", path, "--remount-ro", path)
+    return ("--ro-bind-fd", Place(path), path)
+
+
+def _between(path: str, writable: tuple[str, ...]) -> list[str]:
+    """The folders above ``path`` up to, without, the writable folder that it lies in."""
+    folders: list[str] = []
+    while (path := posixpath.dirname(path)) not in writable and any(within(path, root) for root in writable):
+        folders.append(path)
+    return folders
+
+
+def _unprivileged(ground: Ground) -> tuple[str, ...]:
+    if not ground.privileged:
+        return ()
+    ids = (f"--reuid={ground.uid}", f"--regid={ground.gid}", "--clear-groups")
+    return (SETPRIV, *ids, "--inh-caps=-all", "--bounding-set=-all", "--no-new-privs", "--")
+
+
+def _limited(limits: Limits) -> tuple[str, ...]:
+    return (
+        PRLIMIT,
+        f"--as={limits.memory_bytes}",
+        f"--nproc={limits.processes}",
+        f"--fsize={limits.file_bytes}",
+        f"--nofile={limits.open_files}",
+        f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}",  # XCPU, a second later KILL
+        "--core=0",
+        "--",
+    )

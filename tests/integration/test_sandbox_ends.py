@@ -1,0 +1,320 @@
+"""How runs end: by themselves, by limits, by their time, or because the sandbox could not be; nothing lives on."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.orchestra import processes, runner
+from actors.orchestra.runner import run
+from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from tests.support.boxes import PYTHON, boxed, said, wishes
+
+SHORT = Limits(seconds=2, grace_seconds=0.3)
+GENTLE = Limits(seconds=2, grace_seconds=20)
+"""A hundred times what Python needs to start: TERM must find the handlers in place, also on a busy machine."""
+
+SLEEP = "import time; time.sleep(600)"
+
+
+@pytest.fixture
+def firsts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Pidfds of process 1 of each sandbox that the test starts."""
+    handles: list[int] = []
+    of = processes.Inside.of
+
+    def noted(first: int) -> processes.Inside | None:
+        handles.append(os.pidfd_open(first))
+        return of(first)
+
+    monkeypatch.setattr(processes.Inside, "of", noted)
+    return handles
+
+
+def ended(handle: int, seconds: float = 0) -> bool:
+    """Whether the process of this pidfd has ended (within ``seconds``), and with it its namespace."""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 77, 126, 127, 129, 255])
+def test_an_exit_code_is_told_as_it_is(tmp_path: Path, code: int) -> None:
+    outcome = boxed(tmp_path, f"raise SystemExit({code})")
+    assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (code, None, False)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM, signal.SIGABRT])
+def test_death_by_a_signal_is_no_exit_code(tmp_path: Path, number: int) -> None:
+    outcome = boxed(tmp_path, f"import os; os.kill(os.getpid(), {int(number)})")
+    assert (outcome.exit_code, outcome.signal) == (None, number)
+
+
+def test_bytes_come_out_as_they_are_and_as_they_come(tmp_path: Path) -> None:
+    heard: list[tuple[str, bytes]] = []
+    content = b"\xff\xfe\x00 no utf-8 \x1b[31m\x1b]0;title\x07 no newline"
+    code = f"import os; os.write(1, {content!r}); os.write(2, b'other')"
+
+    async def body() -> Outcome:
+        return await run(wishes(tmp_path / "artifacts", code), lambda name, chunk: heard.append((name, chunk)))
+
+    outcome = anyio.run(body)
+    assert (outcome.stdout, outcome.stderr) == (content, b"other")
+    assert sorted(heard) == [("stderr", b"other"), ("stdout", content)]
+
+
+def test_endless_output_without_a_newline_is_cut_and_the_program_goes_on(tmp_path: Path) -> None:
+    code = "import os\nfor _ in range(1000): os.write(1, b'x' * 65536)\nos.write(2, b'done')"
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=30, output_bytes=1000))
+    assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (0, b"x" * 1000, b"done")
+    assert outcome.stdout_bytes == 65_536_000
+    assert outcome.stdout_cut
+    assert not outcome.stderr_cut
+
+
+@pytest.mark.slow
+def test_output_that_never_ends_is_ended(tmp_path: Path) -> None:
+    outcome = boxed(tmp_path, "while True: print('y' * 4096, end='')", limits=SHORT)
+    assert outcome.timed_out
+    assert outcome.stdout_cut
+
+
+@pytest.mark.slow
+def test_sleeping_forever_gets_term_and_may_clean_up(tmp_path: Path, firsts: list[int]) -> None:
+    code = f"import os, signal\nsignal.signal(15, lambda *_: os._exit(7))\n{SLEEP}"
+    outcome = boxed(tmp_path, code, limits=GENTLE)
+    assert (outcome.exit_code, outcome.timed_out) == (7, True)
+    assert ended(firsts[0])
+
+
+@pytest.mark.slow
+def test_whoever_ignores_term_is_killed_after_the_grace(tmp_path: Path, firsts: list[int]) -> None:
+    code = f"import os, signal\nsignal.signal(15, signal.SIG_IGN)\nos.fork()\n{SLEEP}"
+    outcome = boxed(tmp_path, code, limits=SHORT)
+    assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, signal.SIGKILL, True)
+    assert outcome.seconds < 10
+    assert ended(firsts[0])
+
+
+def test_time_that_is_up_before_the_sandbox_stands_starts_nothing(tmp_path: Path) -> None:
+    code = "open('/artifacts/ran', 'w')"
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=1e-9, grace_seconds=1e-9))
+    assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, signal.SIGKILL, True)
+    assert list((tmp_path / "artifacts").iterdir()) == []
+
+
+@pytest.mark.slow
+def test_term_reaches_every_process_and_not_only_the_first(tmp_path: Path) -> None:
+    code = f"""
+import os, signal
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(15, lambda *_: (open("/artifacts/child", "w"), os._exit(0)))
+    {SLEEP}
+signal.signal(15, lambda *_: (os.wait(), os._exit(0)))
+{SLEEP}
+"""
+    assert boxed(tmp_path, code, limits=GENTLE).timed_out
+    assert (tmp_path / "artifacts" / "child").exists()
+
+
+def test_a_daemon_that_holds_the_pipes_ends_with_the_program(tmp_path: Path, firsts: list[int]) -> None:
+    code = f"""
+import os
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        {SLEEP}
+    os._exit(0)
+print("main is done")
+"""
+    outcome = boxed(tmp_path, code)
+    assert (outcome.exit_code, outcome.stdout, outcome.timed_out) == (0, b"main is done\n", False)
+    assert ended(firsts[0])
+
+
+def test_zombies_go_with_the_sandbox(tmp_path: Path, firsts: list[int]) -> None:
+    code = "import os\nfor _ in range(20):\n    if os.fork() == 0: os._exit(0)\nprint('left')"
+    assert boxed(tmp_path, code).stdout == b"left\n"
+    assert ended(firsts[0])
+
+
+def test_forking_stops_at_the_limit(tmp_path: Path, firsts: list[int]) -> None:
+    code = f"""
+import os
+for n in range(100):
+    try:
+        if os.fork() == 0: {SLEEP}
+    except BlockingIOError:
+        break
+print(n)
+"""
+    assert 10 < int(said(tmp_path, code, limits=Limits(seconds=20, processes=20))) < 20
+    assert ended(firsts[0])
+
+
+def test_a_fork_bomb_is_held_and_cleared_away(tmp_path: Path, firsts: list[int]) -> None:
+    code = "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass"
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=0.7, grace_seconds=0.3, processes=20))
+    assert outcome.timed_out
+    assert ended(firsts[0])
+
+
+def test_memory_is_limited(tmp_path: Path) -> None:
+    outcome = boxed(tmp_path, "x = bytearray(2**30)", limits=Limits(seconds=20, memory_bytes=2**28))
+    assert outcome.exit_code == 1
+    assert outcome.stderr.endswith(b"MemoryError\n")
+
+
+def test_memory_as_files_is_limited(tmp_path: Path) -> None:
+    code = """
+import errno
+for path in ("/tmp/x", "/dev/shm/x", "/run/x"):
+    try:
+        with open(path, "wb", buffering=0) as file:
+            for _ in range(10): assert file.write(bytes(2**20)) == 2**20
+    except (OSError, AssertionError) as error:
+        print(getattr(error, "errno", errno.ENOSPC) == errno.ENOSPC)
+"""
+    assert said(tmp_path, code, limits=Limits(seconds=20, tmp_bytes=2**21)).split() == ["True"] * 3
+
+
+def test_a_huge_file_ends_the_program(tmp_path: Path) -> None:
+    code = "import signal\nsignal.signal(25, signal.SIG_DFL)\nopen('/artifacts/x', 'wb').write(bytes(2**21))"
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=20, file_bytes=2**20))
+    assert (outcome.exit_code, outcome.signal) == (None, signal.SIGXFSZ)
+    assert (tmp_path / "artifacts" / "x").stat().st_size == 2**20
+
+
+def test_open_files_are_limited(tmp_path: Path) -> None:
+    code = "import os\ntry:\n    while True: n = os.dup(0)\nexcept OSError as error: print(n, error.errno)"
+    assert said(tmp_path, code, limits=Limits(seconds=20, open_files=32)) == "31 24"
+
+
+@pytest.mark.slow
+def test_spinning_ends_when_the_processor_time_is_used_up(tmp_path: Path) -> None:
+    outcome = boxed(tmp_path, "while True: pass", limits=Limits(seconds=60, cpu_seconds=1))
+    assert (outcome.signal, outcome.timed_out) == (signal.SIGXCPU, False)
+
+
+def test_what_could_not_be_limited_is_told(tmp_path: Path) -> None:
+    assert boxed(tmp_path, "").unenforced == (
+        "memory, processor time and disk space of all processes together: no cgroup",
+    )
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_cancelled_run_leaves_nothing(tmp_path: Path, firsts: list[int]) -> None:
+    with anyio.CancelScope() as scope:
+        await run(wishes(tmp_path / "artifacts", f"print('here', flush=True)\n{SLEEP}"), lambda *_: scope.cancel())
+    assert scope.cancelled_caught
+    assert ended(firsts[0])
+
+
+VICTIM = """
+import sys, anyio
+from pathlib import Path
+from actors.orchestra import runner
+from tests.support.boxes import wishes
+of = runner.Inside.of
+def noted(first):
+    print(first, flush=True)
+    if sys.argv[1] == "at the gate":
+        sys.stdin.read()  # to be killed before the sandbox may go on
+    return of(first)
+runner.Inside.of = noted
+code = "import time; open('/artifacts/ran', 'w'); print('up', flush=True); time.sleep(600)"
+anyio.run(runner.run, wishes(Path(sys.argv[2]), code), lambda _, chunk: print(chunk.decode(), end="", flush=True))
+"""
+
+
+def victim(tmp_path: Path, when: str) -> subprocess.Popen[str]:
+    """A process that runs a tool which sleeps; it prints the pid of the sandbox's process 1, then ``up``."""
+    return subprocess.Popen(
+        [sys.executable, "-c", VICTIM, when, str(tmp_path / "artifacts")], stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+
+
+def test_a_killed_runner_takes_its_sandbox_with_it(tmp_path: Path) -> None:
+    with victim(tmp_path, "later") as runs:
+        assert runs.stdout is not None
+        first = os.pidfd_open(int(runs.stdout.readline()))
+        try:
+            assert runs.stdout.readline() == "up\n"
+            assert not ended(first)
+            runs.kill()
+            assert ended(first, seconds=20)
+        finally:
+            os.close(first)
+
+
+def test_a_runner_killed_while_the_sandbox_is_built_starts_nothing(tmp_path: Path) -> None:
+    with victim(tmp_path, "at the gate") as runs:
+        assert runs.stdout is not None
+        pid = int(runs.stdout.readline())
+        first = os.pidfd_open(pid)
+        try:
+            runs.kill()
+            runs.wait()
+            assert not ended(first, seconds=0.5)  # it waits at the gate, for a byte that nobody will send
+            assert Path(f"/proc/{pid}/task/{pid}/children").read_text() == ""
+        finally:
+            signal.pidfd_send_signal(first, signal.SIGKILL)
+            os.close(first)
+    assert not (tmp_path / "artifacts" / "ran").exists()
+
+
+def test_without_bubblewrap_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="bubblewrap is not installed") as caught:
+        boxed(tmp_path, "open('/artifacts/ran', 'w')")
+    assert "apt-get install bubblewrap" in caught.value.hint
+    assert list((tmp_path / "artifacts").iterdir()) == []
+
+
+def test_a_bubblewrap_that_lacks_an_option_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = tmp_path / "bwrap"
+    old.write_text(f"#!/bin/sh\necho '{' '.join(set(runner.NEEDED) - {'--disable-userns'})}'\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="lacks --disable-userns"):
+        boxed(tmp_path, "")
+
+
+def test_a_sandbox_that_cannot_be_built_is_no_answer_of_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails = tmp_path / "bwrap"
+    fails.write_text(f"""#!/bin/sh
+[ "$1" != --help ] || {{ echo '{' '.join(runner.NEEDED)}'; exit; }}
+echo 'bwrap: No permissions to create a new namespace' >&2
+exit 1
+""")
+    fails.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxUnavailable, match="could not be built: bwrap: No permissions"):
+        boxed(tmp_path, "")
+
+
+@pytest.mark.parametrize("program", ["no-such-program", "/usr/bin/no-such-program", "/home/x/tool", "./tool", "../ls"])
+def test_a_program_that_is_not_there_is_refused_before_anything_starts(tmp_path: Path, program: str) -> None:
+    tmp_path.joinpath("a").mkdir()
+    with pytest.raises(SandboxRefused, match="program"):
+        anyio.run(run, Wishes(argv=(program,), artifacts=str(tmp_path / "a")))
+
+
+def test_arguments_are_never_read_by_a_shell(tmp_path: Path) -> None:
+    words = ["$(touch /artifacts/x)", "; touch /artifacts/x", "> /artifacts/x", "*", "", "a b", "`id`", "--", "ü\n"]
+    answer = said(tmp_path, "import sys; print(ascii(sys.argv[1:]))", *words)
+    assert answer == ascii(words)
+    assert list((tmp_path / "artifacts").iterdir()) == []
+    assert os.path.isabs(PYTHON)

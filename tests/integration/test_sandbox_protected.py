@@ -1,0 +1,187 @@
+"""Under ``rw`` a tool writes what it was allowed, and nothing that the host would later run or obey."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from actors.orchestra.ground import look
+from actors.orchestra.runner import _opened
+from actors.orchestra.sandbox import Place, Plan, plan
+from actors.orchestra.wishes import SandboxRefused
+from tests.support.boxes import boxed, said, wishes, writable
+
+TRY = """
+import errno, os, sys
+def tried(what):
+    try:
+        what()
+        return "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+def write(path):
+    open(path, "a").write("x")
+"""
+
+
+def attempts(tmp_path: Path, folder: Path, *codes: str, **more: object) -> list[str]:
+    """What each of these statements, run in ``folder``, comes to."""
+    lines = "".join(f"print(tried(lambda: {code}))\n" for code in codes)
+    answers = said(tmp_path, f"{TRY}os.chdir({str(folder)!r})\n{lines}", fs="rw", allow_write=(str(folder),), **more)
+    return answers.split()
+
+
+def repository(folder: Path) -> Path:
+    """A folder with what git keeps in one, by hand."""
+    for name in ("hooks", "objects"):
+        (folder / ".git" / name).mkdir(parents=True)
+    (folder / ".git" / "config").write_text("[core]\n\thooksPath = tools/hooks\n")
+    (folder / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (folder / "tools" / "hooks").mkdir(parents=True)
+    (folder / "file").write_text("mine")
+    return folder
+
+
+def test_ordinary_files_are_written_and_git_is_not(tmp_path: Path) -> None:
+    folder = writable(repository(tmp_path / "w"))
+    (folder / ".bashrc").write_text("")
+    answers = attempts(
+        tmp_path, writable(folder),
+        "write('file')", "os.mkdir('new')", "write('new/file')",
+        "write('.git/config')", "write('.git/hooks/pre-commit')", "write('.git/HEAD')", "os.rename('.git', 'git2')",
+        "os.rmdir('.git')", "write('tools/hooks/pre-commit')", "os.rename('tools', 'tools2')", "write('.bashrc')",
+        "os.unlink('.bashrc')", "os.link('.git/config', 'config')", "os.rename('.git/config', 'config')",
+    )  # fmt: skip
+    assert answers[:3] == ["done"] * 3
+    assert answers[3:] == [
+        "EROFS", "EROFS", "EROFS", "EBUSY", "EBUSY", "EROFS", "EBUSY", "EROFS", "EBUSY", "EXDEV", "EXDEV",
+    ]  # fmt: skip
+    assert (folder / "file").read_text() == "minex"
+
+
+def test_a_missing_policy_or_repository_cannot_be_made_and_leaves_no_trace(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    missing = (str(folder / "share" / "SSOT.json"),)
+    answers = attempts(
+        tmp_path, folder,
+        "os.mkdir('.git')", "write('.git/config')", "write('orchestra.config.yaml')", "write('.pmagent/config.toml')",
+        "os.rename('.git', 'g')", "os.rmdir('.pmagent')", "write('share/SSOT.json')", "os.mkdir('share')",
+        protect=missing,
+    )  # fmt: skip
+    assert answers == ["EEXIST", "EROFS", "EISDIR", "EROFS", "EBUSY", "EBUSY", "EROFS", "EEXIST"]
+    assert list(folder.iterdir()) == []
+
+
+def test_surfaces_are_never_written_nor_the_folder_above_them_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    (folder / "share" / "oa").mkdir(parents=True)
+    surface = folder / "share" / "oa" / "CONTEXT.json"
+    surface.write_text("{}")
+    answers = attempts(
+        tmp_path, writable(folder), "write('share/oa/CONTEXT.json')", "os.rename('share', 's')",
+        "os.rename('share/oa', 'share/o')", "os.rename('share/oa/CONTEXT.json', 'share/oa/c')", "write('share/other')",
+        protect=(str(surface),),
+    )  # fmt: skip
+    assert answers == ["EROFS", "EBUSY", "EBUSY", "EBUSY", "done"]
+    assert surface.read_text() == "{}"
+
+
+def test_a_nested_repository_cannot_be_swapped_by_renaming_its_parent(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    repository(folder / "deep" / "repo")
+    answers = attempts(
+        tmp_path, writable(folder), "write('deep/repo/.git/config')", "os.rename('deep/repo', 'deep/x')",
+        "os.rename('deep', 'x')", "write('deep/repo/file')",
+    )  # fmt: skip
+    assert answers == ["EROFS", "EBUSY", "EBUSY", "done"]
+
+
+def test_where_a_worktrees_git_file_leads_is_protected_too(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    (folder / "store" / "worktrees" / "one").mkdir(parents=True)
+    (folder / "store" / "hooks").mkdir()
+    (folder / "store" / "worktrees" / "one" / "commondir").write_text("../..\n")
+    (folder / "one").mkdir()
+    (folder / "one" / ".git").write_text("gitdir: ../store/worktrees/one\n")
+    answers = attempts(
+        tmp_path, writable(folder), "write('one/.git')", "write('store/hooks/post-checkout')", "write('store/config')",
+        "os.rename('store', 's')",
+    )  # fmt: skip
+    assert answers == ["EROFS", "EROFS", "EROFS", "EBUSY"]
+
+
+def test_what_is_planted_deeper_is_moved_aside_and_told(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    code = f"""
+import os
+os.chdir("{folder}")
+os.makedirs("sub/.git/hooks"); open("sub/.git/hooks/pre-commit", "w").write("#!/bin/sh")
+os.symlink("/etc/passwd", "sub/.envrc"); open(".mcp.json", "w"); open("fine", "w")
+"""
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    assert outcome.exit_code == 0, outcome
+    assert outcome.planted == tuple(
+        f"{folder}/{name}, now {folder}/{name}.planted" for name in (".mcp.json", "sub/.envrc", "sub/.git")
+    )
+    assert not os.path.lexists(folder / "sub" / ".git")
+    assert (folder / "sub" / ".git.planted" / "hooks" / "pre-commit").is_file()
+    assert (folder / "fine").is_file()
+
+
+def test_what_cannot_be_looked_through_any_more_is_told(tmp_path: Path) -> None:
+    """Root looks through everything; for an ordinary user a folder without rights could hide what was planted."""
+    folder = writable(tmp_path / "w")
+    code = f"""
+import os
+os.makedirs("{folder}/dark/.git"); os.chmod("{folder}/dark", 0)
+"""
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    assert len(outcome.planted) == 1
+    assert str(folder / "dark") in outcome.planted[0]
+    (folder / "dark").chmod(0o755)
+
+
+def test_read_only_means_it_also_for_what_could_be_written(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    outcome = boxed(tmp_path, f'open("{folder}/x", "w")', allow_write=(str(folder),))
+    assert outcome.exit_code == 1
+    assert b"Read-only file system" in outcome.stderr
+    assert list(folder.iterdir()) == []
+
+
+def test_a_protected_link_cannot_be_guarded_and_is_refused(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    (folder / ".git").symlink_to("elsewhere")
+    with pytest.raises(SandboxRefused, match=r"\.git is protected and a link"):
+        boxed(tmp_path, "", fs="rw", allow_write=(str(folder),))
+
+
+@pytest.mark.parametrize("inside", ["", "sub"])
+def test_a_link_in_a_wished_path_is_refused(tmp_path: Path, inside: str) -> None:
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("real")
+    with pytest.raises(SandboxRefused, match="leads through a link to"):
+        boxed(tmp_path, "", allow_read=(str(tmp_path / "link" / inside),))
+
+
+@pytest.mark.parametrize("swapped", ["shown", "shown/sub"])
+def test_a_folder_swapped_for_a_link_after_it_was_looked_at_is_refused(tmp_path: Path, swapped: str) -> None:
+    (tmp_path / "shown" / "sub").mkdir(parents=True)
+    (tmp_path / "other" / "sub").mkdir(parents=True)
+    one = wishes(tmp_path / "artifacts", "", allow_read=(str(tmp_path / "shown" / "sub"),))
+    built = plan(one, look(one))
+    (tmp_path / swapped).rename(tmp_path / "was")
+    (tmp_path / swapped).symlink_to(tmp_path / "other")
+    only = Plan(tuple(a for a in built.options if isinstance(a, Place) and "shown" in a.path), ())
+    with ExitStack() as stack, pytest.raises(SandboxRefused, match="became a link"):
+        _opened(only, stack)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to give its rights up")
+def test_root_writes_no_folder_of_root(tmp_path: Path) -> None:
+    (tmp_path / "w").mkdir()
+    with pytest.raises(SandboxRefused, match="tools never run as root"):
+        boxed(tmp_path, "", fs="rw", allow_write=(str(tmp_path / "w"),))

@@ -1,0 +1,273 @@
+"""What a tool cannot do: each tried for real, inside the real sandbox, and shown to work outside where that matters."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from actors.orchestra.wishes import SandboxRefused
+from tests.support.boxes import boxed, said, wishes, writable
+
+TRY = """
+import errno, sys
+def tried(what):
+    try:
+        return what() or "done"
+    except OSError as error:
+        return errno.errorcode[error.errno]
+"""
+
+CALL = (
+    TRY
+    + """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+def call(number, *arguments):
+    if libc.syscall(number, *arguments) != -1: return "done"
+    return errno.errorcode[ctypes.get_errno()]
+"""
+)
+
+
+def test_only_the_system_and_what_was_asked_for_is_visible(tmp_path: Path) -> None:
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "asked" / "file").write_text("shown")
+    (tmp_path / "secret").write_text("hidden")
+    tmp_path.joinpath("asked").chmod(0o755)
+    code = TRY + f"""
+import os
+print(open("{tmp_path}/asked/file").read(), sorted(os.listdir("{tmp_path}")), sorted(os.listdir("/tmp/"))[:1])
+for path in ("{tmp_path}/secret", "/etc/shadow", "/var/log", "/sys/kernel", "/root/.ssh", "/home", "/proc/kcore"):
+    print(tried(lambda: os.stat(path) and open(path)))
+"""
+    lines = said(tmp_path, code, allow_read=(str(tmp_path / "asked"),)).splitlines()
+    assert lines[0].startswith("shown ['asked'] ")
+    assert set(lines[1:]) <= {"ENOENT", "EACCES", "EPERM"}
+
+
+def test_nothing_is_writable_but_tmp_and_artifacts(tmp_path: Path) -> None:
+    (tmp_path / "asked").mkdir(mode=0o777)
+    code = TRY + f"""
+import os
+for folder in ("/", "/usr", "/usr/bin", "/etc", "/dev", "/proc", "/proc/sys/kernel", "{tmp_path}", "{tmp_path}/asked"):
+    print(tried(lambda: open(folder + "/x", "w") and None))
+sysctls = [top + "/" + name for top, _, files in os.walk("/proc/sys") for name in files]
+print([path for path in sysctls if os.access(path, os.W_OK)])
+for folder in ("/tmp", "/run", "/dev/shm", os.environ["ARTIFACTS"]):
+    print(tried(lambda: open(folder + "/x", "w") and None))
+"""
+    lines = said(tmp_path, code, allow_read=(str(tmp_path / "asked"),)).splitlines()
+    assert set(lines[:9]) <= {"EROFS", "EACCES", "ENOENT", "EPERM"}, lines
+    assert lines[9] == "[]"
+    assert lines[10:] == ["done"] * 4
+    assert (tmp_path / "artifacts" / "x").is_file()
+
+
+def test_it_has_no_privilege_and_can_get_none(tmp_path: Path) -> None:
+    code = """
+import os
+status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines() if ":\\t" in line)
+print(*(status[key].strip() for key in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")))
+print(0 in os.getresuid() + os.getresgid() + tuple(os.getgroups()))
+setuid = [p for p in ("/usr/bin/su", "/usr/bin/mount", "/usr/bin/passwd") if os.path.exists(p)]
+print(os.statvfs("/usr").f_flag & os.ST_NOSUID != 0)
+"""
+    lines = said(tmp_path, code).splitlines()
+    zero = "0" * 16
+    # The bounding set means nothing without a way to gain from it, and there is none with NoNewPrivs.
+    assert lines[0].split()[:3] == [zero] * 3
+    assert lines[0].split()[4:] == [zero, "1", "2"]
+    assert lines[1:] == ["False", "True"]
+
+
+def test_links_inside_what_is_shown_lead_nowhere_else(tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    (tmp_path / "secret").write_text("hidden")
+    (shown / "link").symlink_to(tmp_path / "secret")
+    (shown / "up").symlink_to("../secret")
+    code = TRY + f"""
+for name in ("link", "up", "../secret"):
+    print(tried(lambda: open("{shown}/" + name).read()))
+"""
+    assert said(tmp_path, code, allow_read=(str(shown),)).split() == ["ENOENT"] * 3
+
+
+def test_no_network_of_any_kind(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port), timeout=5):
+            pass  # outside it works
+        code = TRY + f"""
+import socket
+for family, address in ((socket.AF_INET, ("127.0.0.1", {port})), (socket.AF_INET, ("192.0.2.1", 80)),
+                        (socket.AF_INET6, ("2001:db8::1", 80)), (socket.AF_INET, ("169.254.169.254", 80))):
+    print(tried(lambda: socket.socket(family).connect(address)))
+try:
+    socket.getaddrinfo("example.org", 443)
+except socket.gaierror:
+    print("no name")
+print(tried(lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("192.0.2.53", 53)) and None))
+"""
+        lines = said(tmp_path, code).split("\n")
+    assert lines[0] == "ECONNREFUSED"  # its own loopback, where nobody listens
+    assert set(lines[1:4]) <= {"ENETUNREACH", "EADDRNOTAVAIL"}
+    assert lines[4:] == ["no name", "ENETUNREACH"]
+
+
+def test_unix_sockets_of_the_host_are_out_of_reach_by_path_and_by_abstract_name(tmp_path: Path) -> None:
+    shown = tmp_path / "shown"
+    shown.mkdir()
+    abstract = f"\0pmagent-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as by_path, socket.socket(socket.AF_UNIX) as by_name:
+        by_path.bind(str(shown / "s"))
+        (shown / "s").chmod(0o777)
+        by_path.listen()
+        by_name.bind(abstract)
+        by_name.listen()
+        code = TRY + f"""
+import socket
+for address in ("{shown}/s", {abstract!r}):
+    print(tried(lambda: socket.socket(socket.AF_UNIX).connect(address)))
+a, b = socket.socketpair()
+a.send(b"own pairs work"); print(b.recv(99).decode())
+"""
+        assert said(tmp_path, code, allow_read=(str(shown),)).split("\n") == ["EPERM", "EPERM", "own pairs work"]
+
+
+def test_families_that_reach_past_the_network_namespace_are_refused(tmp_path: Path) -> None:
+    code = TRY + """
+import socket
+for family in (socket.AF_VSOCK, socket.AF_NETLINK, socket.AF_PACKET, socket.AF_ALG, 99):
+    print(tried(lambda: socket.socket(family, socket.SOCK_RAW).close()))
+"""
+    assert said(tmp_path, code).split() == ["EPERM"] * 5
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86-64 are called")
+def test_calls_that_broke_sandboxes_before_are_refused(tmp_path: Path) -> None:
+    numbers = {
+        "ptrace": 101, "process_vm_readv": 310, "add_key": 248, "request_key": 249, "keyctl": 250,
+        "io_uring_setup": 425,
+        "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "bpf": 321,
+        "perf_event_open": 298, "userfaultfd": 323, "mknodat": 259, "open_tree": 428, "fsopen": 430, "pidfd_getfd": 438,
+    }  # fmt: skip
+    code = CALL + f"""
+for number in {list(numbers.values())}:
+    print(call(number, 0, 0, 0, 0, 0))
+print(call(435, 0, 0), call(437, 0, 0, 0, 0), call(56, 0x10000000, 0, 0, 0, 0), call(0x40000000 + 39))
+"""
+    lines = said(tmp_path, code).splitlines()
+    assert dict(zip(numbers, lines[:-1], strict=True)) == dict.fromkeys(numbers, "EPERM")
+    assert lines[-1].split() == ["ENOSYS", "ENOSYS", "EPERM", "EPERM"]
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="machine code of x86-64 is run")
+def test_the_32_bit_door_into_the_kernel_kills(tmp_path: Path) -> None:
+    code = """
+import ctypes, mmap
+page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+page.write(bytes.fromhex("b814000000cd80c3"))  # mov eax, 20; int 0x80; ret
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+print(ctypes.CFUNCTYPE(ctypes.c_int)(address)())
+"""
+    outcome = boxed(tmp_path, code)
+    assert (outcome.exit_code, outcome.signal) == (None, 31)
+
+
+def test_no_terminal_and_no_typing_into_one(tmp_path: Path) -> None:
+    code = TRY + """
+import fcntl, os, termios
+print(tried(lambda: open("/dev/tty")))
+primary, secondary = os.openpty()
+print(tried(lambda: fcntl.ioctl(secondary, termios.TIOCSTI, b"x") and None))
+print(tried(lambda: fcntl.ioctl(secondary, 0x541C, b"x") and None), os.getsid(0) > 0)
+"""
+    assert said(tmp_path, code).split() == ["ENXIO", "EPERM", "EPERM", "True"]
+
+
+def test_environment_descriptors_and_processes_of_the_host_stay_outside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_SECRET", "hunter2hunter2")
+    secret = os.open(__file__, os.O_RDONLY)
+    os.set_inheritable(secret, True)  # noqa: FBT003  (takes no name)
+    code = TRY + """
+import glob, os
+print(sorted(os.environ))
+for path in glob.glob("/proc/[0-9]*/environ"):
+    print("hunter2" in (tried(lambda: open(path).read()) or ""))
+listing = os.open("/proc/self/fd", os.O_RDONLY)
+print(sorted(int(fd) for fd in os.listdir(listing) if int(fd) != listing and os.path.exists(f"/proc/self/fd/{fd}")))
+print(sorted(int(pid) for pid in os.listdir("/proc") if pid.isdigit()))
+print([tried(lambda: os.readlink(f"/proc/1/{name}") and None) for name in ("root", "cwd", "exe")])
+"""
+    try:
+        lines = said(tmp_path, code, env={"MINE": "yes"}).splitlines()
+    finally:
+        os.close(secret)
+    assert lines[0] == str(sorted(["ARTIFACTS", "HOME", "LANG", "MINE", "PATH", "PWD", "TMPDIR"] + (
+        ["LC_CTYPE"] if "LC_CTYPE" in lines[0] else [])))
+    assert set(lines[1:-3]) == {"False"}
+    assert set(eval(lines[-3])) <= {0, 1, 2, 3}
+    assert lines[-2] == "[1, 2]"
+
+
+def test_variables_do_not_stand_on_bubblewraps_command_line(tmp_path: Path) -> None:
+    code = 'import os; print(os.environ["WORD"] in open("/proc/1/cmdline").read())'
+    assert said(tmp_path, code, env={"WORD": "hush"}) == "False"
+
+
+def test_special_files_and_setuid_bits_cannot_be_left_behind(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    code = TRY + f"""
+import os, stat
+os.chdir("{folder}")
+print(tried(lambda: os.mkfifo("fifo")), tried(lambda: os.mknod("dev", stat.S_IFBLK | 0o666, os.makedev(8, 0))))
+print(tried(lambda: os.open("a", os.O_CREAT | os.O_WRONLY, 0o4755) and None))
+open("b", "w").close()
+print(tried(lambda: os.chmod("b", 0o4755)), tried(lambda: os.chmod("b", 0o2755)), tried(lambda: os.chmod("b", 0o755)))
+print(tried(lambda: os.fchmod(os.open("b", os.O_RDONLY), 0o6755)), tried(lambda: os.chown("b", 0, 0)))
+"""
+    outcome = said(tmp_path, code, fs="rw", allow_write=(str(folder),)).split()
+    assert outcome == ["EPERM", "EPERM", "EPERM", "EPERM", "EPERM", "done", "EPERM", "EPERM"] or (
+        outcome[:-1] == ["EPERM", "EPERM", "EPERM", "EPERM", "EPERM", "done", "EPERM"] and outcome[-1] == "EINVAL"
+    )
+    assert sorted(path.name for path in folder.iterdir()) == ["b"]
+    assert (folder / "b").stat().st_mode & 0o7777 == 0o755
+
+
+def test_network_is_refused_until_there_is_a_proxy(tmp_path: Path) -> None:
+    with pytest.raises(SandboxRefused, match="no filtering proxy"):
+        boxed(tmp_path, "", net="allow")
+
+
+def test_nobody_is_asked_what_the_wishes_should_be(tmp_path: Path) -> None:
+    """A policy in a folder that the tool sees changes nothing: wishes come from the caller alone."""
+    folder = writable(tmp_path / "w")
+    (folder / "orchestra.config.yaml").write_text("sandbox: off\n")
+    one = wishes(tmp_path / "artifacts", "", allow_read=(str(folder),))
+    assert (one.fs, one.net) == ("read-only", "deny")
+    code = f'print(open("{folder}/orchestra.config.yaml").read().strip()); open("{folder}/x", "w")'
+    outcome = boxed(tmp_path, code, allow_read=(str(folder),))
+    assert outcome.exit_code == 1
+    assert outcome.stdout == b"sandbox: off\n"
+    assert b"Read-only" in outcome.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
+def test_an_ordinary_user_gets_the_same_walls() -> None:
+    script = Path(__file__).parents[1] / "support" / "ordinary_box.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    answers = done.stdout.splitlines()
+    assert answers[0].split() == ["CapEff:", "0" * 16, "NoNewPrivs:", "1", "Seccomp:", "2"]
+    assert answers[1:] == ["id 1000", "unshare 1", "outside 2", "artifact True", "fork limit True", "timed out True 15"]

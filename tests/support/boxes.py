@@ -1,0 +1,53 @@
+"""Runs of real programs in the real sandbox, for tests."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from actors.orchestra.runner import run
+from actors.orchestra.wishes import Limits, Outcome, Wishes
+
+PYTHON = os.path.realpath(sys.executable)
+_HOME = os.path.realpath(sys.base_prefix)
+PYTHON_FOLDERS = () if _HOME.startswith("/usr") else (_HOME,)
+"""What must be readable for Python to run inside."""
+
+OTHER = 54321
+"""An id of nobody, for folders that tools may write when the tests run as root."""
+
+QUICK = Limits(seconds=20.0, grace_seconds=5.0)
+
+
+def wishes(artifacts: Path, code: str, *arguments: str, **more: Any) -> Wishes:
+    """Wishes for a Python program; ``allow_read`` is added to what Python needs."""
+    more["allow_read"] = (*PYTHON_FOLDERS, *more.get("allow_read", ()))
+    more.setdefault("limits", QUICK)
+    artifacts.mkdir(exist_ok=True)
+    argv = (PYTHON, "-I", "-S", "-c", code, *arguments)
+    return Wishes(argv=argv, artifacts=str(artifacts.resolve()), **more)
+
+
+def boxed(folder: Path, code: str, *arguments: str, **more: Any) -> Outcome:
+    """Run a Python program inside, with artifacts in ``folder``/artifacts."""
+    return anyio.run(run, wishes(folder / "artifacts", code, *arguments, **more))
+
+
+def said(folder: Path, code: str, *arguments: str, **more: Any) -> str:
+    """What a Python program says that ends well."""
+    outcome = boxed(folder, code, *arguments, **more)
+    assert outcome.exit_code == 0, outcome
+    return outcome.stdout.decode().strip()
+
+
+def writable(folder: Path) -> Path:
+    """``folder``, existing, such that a tool may be allowed to write it: not root's."""
+    folder.mkdir(exist_ok=True, parents=True)
+    if os.geteuid() == 0:
+        for path in (folder, *folder.rglob("*")):
+            os.chown(path, OTHER, OTHER, follow_symlinks=False)
+    return folder
