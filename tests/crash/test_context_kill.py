@@ -104,7 +104,8 @@ def test_writers_killed_at_random_moments_lose_nothing_and_leave_nobody_without_
 
 def settle(workspace: Path) -> None:
     """Let what the last killed writer asked for be done: until then the file is not what a new write is made on."""
-    while any(one["type"] == "oa.context_write_requested" for one in call(workspace, "status").document["open_effects"]):
+    write = "oa.context_write_requested"
+    while any(one["type"] == write for one in call(workspace, "status").document["open_effects"]):
         call(workspace, "oa.snapshot")
 
 
