@@ -15,7 +15,9 @@ import pytest
 from actors.orchestra import processes, runner
 from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
-from tests.support.boxes import PYTHON, boxed, said, wishes
+from tests.support.boxes import PYTHON, boxed, real_boxes, said, wishes
+
+pytestmark = real_boxes
 
 SHORT = Limits(seconds=2, grace_seconds=0.3)
 GENTLE = Limits(seconds=2, grace_seconds=20)

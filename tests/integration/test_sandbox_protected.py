@@ -12,7 +12,9 @@ from actors.orchestra.ground import look
 from actors.orchestra.runner import _opened
 from actors.orchestra.sandbox import Place, Plan, plan
 from actors.orchestra.wishes import SandboxRefused
-from tests.support.boxes import boxed, said, wishes, writable
+from tests.support.boxes import boxed, real_boxes, said, wishes, writable
+
+pytestmark = real_boxes
 
 TRY = """
 import errno, os, sys

@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from actors.orchestra.wishes import SandboxRefused
-from tests.support.boxes import boxed, said, wishes, writable
+from tests.support.boxes import boxed, real_boxes, said, wishes, writable
+
+pytestmark = real_boxes
 
 TRY = """
 import errno, sys

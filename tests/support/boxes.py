@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, Wishes
@@ -21,6 +24,22 @@ OTHER = 54321
 """An id of nobody, for folders that tools may write when the tests run as root."""
 
 QUICK = Limits(seconds=20.0, grace_seconds=5.0)
+
+
+def _obstacle() -> str:
+    """Why no sandbox can be made here; "" when one can."""
+    bwrap = shutil.which("bwrap")
+    if bwrap is None:
+        return "bubblewrap is not installed (make setup, as root, installs it)"
+    tried = subprocess.run(
+        [bwrap, "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"], check=False, capture_output=True
+    )
+    return "" if tried.returncode == 0 else "this machine lets nobody make namespaces"
+
+
+OBSTACLE = _obstacle()
+real_boxes = pytest.mark.skipif(bool(OBSTACLE), reason=OBSTACLE or "sandboxes can be made here")
+"""For tests that need real ones."""
 
 
 def wishes(artifacts: Path, code: str, *arguments: str, **more: Any) -> Wishes:
