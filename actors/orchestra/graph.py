@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -48,11 +49,8 @@ def check_waits(ids: Sequence[str], waits: Sequence[Sequence[str]], where: str) 
     DuplicateTask, SelfDependency, UnknownDependency or DependencyCycle, in this order."""
     known = set(ids)
     if len(known) < len(ids):
-        seen: set[str] = set()
-        twice = [name for name in ids if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
-        raise DuplicateTask(
-            f"{where}: more than one task is called {listed(list(dict.fromkeys(twice)))}", "give each its own task_id"
-        )
+        twice = [name for name, count in Counter(ids).items() if count > 1]
+        raise DuplicateTask(f"{where}: more than one task is called {listed(twice)}", "give each its own task_id")
     own = [name for name, needed in zip(ids, waits, strict=True) if name in needed]
     if own:
         raise SelfDependency(f"{where}: waits for itself: {listed(own)}", "remove it from its own depends_on")

@@ -18,7 +18,7 @@ import msgspec
 from actors.kernel.surfaces import SHARE
 from actors.model.models import Models
 from actors.oa.reasoning.runs import sha256_of
-from contracts.reasoning import ShapeError, check_envelope
+from contracts.reasoning import DIAGNOSTIC_PROGRAMS, ShapeError, check_envelope
 from contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
 from events.errors import LogLocked, NotFound, PmagentError
 from pmagent.answer import Answer
@@ -42,6 +42,12 @@ class BadReasoning(PmagentError):
 
 class ReasoningDenied(PmagentError):
     """The reasoner does not take the request; it is in the log, with the reasons."""
+
+    exit_code = 1
+
+
+class KernelUnread(PmagentError):
+    """The surfaces could not be read since the start, so the mode is not known; nothing was recorded."""
 
     exit_code = 1
 
@@ -117,6 +123,18 @@ def answer_seconds(arguments: dict[str, Any]) -> float:
     return OBSERVED_SECONDS + _run_seconds(asked) + WAY_SECONDS
 
 
+async def _known_mode(host: Host, asked: ReasoningRequested) -> None:
+    """Wait until the surfaces have been read since the start: before that nobody knows the mode. Only a program that
+    runs in every mode goes on without. Raises KernelUnread."""
+    with anyio.move_on_after(OBSERVED_SECONDS) as patience:
+        await host.first_observed()
+    if patience.cancelled_caught and asked.envelope.program_id not in DIAGNOSTIC_PROGRAMS:
+        raise KernelUnread(
+            f"the surfaces have not been read in {OBSERVED_SECONDS:g} s, so nobody knows the kernel's mode",
+            "pmagent log tail --type kernel.observed shows the last reading; pmagent oa interpret works all the same",
+        )
+
+
 def _run_seconds(asked: ReasoningRequested) -> float:
     return TOOLS_SECONDS + (asked.limits.seconds if asked.engine != "rules" else 0.0)
 
@@ -127,13 +145,13 @@ _MEND: Final = "pmagent.oa.reasoning.build_envelope makes a good one"
 async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
     """Run a program: ``{result, engine, tries, position, correlation}``, the result as the bridge's contract has it.
 
-    Raises BadReasoning, ModelUnavailable (nothing is recorded then), ReasoningDenied, RequestReused, Refused, TimedOut.
+    Raises BadReasoning, ModelUnavailable, KernelUnread (nothing is recorded then), ReasoningDenied, RequestReused,
+    Refused, TimedOut.
     """
     asked = as_request(arguments)
     if asked.engine != "rules":
         host.models.check(asked.engine, asked.model)
-    with anyio.move_on_after(OBSERVED_SECONDS):  # so that the mode is known; the kernel's tools look for themselves
-        await host.first_observed()
+    await _known_mode(host, asked)
     request = request_id(asked.envelope.envelope_id)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, asked, request)

@@ -9,7 +9,7 @@ import msgspec
 
 from actors.oa.reasoning.rules.answer import Evidence
 from contracts.model import ModelMessage
-from contracts.reasoning import ProgramId, ToolCall
+from contracts.reasoning import ProgramId, ToolCall, ToolId
 from contracts.reasoning_events import OaToolRequested, ReasoningRequested
 from events.event import Event
 
@@ -31,7 +31,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     model's wish ("": the program itself wanted it). ``result`` or ``error`` when it has ended."""
 
     request: int
-    tool_id: str
+    tool_id: ToolId
     args: dict[str, Any]
     at: str
     asked_as: str = ""
@@ -94,7 +94,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """The calls as a result lists them."""
         return [
             ToolCall(
-                tool_id=call.tool_id,  # type: ignore[arg-type]  # it was requested as one
+                tool_id=call.tool_id,
                 args=call.args,
                 digest=sha256_of(call.result if call.result is not None else call.error),
                 at=call.at,

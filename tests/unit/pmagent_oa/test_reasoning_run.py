@@ -22,7 +22,8 @@ from events.lock import WriterLock
 from pmagent import operations
 from pmagent.answer import Answer
 from pmagent.layout import Layout
-from pmagent.oa.asking import BadReasoning, ModelOutOfReach
+from pmagent.oa import asking
+from pmagent.oa.asking import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.oa.reasoning import InEventLoop, build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
 from pmagent.operations import BadOperation
@@ -314,3 +315,18 @@ def test_a_red_kernel_lets_only_the_interpreter_answer(workspace: Path) -> None:
     for program in PROGRAM_IDS:
         result = run(envelope(workspace, program), workspace=workspace)
         assert (result.status == "BLOCKED") is (program != "GuardFailureInterpreter"), program
+
+
+def test_before_the_surfaces_have_been_read_only_the_interpreter_runs(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "OBSERVED_SECONDS", 0)
+    for program in PROGRAM_IDS:
+        envelope = build_envelope(program, "phase 1 to phase 2", workspace=workspace)
+        if program == "GuardFailureInterpreter":
+            assert run(envelope, workspace=workspace).status in ("OK", "DEGRADED")
+        else:
+            with pytest.raises(KernelUnread):
+                run(envelope, workspace=workspace)
+    lines = (workspace / ".pmagent" / "log" / "00000000000000000001.jsonl").read_bytes()
+    assert lines.count(b'"type":"reasoning.requested"') == 1
