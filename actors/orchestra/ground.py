@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from actors.orchestra import syscalls
-from actors.orchestra.sandbox import HELPERS, MASKED, PROTECTED, Ground, Guarded
+from actors.orchestra.sandbox import HELPERS, MASKED, PROTECTED, Ground, Guarded, Hidden
 from actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
 
 ENTRIES_MAX: Final = 200_000
@@ -46,13 +46,15 @@ def look(wishes: Wishes) -> Ground:
     for helper in HELPERS:
         if not os.access(helper, os.X_OK):
             raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
-    for path in {*wishes.allow_read, *wishes.allow_write, wishes.artifacts} - {OWN_TMP}:
+    given = {wishes.inputs} if wishes.inputs else set()
+    for path in sorted({*wishes.allow_read, *wishes.allow_write, wishes.artifacts, *given} - {OWN_TMP}):
         _check_plain(path)
     privileged = os.geteuid() == 0
     uid, gid = _tool_ids(wishes, privileged=privileged)
     if privileged:
-        for path in sorted({*wishes.allow_read, *wishes.allow_write} - {OWN_TMP}):
+        for path in sorted({*wishes.allow_read, *wishes.allow_write, *given} - {OWN_TMP}):
             _check_visible(path, uid, gid)
+    hidden = tuple(_hidden(wishes))
     return Ground(
         machine=machine,
         privileged=privileged,
@@ -61,7 +63,8 @@ def look(wishes: Wishes) -> Ground:
         program=_program(wishes),
         system=tuple((path, _target(path)) for path in SYSTEM if os.path.exists(path)),
         etc=tuple(path for path in _ETC if os.path.exists(path)),
-        guarded=tuple(_guarded(wishes)) if wishes.fs == "rw" else (),
+        guarded=tuple(_guarded(wishes, hidden)) if wishes.fs == "rw" else (),
+        hidden=hidden,
     )
 
 
@@ -159,10 +162,25 @@ def _program(wishes: Wishes) -> str:
     return name
 
 
-def _guarded(wishes: Wishes) -> Iterator[Guarded]:
+def _hidden(wishes: Wishes) -> Iterator[Hidden]:
+    """Of what is to be hidden, what exists and would be seen. Raises SandboxRefused where a link is on the way."""
+    shown = {*wishes.allow_read, *wishes.allow_write} - {OWN_TMP}
+    done: list[str] = []
+    for path in sorted(set(wishes.hide), key=lambda path: path.split("/")):
+        real = os.path.realpath(path)
+        if real != path:
+            raise SandboxRefused(f"{path} is to be hidden, and leads through a link to {real}", "name the real path")
+        seen = any(within(path, folder) for folder in shown)
+        if seen and os.path.lexists(path) and not any(within(path, above) for above in done):
+            done.append(path)
+            yield Hidden(path, folder=os.path.isdir(path))
+
+
+def _guarded(wishes: Wishes, hidden: tuple[Hidden, ...]) -> Iterator[Guarded]:
     """Every protected path in a writable folder, and the first part that is missing of those that do not exist."""
     writable = sorted(set(wishes.allow_write) - {OWN_TMP})
-    wanted = {path for path in wishes.protect if any(within(path, folder) for folder in writable)}
+    kept = (*wishes.protect, *wishes.hide)
+    wanted = {path for path in kept if any(within(path, folder) for folder in writable)}
     for folder in writable:
         if os.path.isdir(folder):
             wanted |= protected_in(folder)
@@ -170,7 +188,7 @@ def _guarded(wishes: Wishes) -> Iterator[Guarded]:
     for pointed in sorted(path for git in wanted if git.endswith("/.git") for path in _pointed(git)):
         if any(within(pointed, folder) and pointed != folder for folder in writable):
             wanted.add(pointed)
-    done: list[str] = []
+    done = [hide.path for hide in hidden]
     for path in sorted(wanted, key=lambda path: path.split("/")):
         guarded = _guard(path, next(folder for folder in writable if within(path, folder)))
         if not any(within(guarded.path, above) for above in done):  # what is above guards it too

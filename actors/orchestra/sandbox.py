@@ -14,7 +14,18 @@ from typing import Final
 import msgspec
 
 from actors.orchestra import seccomp
-from actors.orchestra.wishes import ARTIFACTS, OWN_TMP, SEARCH, Limits, SandboxRefused, Wishes, check, within
+from actors.orchestra.wishes import (
+    ARTIFACTS,
+    INPUTS,
+    OWN_TMP,
+    SEARCH,
+    TASK,
+    Limits,
+    SandboxRefused,
+    Wishes,
+    check,
+    within,
+)
 
 PROTECTED: Final = frozenset((
     ".git", ".hg", ".svn", ".githooks", ".husky", ".gitmodules", ".gitconfig", ".pmagent", "orchestra.config.yaml",
@@ -58,6 +69,13 @@ class Guarded(msgspec.Struct, frozen=True, order=True):
     missing: bool
 
 
+class Hidden(msgspec.Struct, frozen=True, order=True):
+    """A path that the tool sees as empty: as a folder without entries, or as a file without content."""
+
+    path: str
+    folder: bool
+
+
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """What the machine is like, as far as the arguments depend on it."""
 
@@ -76,6 +94,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     etc: tuple[str, ...]
     """Of /etc, what exists of the little that tools need."""
     guarded: tuple[Guarded, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -96,6 +115,7 @@ def plan(wishes: Wishes, ground: Ground) -> Plan:
         *_namespaces(ground),
         *_environment(wishes),
         *_system(wishes, ground),
+        *_task(wishes, ground),
         *_folders(wishes, ground),
         # Last, for what is mounted below them had to be made first. Both are in memory, which has no other bound.
         *("--remount-ro", "/dev", "--remount-ro", "/"),
@@ -122,6 +142,8 @@ def _namespaces(ground: Ground) -> tuple[Argument, ...]:
 
 def _environment(wishes: Wishes) -> tuple[Argument, ...]:
     own = {"PATH": ":".join(SEARCH), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "LANG": "C.UTF-8", "ARTIFACTS": ARTIFACTS}
+    if wishes.inputs:
+        own["INPUTS"] = INPUTS
     options: list[Argument] = ["--clearenv"]
     for name, value in {**own, **dict(sorted(wishes.env.items()))}.items():
         options += ["--setenv", name, value]
@@ -151,18 +173,34 @@ def _system(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     return tuple(options)
 
 
+def _task(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
+    """The task's own folder with its files. As root bubblewrap leaves them root's; so anybody inside may write them,
+    and inside there is nobody but the tool."""
+    folder, file = ("0777", "0666") if ground.privileged else ("0755", "0644")
+    options: list[Argument] = ["--perms", folder, "--dir", TASK]
+    made: set[str] = set()
+    for name, content in wishes.files:
+        path = f"{TASK}/{name}"
+        for parent in _parents(path):
+            if within(parent, TASK) and parent not in {TASK, *made}:
+                made.add(parent)
+                options += ["--perms", folder, "--dir", parent]
+        options += ["--perms", file, "--file", Content(content), path]
+    return tuple(options)
+
+
 def _folders(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     """Mounts of the host's folders, parents before what lies in them, so that the more exact one holds."""
     writable = tuple(path for path in wishes.allow_write if path != OWN_TMP) if wishes.fs == "rw" else ()
     readable = (path for path in (*wishes.allow_read, *wishes.allow_write) if path != OWN_TMP)
     mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", Place(path), path) for path in readable}
     mounts |= {path: ("--bind-fd", Place(path), path) for path in writable}
-    for guarded in ground.guarded:
-        for folder in _between(guarded.path, writable):
+    for kept in (*ground.guarded, *ground.hidden):
+        for folder in _between(kept.path, writable):
             # A folder on the way that is a mount of its own cannot be renamed and replaced.
             mounts.setdefault(folder, ("--bind-fd", Place(folder), folder))
-    for guarded in ground.guarded:
-        mounts[guarded.path] = _guard(guarded)
+    mounts |= {guarded.path: _guard(guarded) for guarded in ground.guarded}
+    mounts |= {hidden.path: _hide(hidden) for hidden in ground.hidden}
     options: list[Argument] = []
     made: set[str] = set()
     for path in sorted(mounts, key=lambda path: path.split("/")):
@@ -171,6 +209,8 @@ def _folders(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
                 made.add(parent)  # bubblewrap would make it, as root, for itself alone
                 options += ["--perms", "0755", "--dir", parent]
         options += mounts[path]
+    if wishes.inputs:
+        options += ["--ro-bind-fd", Place(wishes.inputs), INPUTS]
     return (*options, "--bind-fd", Place(wishes.artifacts), ARTIFACTS)
 
 
@@ -182,9 +222,15 @@ def _parents(path: str) -> list[str]:
 
 def _guard(guarded: Guarded) -> tuple[Argument, ...]:
     path = guarded.path
-    if guarded.missing:
-        return ("--perms", "0555", "--size", _MASK_BYTES, "--tmpfs", path, "--remount-ro", path)
-    return ("--ro-bind-fd", Place(path), path)
+    return _empty(path) if guarded.missing else ("--ro-bind-fd", Place(path), path)
+
+
+def _hide(hidden: Hidden) -> tuple[Argument, ...]:
+    return _empty(hidden.path) if hidden.folder else ("--perms", "0444", "--ro-bind-data", Content(b""), hidden.path)
+
+
+def _empty(path: str) -> tuple[Argument, ...]:
+    return ("--perms", "0555", "--size", _MASK_BYTES, "--tmpfs", path, "--remount-ro", path)
 
 
 def _between(path: str, writable: tuple[str, ...]) -> list[str]:

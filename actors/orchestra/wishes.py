@@ -16,17 +16,30 @@ ARTIFACTS: Final = "/artifacts"
 OWN_TMP: Final = "/tmp"  # noqa: S108  (inside; it is private and empty)
 """The private folder for temporary files inside. Asking to read or write it asks for what is there anyway."""
 
+TASK: Final = f"{OWN_TMP}/task"
+"""The task's private folder, in the private /tmp: it lies there before the program starts, with ``Wishes.files``."""
+
+INPUTS: Final = "/inputs"
+"""Where ``Wishes.inputs`` lies inside; ``$INPUTS`` names it."""
+
 SEARCH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 """Where a bare program name is looked for: ``PATH`` inside."""
 
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """System run-time folders, always visible and never writable."""
 
-_RESERVED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/etc", "/boot", ARTIFACTS, *SYSTEM)
+_RESERVED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/etc", "/boot", ARTIFACTS, INPUTS, *SYSTEM)
 """No wish reaches in here: what of it tools need is there anyway, the rest is the machine's."""
 
-_OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "PWD"))
+_OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "INPUTS", "PWD"))
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_PAGE: Final = 4096
+_NAME_BYTES_MAX: Final = 255
+"""NAME_MAX, of Linux."""
+_PATH_MAX: Final = 4095
+_PATH_BYTES_MAX: Final = 1024
+_FILES_MAX: Final = 512
+"""Each is handed over as an open file."""
 _WORDS_BYTES_MAX: Final = 128 * 1024
 """Arguments and environment together; the kernel's own limit for one argument, and well below that for all."""
 
@@ -80,6 +93,12 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     artifacts: str
     """A folder of the host for this run alone, made by the caller; the only one always writable."""
+    files: tuple[tuple[str, bytes], ...] = ()
+    """Path below ``TASK``, and content: written before it starts, its own to change."""
+    inputs: str = ""
+    """A folder of the host that it reads at ``INPUTS``; "": none."""
+    hide: tuple[str, ...] = ()
+    """Paths in what it may read that it sees as empty and cannot fill."""
     protect: tuple[str, ...] = ()
     """Paths that are never writable, also where they do not exist: the surfaces and the policy of the workspace."""
     limits: Limits = Limits()
@@ -128,25 +147,64 @@ def check(wishes: Wishes) -> None:
             "net: allow is refused: there is no filtering proxy yet, and nothing leaves the sandbox without one",
             "say net: deny for this task",
         )
+    _check_words(wishes)
+    named = (wishes.workdir, wishes.artifacts, *((wishes.inputs,) if wishes.inputs else ()))
+    for path in (*named, *wishes.allow_read, *wishes.allow_write, *wishes.hide, *wishes.protect):
+        normal = posixpath.normpath(path) == path and not path.startswith("//")
+        if not path.startswith("/") or not normal or "\0" in path or _length(path) > _PATH_MAX:
+            raise SandboxRefused(f"{path!r} is no absolute, normal path", "write it from / on, without . and ..")
+    for path in (*wishes.allow_read, *wishes.allow_write):
+        if path == "/" or any(within(path, reserved) or within(reserved, path) for reserved in _RESERVED):
+            raise SandboxRefused(f"{path} is the system's and is not shown to tools", "name a folder of your own")
+        if within(path, TASK):
+            raise SandboxRefused(f"{path} lies where the task's own folder is", "move it elsewhere")
+    for path in (*wishes.allow_read, *wishes.allow_write, wishes.workdir):
+        if any(within(path, hidden) for hidden in wishes.hide):
+            raise SandboxRefused(f"{path} is hidden from tools", "name another folder")
+    _check_files(wishes.files, wishes.limits.tmp_bytes)
+    _check_limits(wishes.limits)
+
+
+def _check_words(wishes: Wishes) -> None:
     words = [*wishes.argv, *wishes.env, *wishes.env.values()]
     if not wishes.argv or not wishes.argv[0]:
         raise SandboxRefused("no program is named", "give the tool's name first")
     if any("\0" in word for word in words):
         raise SandboxRefused("an argument or variable holds a NUL character", "remove it: no program can be given one")
-    if sum(len(word.encode(errors="surrogateescape")) + 1 for word in words) > _WORDS_BYTES_MAX:
+    if sum(_length(word) + 1 for word in words) > _WORDS_BYTES_MAX:
         raise SandboxRefused(
             f"arguments and environment are longer than {_WORDS_BYTES_MAX} bytes", "give the content as a file"
         )
     for name in wishes.env:
         if not _ENV_NAME.match(name) or name in _OWN_ENV:
             raise SandboxRefused(f"{name!r} cannot be set for a tool", "choose another name of letters, digits and _")
-    for path in (wishes.workdir, wishes.artifacts, *wishes.allow_read, *wishes.allow_write, *wishes.protect):
-        if not path.startswith("/") or posixpath.normpath(path) != path or "\0" in path or path.startswith("//"):
-            raise SandboxRefused(f"{path!r} is no absolute, normal path", "write it from / on, without . and ..")
-    for path in (*wishes.allow_read, *wishes.allow_write):
-        if path == "/" or any(within(path, reserved) or within(reserved, path) for reserved in _RESERVED):
-            raise SandboxRefused(f"{path} is the system's and is not shown to tools", "name a folder of your own")
-    _check_limits(wishes.limits)
+
+
+def _length(text: str) -> int:
+    """In bytes, as a program is given it."""
+    try:
+        return len(text.encode(errors="surrogateescape"))
+    except UnicodeEncodeError:
+        raise SandboxRefused("an argument, variable or path holds half a character", "write it as UTF-8") from None
+
+
+def _check_files(files: tuple[tuple[str, bytes], ...], room: int) -> None:
+    if len(files) > _FILES_MAX:
+        raise SandboxRefused(f"{len(files)} files are too many", f"give at most {_FILES_MAX}, or an archive")
+    folders = {"/".join(parts[:end]) for parts in (path.split("/") for path, _ in files) for end in range(len(parts))}
+    seen: set[str] = set()
+    for path, _ in files:
+        parts = path.split("/")
+        if "\0" in path or not set(parts).isdisjoint(("", ".", "..")):
+            raise SandboxRefused(f"file {path!r} is no path below the task's folder", "write it without . and ..")
+        if _length(path) > _PATH_BYTES_MAX or any(_length(part) > _NAME_BYTES_MAX for part in parts):
+            raise SandboxRefused(f"file {path[:80]!r} has a path too long for a file system", "shorten it")
+        if path in seen or path in folders:
+            raise SandboxRefused(f"file {path!r} is given twice, or as a folder too", "keep one of the two")
+        seen.add(path)
+    size = sum(-(-len(content) // _PAGE) * _PAGE for _, content in files)
+    if size > room:
+        raise SandboxRefused(f"the files take {size} bytes, and /tmp has {room}", "raise tmp_bytes, or give less")
 
 
 def _check_limits(limits: Limits) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.orchestra.sandbox import Content, Ground, Guarded, Place, plan
+from actors.orchestra.sandbox import Content, Ground, Guarded, Hidden, Place, plan
 from actors.orchestra.wishes import Limits, SandboxRefused, Wishes, within
 
 GROUND = Ground(
@@ -54,6 +54,7 @@ def test_the_arguments_are_exactly_these() -> None:
         "--perms 0444 --ro-bind-data {34} /etc/hosts "
         "--proc /proc --ro-bind /proc/sys /proc/sys --dev /dev --perms 1777 --size 67108864 --tmpfs /dev/shm "
         "--perms 1777 --size 67108864 --tmpfs /tmp --perms 1777 --size 1048576 --tmpfs /run "
+        "--perms 0755 --dir /tmp/task "
         "--perms 0755 --dir /srv --ro-bind-fd </srv/data> /srv/data --bind-fd </srv/run/1> /artifacts "
         "--remount-ro /dev --remount-ro / --chdir /srv/data --seccomp"
     )
@@ -85,6 +86,36 @@ def test_folders_are_mounted_parents_first_and_the_guards_last() -> None:
         "--ro-bind-fd </srv/w/a/b/.git> /srv/w/a/b/.git "
         "--ro-bind-fd </srv/w/r> /srv/w/r --bind-fd </srv/run/1>"
     )
+
+
+def test_files_are_written_below_the_folders_that_they_need_each_made_once() -> None:
+    files = (("a/b/x", b"12"), ("a/y", b"345"), ("z", b""))
+    for ground, folder, file in ((GROUND, "0755", "0644"), (ROOT, "0777", "0666")):
+        found = " ".join(words(wish(files=files), ground))
+        assert (
+            f"--perms {folder} --dir /tmp/task --perms {folder} --dir /tmp/task/a --perms {folder} --dir /tmp/task/a/b "
+            f"--perms {file} --file {{2}} /tmp/task/a/b/x --perms {file} --file {{3}} /tmp/task/a/y "
+            f"--perms {file} --file {{0}} /tmp/task/z --bind-fd"
+        ) in found
+
+
+def test_inputs_are_mounted_readable_and_named() -> None:
+    found = " ".join(words(wish(inputs="/srv/in")))
+    assert "--setenv INPUTS /inputs" in found
+    assert "--ro-bind-fd </srv/in> /inputs --bind-fd </srv/run/1> /artifacts" in found
+    assert "INPUTS" not in words(wish())
+
+
+def test_what_is_hidden_lies_over_what_is_shown_and_its_parents_cannot_be_swapped() -> None:
+    hidden = (Hidden("/srv/w/a/.pmagent", folder=True), Hidden("/srv/w/a/key", folder=False))
+    ground = msgspec.structs.replace(GROUND, hidden=hidden)
+    masks = (
+        "--perms 0555 --size 4096 --tmpfs /srv/w/a/.pmagent --remount-ro /srv/w/a/.pmagent "
+        "--perms 0444 --ro-bind-data {0} /srv/w/a/key --bind-fd </srv/run/1>"
+    )
+    assert f"--ro-bind-fd </srv/w> /srv/w {masks}" in " ".join(words(wish(allow_read=("/srv/w",)), ground))
+    under_rw = " ".join(words(wish(fs="rw", allow_write=("/srv/w",)), ground))
+    assert f"--bind-fd </srv/w> /srv/w --bind-fd </srv/w/a> /srv/w/a {masks}" in under_rw
 
 
 @given(st.lists(st.sampled_from(["/srv/a", "/srv/a/b", "/srv/ab", "/home/x", "/tmp", "/tmp/x"])))
@@ -119,6 +150,24 @@ def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -
         ({"allow_write": ("/srv/w/.git",)}, "protected"),
         ({"allow_write": ("/srv/w/.pmagent/log",)}, "protected"),
         ({"allow_write": ("/srv/w/share",), "protect": ("/srv/w/share",)}, "protected"),
+        ({"allow_read": ("/inputs",)}, "the system's"),
+        ({"allow_read": ("/tmp/task/x",)}, "task's own folder"),
+        ({"allow_read": ("/srv/\ud800",)}, "half a character"),
+        ({"argv": ("ls", "\ud800")}, "half a character"),
+        ({"env": {"INPUTS": "/x"}}, "cannot be set"),
+        ({"inputs": "in"}, "absolute"),
+        ({"hide": ("../x",)}, "absolute"),
+        ({"hide": ("/srv/w",), "allow_read": ("/srv/w",)}, "hidden from tools"),
+        ({"hide": ("/srv/w",), "fs": "rw", "allow_write": ("/srv/w/x",)}, "hidden from tools"),
+        ({"hide": ("/srv/w/x",), "allow_read": ("/srv/w",), "workdir": "/srv/w/x/y"}, "hidden from tools"),
+        *(({"files": ((path, b""),)}, "no path below") for path in ("", "/a", "a/", "a//b", "a/../../b", ".", "a\0")),
+        ({"files": (("a", b""), ("a", b"x"))}, "given twice"),
+        ({"files": (("a/b", b""), ("a", b"x"))}, "given twice"),
+        ({"files": (("a" * 256, b""),)}, "too long"),
+        ({"files": (("ü" * 128, b""),)}, "too long"),
+        ({"files": (("/".join(["a"] * 600), b""),)}, "too long"),
+        ({"files": tuple((f"{n}", b"") for n in range(513))}, "too many"),
+        ({"files": (("a", bytes(8000)), ("b", b"1")), "limits": Limits(tmp_bytes=8192)}, "take 12288 bytes"),
         ({"limits": Limits(seconds=0)}, "limit seconds"),
         ({"limits": Limits(processes=-1)}, "limit processes"),
         ({"limits": Limits(seconds=float("nan"))}, "limit seconds"),
