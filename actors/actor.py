@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 import msgspec
 
 from contracts.payload import Correlated, Payload
+from events.blobs import BLOB_BYTES_MAX
 from events.event import Event
 
 S = TypeVar("S")
@@ -47,6 +49,50 @@ class Actor(Protocol[S]):
         ...
 
 
+class StoredBlob(msgspec.Struct, frozen=True):
+    """What became of a stream: ``sha256`` (hex) names the blob, which holds ``size`` bytes; ``total`` bytes had been
+    written to the stream, before masking; ``cut`` says that not all of it was kept."""
+
+    sha256: str
+    size: int
+    total: int
+    cut: bool
+
+
+class BlobStream(Protocol):
+    """Content of unknown length on its way into the blob store, in bounded memory. One task at a time uses it.
+
+        async with io.store_stream(limit) as stream:
+            await stream.write(chunk)
+            stored = await stream.finish()
+
+    Leaving the block without ``finish``, also by cancellation, abandons it.
+    """
+
+    async def __aenter__(self) -> Self:
+        """The stream itself."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Abandons the stream, unless it is finished."""
+        ...
+
+    async def write(self, chunk: bytes) -> None:
+        """Take more content, cut anywhere: a secret, or a character, may begin in one chunk and end in the next. Raises
+        OSError; the stream is then good for nothing but ``abandon``."""
+        ...
+
+    async def finish(self) -> StoredBlob:
+        """Return when what was kept is durable under its name. Raises OSError."""
+        ...
+
+    async def abandon(self) -> None:
+        """Leave nothing of it; nothing happens when it is finished or abandoned already. Raises OSError."""
+        ...
+
+
 class Io(Protocol):
     """What a performer may use of the world besides its own library calls."""
 
@@ -65,6 +111,14 @@ class Io(Protocol):
 
     async def store_blob(self, content: bytes) -> str:
         """Redact ``content``, make it durable in the blob store, and return its SHA-256 (hex)."""
+        ...
+
+    def store_stream(self, limit: int = BLOB_BYTES_MAX) -> BlobStream:
+        """A stream into the blob store that keeps the first ``limit`` bytes of the redacted content, or up to three
+        fewer, so that text is not cut within a character (UTF-8); what follows is counted and dropped.
+
+        Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``.
+        """
         ...
 
     async def event(self, position: int) -> Event:

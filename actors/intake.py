@@ -10,8 +10,9 @@ from typing import Final
 
 import msgspec
 
+from actors.actor import StoredBlob
 from contracts.payload import decode, encode, type_of
-from events.blobs import BlobStore
+from events.blobs import BLOB_BYTES_MAX, BlobStore
 from events.event import DATA_BYTES_MAX, Draft
 from events.redact import Redactor
 
@@ -43,3 +44,50 @@ class Intake:
     def content(self, content: bytes) -> str:
         """Put redacted ``content`` into the blob store; its SHA-256."""
         return self._blobs.put(self._redactor.content(content))
+
+    def stream(self, limit: int = BLOB_BYTES_MAX) -> ContentStream:
+        """A stream into the blob store. Raises ValueError when ``limit`` is below 0 or above ``BLOB_BYTES_MAX``."""
+        return ContentStream(self._redactor, self._blobs, limit)
+
+
+class ContentStream:
+    """Content on its way into the blob store; blocking. What the methods mean: see ``actors.actor.BlobStream``."""
+
+    def __init__(self, redactor: Redactor, blobs: BlobStore, limit: int) -> None:
+        if not 0 <= limit <= BLOB_BYTES_MAX:
+            raise ValueError(f"a stream keeps 0 to {BLOB_BYTES_MAX} bytes, not {limit}")
+        self._redactor = redactor
+        self._blobs = blobs
+        self._limit = limit
+        self._held = bytearray()
+        self._total = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Take more content."""
+        self._total += len(chunk)
+        self._held += chunk[: max(0, self._limit + _BEYOND - len(self._held))]
+
+    def finish(self) -> StoredBlob:
+        """Store what was kept. Raises OSError."""
+        masked = self._redactor.content(bytes(self._held))
+        kept = masked[: text_end(masked, self._limit)]
+        cut = len(kept) < len(masked) or self._total > len(self._held)
+        return StoredBlob(sha256=self._blobs.put(kept), size=len(kept), total=self._total, cut=cut)
+
+    def abandon(self) -> None:
+        """Leave nothing of it."""
+        self._held.clear()
+
+
+_BEYOND: Final = 65_536
+"""So much behind the limit is looked at, for secrets that begin before it."""
+
+
+def text_end(content: bytes, limit: int) -> int:
+    """Where to cut ``content`` so that at most ``limit`` bytes remain, and no character of a text is cut in two."""
+    if len(content) <= limit:
+        return len(content)
+    for end in range(limit, max(limit - 4, -1), -1):
+        if content[end] & 0xC0 != 0x80:  # a character begins here
+            return end
+    return limit  # no text

@@ -4,16 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 import anyio
 import anyio.to_thread
 
-from actors.intake import Intake
+from actors.actor import StoredBlob
+from actors.intake import ContentStream, Intake
+from events.blobs import BLOB_BYTES_MAX
 from events.event import Event, parse_time
 from events.log import now
 
 _NAP_SECONDS = 60.0
 """A sleeper looks at the clock at least so often, so that a clock that was set, or a machine that slept, is noticed."""
+
+_HELD_BYTES = 65_536
+"""Small chunks wait until they are so many bytes: a thread for each would cost more than the work in it."""
+
+
+class RealStream:
+    """The ``BlobStream`` of the daemon: masking and files in threads."""
+
+    def __init__(self, content: ContentStream) -> None:
+        self._content = content
+        self._held = bytearray()
+
+    async def __aenter__(self) -> Self:
+        """See BlobStream."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """See BlobStream."""
+        await self.abandon()
+
+    async def write(self, chunk: bytes) -> None:
+        """See BlobStream."""
+        self._held += chunk
+        if len(self._held) >= _HELD_BYTES:
+            await self._pass_on()
+
+    async def finish(self) -> StoredBlob:
+        """See BlobStream."""
+        await self._pass_on()
+        return await anyio.to_thread.run_sync(self._content.finish)
+
+    async def abandon(self) -> None:
+        """See BlobStream. Not to be cancelled: it is what a cancellation leads to."""
+        self._held.clear()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._content.abandon)
+
+    async def _pass_on(self) -> None:
+        held, self._held = bytes(self._held), bytearray()
+        await anyio.to_thread.run_sync(self._content.write, held)
 
 
 class RealIo:
@@ -42,6 +88,10 @@ class RealIo:
     async def store_blob(self, content: bytes) -> str:
         """See Io."""
         return await anyio.to_thread.run_sync(self._intake.content, content)
+
+    def store_stream(self, limit: int = BLOB_BYTES_MAX) -> RealStream:
+        """See Io."""
+        return RealStream(self._intake.stream(limit))
 
     async def event(self, position: int) -> Event:
         """See Io."""

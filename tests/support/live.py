@@ -11,14 +11,14 @@ from typing import Any
 import anyio
 import msgspec
 
-from actors.actor import Io, Performers
+from actors.actor import BlobStream, Io, Performers
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.runtime import Runtime
 from contracts.effect import EffectCancelRequested
 from contracts.oa import OaPermitGranted
 from contracts.payload import Effect, Payload, effect_of, event_type, typed
-from events.blobs import BlobStore
+from events.blobs import BLOB_BYTES_MAX, BlobStore
 from events.event import Event, Tail
 from events.log import now, opening_events
 from events.memory import MemoryStorage
@@ -176,6 +176,10 @@ class NoIo:
     async def store_blob(self, content: bytes) -> str:
         """See Io."""
         raise AssertionError(f"nothing here stores {len(content)} bytes")
+
+    def store_stream(self, limit: int = BLOB_BYTES_MAX) -> BlobStream:
+        """See Io."""
+        raise AssertionError(f"nothing here streams, not even {limit} bytes")
 
     async def event(self, position: int) -> Event:
         """See Io."""
