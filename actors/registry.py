@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.actor import AnyActor
+from actors.checks.actor import Checker
 from actors.kernel.actor import KernelWatcher
 from actors.model.actor import Gateway
 from actors.oa.actor import Oa
@@ -12,4 +13,4 @@ from actors.oa.reasoning.actor import Reasoner
 
 def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
-    return [KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway()]
+    return [KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker()]

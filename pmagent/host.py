@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from actors.checks.effects import PERFORMERS as CHECKS
 from actors.clock.effects import PERFORMERS as CLOCK
 from actors.engine import Engine, Output
 from actors.intake import Intake
@@ -54,7 +55,7 @@ from projections.documents import Documents
 from projections.rebuild import DocumentUnwritable, write_documents
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS}
+PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS}
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
 

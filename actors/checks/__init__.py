@@ -1,0 +1,1 @@
+"""Configured checks and guards: the checker, and what runs them (docs/checks.md)."""

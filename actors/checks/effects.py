@@ -1,0 +1,112 @@
+"""The checker's contact with the world: runs a program of the workspace, behind the wall (docs/checks.md).
+
+It sees the workspace without ``.pmagent``, and can change nothing of it; it reaches nobody. What it wrote is kept as
+plain text, whole up to a bound: so the intake masks secrets before anything is cut out of it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import posixpath
+import shutil
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from actors.actor import Io, Performers
+from actors.checks.text import plain
+from actors.orchestra.runner import run
+from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
+from events.event import Event
+
+HIDDEN: Final = ".pmagent"
+"""Not a check's business: the log, the settings, and the daemon's socket."""
+FOLDER: Final = f"{HIDDEN}/checks"
+"""Where the folders lie that runs may write into, while they run."""
+
+_TMP_BYTES: Final = 256 * 2**20
+_FILE_BYTES: Final = 64 * 2**20
+_CORES: Final = 16
+"""Processor time beyond what so many cores can give is none that the time limit would leave."""
+
+_under_way: set[str] = set()
+"""The folders in use. Whoever performs holds the log's lock: any other has been left by a process that was killed."""
+
+
+async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
+    """Performer of check.run_requested. What it could not start it says; what it cannot clean up is its failure."""
+    asked: CheckRunRequested = event.data
+    root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
+    folder = f"{root}/{FOLDER}/{event.position}"
+    _under_way.add(folder)
+    try:
+        await anyio.to_thread.run_sync(_make, folder)
+        outcome = await run(wishes(root, folder, asked))
+    except (SandboxRefused, SandboxUnavailable) as refusal:
+        return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(_remove, folder)
+        _under_way.discard(folder)
+    return ran(event.position, outcome)
+
+
+PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
+
+
+def wishes(root: str, folder: str, asked: CheckRunRequested) -> Wishes:
+    """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
+    by a relative path with a slash lies in the workspace."""
+    program, *arguments = asked.argv
+    if "/" in program:
+        program = posixpath.normpath(posixpath.join(root, program))
+    return Wishes(
+        argv=(program, *arguments),
+        workdir=root,
+        allow_read=(root, *asked.reads),
+        hide=(f"{root}/{HIDDEN}",),
+        # git looks at nothing in a repository that belongs to somebody else than the one who asks.
+        env={"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": root},
+        artifacts=folder,
+        limits=Limits(
+            seconds=asked.seconds,
+            output_bytes=OUTPUT_BYTES_MAX,
+            tmp_bytes=_TMP_BYTES,
+            file_bytes=_FILE_BYTES,
+            cpu_seconds=math.ceil(asked.seconds) * _CORES,
+        ),
+    )
+
+
+def ran(request: int, outcome: Outcome) -> CheckRan:
+    """The outcome as the log keeps it."""
+    return CheckRan(
+        request=request,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        timed_out=outcome.timed_out,
+        duration_ms=round(outcome.seconds * 1000),
+        stdout=plain(outcome.stdout, cut=outcome.stdout_cut),
+        stderr=plain(outcome.stderr, cut=outcome.stderr_cut),
+        cut=outcome.stdout_cut or outcome.stderr_cut,
+        unenforced=list(outcome.unenforced),
+    )
+
+
+def _make(folder: str) -> None:
+    """The folder, empty; blocking. Raises OSError."""
+    above = Path(folder).parent
+    above.mkdir(mode=0o700, exist_ok=True)
+    for left in above.iterdir():
+        if str(left) not in _under_way:
+            _remove(str(left))
+    os.mkdir(folder, mode=0o700)
+
+
+def _remove(folder: str) -> None:
+    if os.path.lexists(folder):
+        shutil.rmtree(folder)
