@@ -195,8 +195,9 @@ def _folders(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     readable = (path for path in (*wishes.allow_read, *wishes.allow_write) if path != OWN_TMP)
     mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", Place(path), path) for path in readable}
     mounts |= {path: ("--bind-fd", Place(path), path) for path in writable}
-    for kept in (*ground.guarded, *ground.hidden):
-        for folder in _between(kept.path, writable):
+    kept = [*(guarded.path for guarded in ground.guarded), *(hidden.path for hidden in ground.hidden)]
+    for path in kept:
+        for folder in _between(path, writable):
             # A folder on the way that is a mount of its own cannot be renamed and replaced.
             mounts.setdefault(folder, ("--bind-fd", Place(folder), folder))
     mounts |= {guarded.path: _guard(guarded) for guarded in ground.guarded}
