@@ -9,8 +9,13 @@ from actors.model.actor import Gateway
 from actors.oa.actor import Oa
 from actors.oa.context import ContextKeeper
 from actors.oa.reasoning.actor import Reasoner
+from actors.orchestra.coordinator import Coordinator
+from actors.orchestra.orchestrator import Orchestrator
+from actors.orchestra.worker import Worker
 
 
 def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
-    return [KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker()]
+    return [
+        KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker(), Orchestrator(), Coordinator(), Worker(),
+    ]  # fmt: skip

@@ -25,9 +25,9 @@ from contracts.orchestra_config import (
 )
 from contracts.reasoning import END, Identifier, Sha256, Timestamp
 
-TASKS_MAX: Final = 1_000
+TASKS_MAX: Final = 10_000
 DEPENDENCIES_MAX: Final = 200
-EDGES_MAX: Final = 20_000
+EDGES_MAX: Final = 100_000
 TASK_TOOLS_MAX: Final = 32
 INTENT_CHARS_MAX: Final = 16_384
 ARGS_MAX: Final = 256
@@ -36,14 +36,17 @@ ENV_MAX: Final = 100
 ENV_CHARS_MAX: Final = 10_000
 FILES_MAX: Final = 100
 PATH_CHARS_MAX: Final = 255
-CONTENT_CHARS_MAX: Final = 1_048_576
+CONTENT_CHARS_MAX: Final = 524_288
 LOGS_MAX: Final = 10_000
 LOG_CHARS_MAX: Final = 16_384
-ARTIFACTS_MAX: Final = 10_000
+ARTIFACTS_MAX: Final = 512
+"""So many files of one task are kept; with them a result still fits into an event."""
 COUNT_MAX: Final = 2**53 - 1
 """Largest count: every reader of JSON keeps it exact."""
 
 TaskState = Literal["planned", "running", "blocked", "done", "failed"]
+Step = Literal["start", "succeed", "fail", "block", "unblock", "give_up"]
+"""How a task gets from one state to another; ``actors.orchestra.states.STEPS`` is the table."""
 
 Intent = Annotated[
     str,
@@ -270,6 +273,14 @@ class PlanAnswer(Document, frozen=True, kw_only=True):
         Meta(min_length=1, max_length=TASKS_MAX, description=f"a list of 1 to {TASKS_MAX} tasks"),
     ]
     dag: Dag
+
+
+class PlanText(Document, frozen=True, kw_only=True):
+    """A plan as its author wrote it, with ids of its own: plan_id and dag may be left out."""
+
+    plan_id: PlanId | None = None
+    tasks: list[PlanTask]
+    dag: Dag | None = None
 
 
 class AssignedConstraints(Document, frozen=True, kw_only=True):

@@ -20,7 +20,7 @@ PROMPT_CHARS_MAX: Final = 65_536
 SECONDS_MAX: Final = 86_400
 RETRIES_MAX: Final = 10
 BACKOFF_SECONDS_MAX: Final = 3_600
-WORKERS_MAX: Final = 64
+WORKERS_MAX: Final = 256
 
 ToolName = Annotated[
     str,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from actors.orchestra.allowance import check_allowed, constraints
-from actors.orchestra.graph import BadPlan, check_waits, in_levels, in_order, listed
+from actors.orchestra.allowance import LimitExceeded, check_allowed, constraints
+from actors.orchestra.graph import BadPlan, check_waits, in_order, listed
 from actors.orchestra.ids import derived
 from actors.orchestra.shape import Misfit, fit, shown
 from actors.orchestra.text import decoded, from_either
@@ -16,47 +16,55 @@ from contracts.oa_documents import Document
 from contracts.orchestra import (
     EDGES_MAX,
     AssignedConstraints,
-    Constraints,
     ConstraintWish,
     Dag,
     Metrics,
     PlanAnswer,
-    PlanId,
     PlanTask,
+    PlanText,
     TaskAssignment,
     TaskDocument,
     Timestamps,
 )
 from contracts.orchestra_config import OrchestraConfig
+from contracts.orchestra_events import PlannedTask
+from contracts.payload import encode
 
 BYTES_MAX: Final = 8 * 1024 * 1024
+
+TASK_BYTES_MAX: Final = 640 * 1024
+"""A task (as JSON) stands in one event, with its files."""
+
+ATTEMPTS_MAX: Final = 50_000
+"""So many attempts one plan may need at most; a permit has as many uses."""
 
 PLAN_NAME: Final = "/plan"
 """What the plan's own id derives from; no task's id can be this."""
 
-
-class PlanText(Document, frozen=True, kw_only=True):
-    """A plan as its author wrote it, with ids of its own: plan_id and dag may be left out."""
-
-    plan_id: PlanId | None = None
-    tasks: list[PlanTask]
-    dag: Dag | None = None
+NOTHING_KEPT: Final[Mapping[str, str]] = {}
 
 
-class Plan(msgspec.Struct, frozen=True):
+class Plan(Document, frozen=True):
     """A plan that a run goes by: ids are UUIDs of the run, the tasks stand in an order in which they may run, and all
-    their limits are written out. ``levels``: those of a level wait only for earlier levels. ``names``: id -> the
-    author's."""
+    their limits are written out."""
 
-    answer: PlanAnswer
-    levels: list[list[str]]
-    names: dict[str, str]
+    plan_id: str
+    tasks: list[PlannedTask]
+
+    @property
+    def attempts(self) -> int:
+        """So many may be needed at most."""
+        return sum(1 + task.constraints.max_retries for task in self.tasks)
 
 
 def read_plan(text: str | bytes, where: str = "the plan") -> PlanText:
     """The plan in a JSON or YAML text: the list of tasks, or a mapping of plan_id, tasks and dag. Raises BadText where
     it is neither JSON nor YAML, BadPlan where it is not of a plan's shape."""
-    value = from_either(decoded(text, where, BYTES_MAX), where)
+    return as_plan(from_either(decoded(text, where, BYTES_MAX), where), where)
+
+
+def as_plan(value: Any, where: str) -> PlanText:
+    """The plan that a value from JSON or YAML is. Raises BadPlan."""
     bare = isinstance(value, list)
     try:
         # The shape of an answer is checked with its bounds; id and dag are added where the author left them out.
@@ -69,55 +77,80 @@ def read_plan(text: str | bytes, where: str = "the plan") -> PlanText:
         raise BadPlan(f"{where}: {misfit.message}", misfit.hint) from misfit
 
 
-def make_plan(given: PlanText, config: OrchestraConfig, run_id: str, where: str = "the plan") -> Plan:
+def make_plan(
+    given: PlanText, config: OrchestraConfig, run_id: str, where: str = "the plan", revision: int = 0,
+    kept: Mapping[str, str] = NOTHING_KEPT,
+) -> Plan:
     """The plan for the run ``run_id`` (a UUID): the same for the same arguments. A task's id becomes the UUID version 5
-    of the author's within the run, whatever it looks like, so that no two runs share a task.
+    of the author's within the run, whatever it looks like, so that no two runs share a task. A later ``revision`` may
+    wait for what is ``kept`` of earlier ones (the author's id -> the run's), and its tasks have other UUIDs.
 
     Raises DuplicateTask, SelfDependency, UnknownDependency or DependencyCycle, ToolRefused, SandboxRefused or
     LimitExceeded, and BadPlan for what else cannot be: parents, files or a dag that contradict themselves.
     """
     tasks = {task.task_id: task for task in given.tasks}
-    check_waits([task.task_id for task in given.tasks], [task.depends_on for task in given.tasks], where)
+    waits = {name: task.depends_on for name, task in tasks.items()}
+    check_waits(
+        [*kept, *(task.task_id for task in given.tasks)],
+        [*([] for _ in kept), *(task.depends_on for task in given.tasks)],
+        where,
+    )
     _check_edges(given, where)
-    _check_parents(tasks, where)
+    _check_parents(tasks, kept, where)
     for task in given.tasks:
         _check_files(task, where)
     check_allowed(given.tasks, config, where)
-    ids = {name: derived(run_id, name) for name in tasks}
-    waits = {name: task.depends_on for name, task in tasks.items()}
-    made = [_numbered(tasks[name], ids, constraints(tasks[name], config)) for name in in_order(waits)]
-    dag = Dag(
-        nodes=[task.task_id for task in made],
-        edges=[[one, task.task_id] for task in made for one in task.depends_on],
+    ids = {**kept, **{name: derived(run_id, name if not revision else f"/{revision}/{name}") for name in tasks}}
+    order = in_order({name: [one for one in needed if one in tasks] for name, needed in waits.items()})
+    made = [_planned(tasks[name], ids, config) for name in order]
+    _check_sizes(made, where)
+    plan_id = derived(run_id, PLAN_NAME if not revision else f"{PLAN_NAME}/{revision}")
+    return Plan(given.plan_id or plan_id, made)
+
+
+def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
+    """The plan as L2 answers L1 (spec, L2 -> L1 Response), and as plan.json holds it."""
+    return PlanAnswer(
+        plan_id=plan_id,
+        tasks=[
+            PlanTask(
+                task_id=task.task_id,
+                intent=task.intent,
+                tools=task.tools,
+                depends_on=task.depends_on,
+                parent_id=task.parent_id,
+                inputs=task.inputs,
+                constraints=msgspec.convert(msgspec.to_builtins(task.constraints), ConstraintWish),
+            )
+            for task in tasks
+        ],
+        dag=Dag(
+            nodes=[task.task_id for task in tasks],
+            edges=[[one, task.task_id] for task in tasks for one in task.depends_on],
+        ),
     )
-    answer = PlanAnswer(plan_id=given.plan_id or derived(run_id, PLAN_NAME), tasks=made, dag=dag)
-    levels = [[ids[name] for name in level] for level in in_levels(waits)]
-    return Plan(answer, levels, {ids[name]: name for name in tasks})
 
 
-def task_documents(plan: Plan, created_at: str) -> list[TaskDocument]:
-    """The plan's tasks as a run begins with them, in its order; ``created_at`` is the time of the plan's event."""
-    return [
-        TaskDocument(
-            task_id=task.task_id,
-            parent_id=task.parent_id,
-            level=3,
-            intent=task.intent,
-            inputs=task.inputs,
-            tools=task.tools,
-            constraints=msgspec.convert(msgspec.to_builtins(task.constraints), Constraints),
-            state="planned",
-            retries=0,
-            logs=[],
-            artifacts=[],
-            metrics=Metrics(duration_ms=0, exit_code=None),
-            timestamps=Timestamps(created_at=created_at, started_at=None, completed_at=None),
-        )
-        for task in plan.answer.tasks
-    ]
+def document(task: PlannedTask, created_at: str) -> TaskDocument:
+    """The task as a run begins with it; ``created_at`` is the time of the event that planned it."""
+    return TaskDocument(
+        task_id=task.task_id,
+        parent_id=task.parent_id,
+        level=3,
+        intent=task.intent,
+        inputs=task.inputs,
+        tools=task.tools,
+        constraints=task.constraints,
+        state="planned",
+        retries=0,
+        logs=[],
+        artifacts=[],
+        metrics=Metrics(duration_ms=0, exit_code=None),
+        timestamps=Timestamps(created_at=created_at, started_at=None, completed_at=None),
+    )
 
 
-def assignment(task: TaskDocument) -> TaskAssignment:
+def assignment(task: PlannedTask) -> TaskAssignment:
     """What a worker is given of a task; its program is ``tools[0]``."""
     own = task.constraints
     return TaskAssignment(
@@ -130,14 +163,31 @@ def assignment(task: TaskDocument) -> TaskAssignment:
     )
 
 
-def _numbered(task: PlanTask, ids: dict[str, str], limits: Constraints) -> PlanTask:
-    return msgspec.structs.replace(
-        task,
+def _planned(task: PlanTask, ids: Mapping[str, str], config: OrchestraConfig) -> PlannedTask:
+    return PlannedTask(
         task_id=ids[task.task_id],
+        name=task.task_id,
+        intent=task.intent,
+        tools=task.tools,
+        inputs=task.inputs,
         depends_on=[ids[name] for name in task.depends_on],
         parent_id=None if task.parent_id is None else ids[task.parent_id],
-        constraints=msgspec.convert(msgspec.to_builtins(limits), ConstraintWish),
+        constraints=constraints(task, config),
     )
+
+
+def _check_sizes(tasks: Sequence[PlannedTask], where: str) -> None:
+    large = [task.name for task in tasks if len(encode(task)) > TASK_BYTES_MAX]
+    if large:
+        raise LimitExceeded(
+            f"{where}: larger than {TASK_BYTES_MAX} bytes, files included: {listed(large)}",
+            "let the task read files of the workspace instead",
+        )
+    attempts = sum(1 + task.constraints.max_retries for task in tasks)
+    if attempts > ATTEMPTS_MAX:
+        raise LimitExceeded(
+            f"{where}: its tasks may need {attempts} attempts", f"at most {ATTEMPTS_MAX} are possible; retry less often"
+        )
 
 
 def _twice(names: Iterable[str]) -> list[str]:
@@ -170,12 +220,13 @@ def _check_edges(given: PlanText, where: str) -> None:
         )
 
 
-def _check_parents(tasks: dict[str, PlanTask], where: str) -> None:
-    """A parent is a task of the plan, and nobody is above himself."""
-    lost = [name for name, task in tasks.items() if task.parent_id is not None and task.parent_id not in tasks]
+def _check_parents(tasks: dict[str, PlanTask], kept: Mapping[str, str], where: str) -> None:
+    """A parent is a task of the plan, or one that is kept, and nobody is above himself."""
+    known = {*tasks, *kept}
+    lost = [name for name, task in tasks.items() if task.parent_id is not None and task.parent_id not in known]
     if lost:
         raise BadPlan(f"{where}: the parent_id is no task of the plan: {listed(lost)}", "correct it, or leave it out")
-    parents = {name: [task.parent_id] if task.parent_id is not None else [] for name, task in tasks.items()}
+    parents = {name: [task.parent_id] if task.parent_id in tasks else [] for name, task in tasks.items()}
     sound = set(in_order(parents))
     around = [name for name in tasks if name not in sound]
     if around:

@@ -1,22 +1,20 @@
-"""The states of a run's tasks. They change by steps only, and the table of steps is all that there is (rulings D).
+"""The states of a plan's tasks. They change by steps only, and the table of steps is all that there is (rulings D).
 
-A run's ``Board`` is immutable. Beginning a run, starting a task and its end are the only ways to another board; what
-becomes of the tasks that wait for it is computed here.
+A ``Board`` is immutable and knows tasks by their place in the plan. What a step leads to (who may start now, who never
+will) is computed here; a board of ten thousand tasks costs a copy of ten thousand characters a step, no more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, Literal
 
 import msgspec
 
-from actors.orchestra.graph import dependents, in_order
-from contracts.orchestra import PlanAnswer, TaskState
+from contracts.orchestra import Step, TaskState
+from contracts.orchestra_events import TaskChange
 from events.errors import PmagentError
-
-Step = Literal["start", "succeed", "fail", "block", "unblock", "give_up"]
 
 STEPS: Final[Mapping[Step, tuple[TaskState, TaskState]]] = MappingProxyType(
     {
@@ -35,6 +33,11 @@ ENDED: Final[frozenset[TaskState]] = frozenset(("done", "failed"))
 DEPENDENCY_FAILED: Final = "dependency failed"
 """Why a task failed that never ran."""
 
+LETTERS: Final[Mapping[TaskState, str]] = MappingProxyType(
+    {"planned": "p", "running": "r", "blocked": "b", "done": "d", "failed": "f"}
+)
+_STATES: Final[Mapping[str, TaskState]] = MappingProxyType({letter: state for state, letter in LETTERS.items()})
+
 
 class IllegalStep(PmagentError):
     """A step that the task's state does not have: our bug."""
@@ -42,90 +45,143 @@ class IllegalStep(PmagentError):
     exit_code = 70
 
 
-class Change(msgspec.Struct, frozen=True):
-    """A task's change of state; ``reason`` is empty where the step says it all."""
+class Order(msgspec.Struct, frozen=True):
+    """What does not change: the tasks' ids in the plan's order, the places of those that each waits for, of those that
+    wait for each, and the place of each id."""
 
-    task_id: str
-    step: Step
-    state: TaskState
-    reason: str = ""
+    ids: list[str]
+    waits: list[list[int]]
+    behind: list[list[int]]
+    places: dict[str, int]
 
 
 class Board(msgspec.Struct, frozen=True):
-    """Where a run's tasks stand. Keys of both mappings are the plan's tasks in its order; ``waits``: what each waits
-    for. Neither is changed."""
+    """Where a plan's tasks stand: ``letters`` has one for each, in the plan's order."""
 
-    states: dict[str, TaskState]
-    waits: dict[str, list[str]]
+    order: Order
+    letters: str
 
-    def ready(self) -> list[str]:
-        """The tasks that may start, in the plan's order."""
-        return [name for name, state in self.states.items() if state == "planned"]
+    def state(self, place: int) -> TaskState:
+        """The state of the task at this place."""
+        return _STATES[self.letters[place]]
 
-    def running(self) -> list[str]:
-        """The tasks that run, in the plan's order."""
-        return [name for name, state in self.states.items() if state == "running"]
+    def places(self, state: TaskState) -> list[int]:
+        """The places of the tasks in this state, in order."""
+        return [place for place, letter in enumerate(self.letters) if letter == LETTERS[state]]
+
+    def first(self, state: TaskState, start: int = 0) -> int:
+        """The first place, from ``start`` on, of a task in this state; -1: there is none."""
+        return self.letters.find(LETTERS[state], start)
+
+    def count(self, state: TaskState) -> int:
+        """How many tasks are in this state."""
+        return self.letters.count(LETTERS[state])
 
     def is_over(self) -> bool:
         """Whether every task is done or has failed."""
-        return all(state in ENDED for state in self.states.values())
+        return self.count("done") + self.count("failed") == len(self.letters)
+
+    def change(self, place: int, step: Step, reason: str = "") -> TaskChange:
+        """The step as the log tells it. Raises IllegalStep when the task's state does not have it."""
+        leaves, reaches = STEPS[step]
+        name = self.order.ids[place]
+        if self.state(place) != leaves:
+            raise IllegalStep(f"the task {name} is {self.state(place)}; only one that is {leaves} can {step}")
+        return TaskChange(task_id=name, step=step, state=reaches, reason=reason)
+
+    def stepped(self, changes: Sequence[TaskChange]) -> Board:
+        """The board after these changes, which are made one after another. Raises IllegalStep."""
+        if len(changes) > 1:
+            return self._stepped_many(changes)
+        letters = self.letters
+        for change in changes:
+            place = self._held(change, letters)
+            letters = letters[:place] + LETTERS[change.state] + letters[place + 1 :]
+        return Board(self.order, letters)
+
+    def _stepped_many(self, changes: Iterable[TaskChange]) -> Board:
+        letters = list(self.letters)
+        for change in changes:
+            letters[self._held(change, letters)] = LETTERS[change.state]
+        return Board(self.order, "".join(letters))
+
+    def _held(self, change: TaskChange, letters: Sequence[str]) -> int:
+        """The place of a change, held against the table."""
+        place = self.order.places.get(change.task_id, -1)
+        if place < 0:
+            raise IllegalStep(f"the task {change.task_id} is not of this plan; it cannot {change.step}")
+        leaves, reaches = STEPS[change.step]
+        state = _STATES[letters[place]]
+        if state != leaves or change.state != reaches:
+            raise IllegalStep(
+                f"the task {change.task_id} is {state}; only one that is {leaves} can {change.step}, to {reaches}"
+            )
+        return place
 
 
-def begun(plan: PlanAnswer) -> tuple[Board, list[Change]]:
-    """The board a run begins with: every task planned, then those blocked that wait for others. Raises ValueError when
-    the plan has no order; ``make_plan`` gives only plans that have one."""
-    waits = {task.task_id: list(task.depends_on) for task in plan.tasks}
-    if len(in_order(waits)) < len(plan.tasks):
-        raise ValueError("the plan's tasks have no order")
-    board = Board(dict.fromkeys(waits, "planned"), waits)
-    return _stepped(board, [_change(board, name, "block") for name, needed in waits.items() if needed])
+def board(ids: Sequence[str], waits: Sequence[Sequence[str]], done: int = 0) -> Board:
+    """The board of tasks, each waiting for those of ``waits`` at its place; the first ``done`` of them are done since
+    an earlier plan, the others planned. Raises ValueError where a task waits for one that does not come before it."""
+    places = {name: place for place, name in enumerate(ids)}
+    needed = [[places[one] for one in names] for names in waits]
+    if len(places) < len(ids) or any(one >= place for place, wanted in enumerate(needed) for one in wanted):
+        raise ValueError("the plan's tasks do not stand in an order in which they may run")
+    behind: list[list[int]] = [[] for _ in ids]
+    for place, wanted in enumerate(needed):
+        for one in wanted:
+            behind[one].append(place)
+    return Board(Order(list(ids), needed, behind, places), "d" * done + "p" * (len(ids) - done))
 
 
-def started(board: Board, task_id: str) -> tuple[Board, list[Change]]:
-    """The board when the task runs. Raises IllegalStep unless it was planned."""
-    return _stepped(board, [_change(board, task_id, "start")])
-
-
-def ended(board: Board, task_id: str, state: Literal["done", "failed"], reason: str = "") -> tuple[Board, list[Change]]:
-    """The board when the task has ended so: the changes are its own and then its dependents', in the plan's order.
-    Raises IllegalStep unless it ran."""
-    board, changes = _stepped(board, [_change(board, task_id, "succeed" if state == "done" else "fail", reason)])
-    board, more = _stepped(board, _freed(board, task_id) if state == "done" else _given_up(board, task_id))
-    return board, changes + more
-
-
-def _freed(board: Board, task_id: str) -> list[Change]:
-    """Those that waited for nothing else."""
+def begun(board: Board) -> list[TaskChange]:
+    """The first changes: who waits for another that is not done is blocked."""
     return [
-        _change(board, name, "unblock")
-        for name, needed in board.waits.items()
-        if task_id in needed and all(board.states[one] == "done" for one in needed)
+        board.change(place, "block")
+        for place in board.places("planned")
+        if any(board.letters[one] != "d" for one in board.order.waits[place])
     ]
 
 
-def _given_up(board: Board, task_id: str) -> list[Change]:
-    """All that waited for the task, and all that waited for those; who had failed before for another reason stays."""
-    behind = dependents(board.waits)
-    lost: set[str] = set()
-    level = [task_id]
+def ended(board: Board, place: int, state: Literal["done", "failed"], reason: str = "") -> list[TaskChange]:
+    """The changes when the running task at ``place`` has ended so: its own, and then its dependents', in the plan's
+    order. Raises IllegalStep unless it ran."""
+    if state == "done":
+        own = board.change(place, "succeed")
+        return [own, *_freed(board.stepped([own]), place)]
+    own = board.change(place, "fail", reason)
+    return [own, *_given_up(board, place)]
+
+
+def abandoned(board: Board, reason: str) -> list[TaskChange]:
+    """The changes that end every task which has not begun, because nothing begins any more."""
+    changes: list[TaskChange] = []
+    for place in range(len(board.letters)):
+        state = board.state(place)
+        if state == "planned":
+            changes.append(board.change(place, "block", reason))
+        if state in ("planned", "blocked"):
+            name = board.order.ids[place]
+            changes.append(TaskChange(task_id=name, step="give_up", state="failed", reason=reason))
+    return changes
+
+
+def _freed(board: Board, place: int) -> list[TaskChange]:
+    """Those that waited for nothing else."""
+    waits, letters = board.order.waits, board.letters
+    return [
+        board.change(one, "unblock")
+        for one in board.order.behind[place]
+        if letters[one] == "b" and all(letters[other] == "d" for other in waits[one])
+    ]
+
+
+def _given_up(board: Board, place: int) -> list[TaskChange]:
+    """All that waited for the task, and all that waited for those; who had failed before stays."""
+    lost: set[int] = set()
+    level = [place]
     while level:
-        level = list(dict.fromkeys(name for one in level for name in behind[one] if name not in lost))
+        level = list(dict.fromkeys(one for each in level for one in board.order.behind[each] if one not in lost))
         lost.update(level)
     return [
-        _change(board, name, "give_up", DEPENDENCY_FAILED)
-        for name, state in board.states.items()
-        if name in lost and state != "failed"
+        board.change(one, "give_up", DEPENDENCY_FAILED) for one in sorted(lost) if board.letters[one] != "f"
     ]
-
-
-def _change(board: Board, task_id: str, step: Step, reason: str = "") -> Change:
-    leaves, reaches = STEPS[step]
-    state = board.states.get(task_id)
-    if state != leaves:
-        raise IllegalStep(f"the task {task_id} is {state or 'not of this run'}; only one that is {leaves} can {step}")
-    return Change(task_id, step, reaches, reason)
-
-
-def _stepped(board: Board, changes: Iterable[Change]) -> tuple[Board, list[Change]]:
-    made = list(changes)
-    return Board(board.states | {change.task_id: change.state for change in made}, board.waits), made

@@ -1,0 +1,316 @@
+"""L1 as an actor: takes requests for runs, gets the OA's permit, keeps the run's time, ends it; pure (rulings D).
+
+A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans are
+left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is to
+end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every task
+ends before the run does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Literal
+
+import msgspec
+
+from actors.oa.policy import ACTIONS
+from actors.orchestra.coordinator import COORDINATOR
+from actors.orchestra.planning import request_for
+from actors.orchestra.worker import WORKER
+from contracts.clock import TimerFired, TimerRequested
+from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
+from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
+from contracts.orchestra_events import (
+    PlanFailed,
+    PlanFinished,
+    PlanMade,
+    PlanRequested,
+    RunBegun,
+    RunCancelAnswered,
+    RunCancelRequested,
+    RunEnded,
+    RunRefused,
+    RunRequested,
+    RunState,
+    RunStopping,
+    StopCause,
+)
+from contracts.payload import Correlated, Payload
+from events.event import Event, parse_time, time_after
+
+RUNS_MAX = 64
+"""So many runs are open at once; a further one is refused (``busy``)."""
+
+GRACE_SECONDS = 120.0
+"""So much longer than its run lasts a permit, so that its last attempt can begin until the very end."""
+
+DAY_SECONDS = 86_400.0
+"""The longest time of a permit."""
+
+replace = msgspec.structs.replace
+
+
+class Run(msgspec.Struct, frozen=True):
+    """An open run. ``requested``: position of its request; ``timer``: of its time limit's; ``asked``: of the permit's
+    (0: none is asked for); ``permit``: of the grant. ``ends_at``: log time at which its time is over. ``doing``:
+    planning, permit, running or stopping (then ``cause``, ``reasons`` and ``mend`` say why)."""
+
+    run_id: str
+    requested: int
+    action: str
+    ends_at: str
+    replans: int
+    plan_only: bool
+    request: RunRequested
+    doing: Literal["planning", "permit", "running", "stopping"] = "planning"
+    timer: int = 0
+    asked: int = 0
+    permit: int = 0
+    revision: int = 0
+    cause: StopCause | None = None
+    reasons: list[str] = []
+    mend: list[str] = []
+
+
+class OrchestratorState(msgspec.Struct, frozen=True):
+    """Open runs by id."""
+
+    runs: dict[str, Run] = {}
+
+
+class Orchestrator:
+    """Requests, permits, time limits, and ends of runs."""
+
+    name = "orchestrator"
+    hears: frozenset[type[msgspec.Struct]] = frozenset(
+        (
+            RunRequested, RunCancelRequested, PlanMade, PlanFailed, PlanFinished, OaPermitGranted, OaPermitRefused,
+            OaPermitRevoked, RequestRefused, TimerFired, ActorHalted, ActorResumed,
+        )
+    )  # fmt: skip
+
+    def initial(self) -> OrchestratorState:
+        """No run."""
+        return OrchestratorState()
+
+    def evolve(self, state: OrchestratorState, event: Event) -> OrchestratorState:
+        """Fold an input or a decision of its own."""
+        data = event.data
+        match data:
+            case RunRequested(run_id=run_id) if _objection(state, data) is None:
+                limit = float(data.config.policies.max_total_duration_sec)
+                run = Run(
+                    run_id, event.position, data.action, time_after(event.time, limit), data.replans, data.plan_only, data
+                )
+                return _with(state, run)
+            case RequestRefused(request=request):
+                gone = next((run for run in state.runs.values() if run.requested == request), None)
+                if gone is not None:  # the engine has answered, because this actor is halted
+                    return _without(state, gone.run_id)
+            case RunRefused(run_id=run_id, request=request) | RunEnded(run_id=run_id, request=request):
+                known = state.runs.get(run_id)
+                return state if known is None or known.requested != request else _without(state, run_id)
+        if event.actor != self.name:
+            return state
+        found = state.runs.get(getattr(data, "run_id", event.correlation))
+        return state if found is None else _with(state, _own(found, event))
+
+    def decide(self, state: OrchestratorState, event: Event) -> Iterable[Payload | Correlated]:
+        """What an input leads to."""
+        data = event.data
+        match data:
+            case RunRequested(run_id=run_id):
+                run = state.runs.get(run_id)
+                if run is not None and run.requested == event.position:
+                    return _begin(run)
+                return [_refusal(state, event, data)]
+            case RunCancelRequested(run_id=run_id):
+                return _cancel(state.runs.get(run_id), event, data)
+            case ActorHalted(name=name) if name in (COORDINATOR, WORKER):
+                return [
+                    Correlated(decided, run.run_id) for run in state.runs.values() for decided in _without_help(run, name)
+                ]
+            case ActorResumed(name=name) if name in (COORDINATOR, WORKER, self.name):
+                why = f"the {name} was halted, and what happened meanwhile was not decided on"
+                return [
+                    Correlated(_stopping(run, "stopped", [why], []), run.run_id)
+                    for run in state.runs.values()
+                    if run.cause is None
+                ]
+        found = _concerned(state, event)
+        return [] if found is None else list(_decided(found, event))
+
+
+def _with(state: OrchestratorState, run: Run) -> OrchestratorState:
+    return replace(state, runs={**state.runs, run.run_id: run})
+
+
+def _without(state: OrchestratorState, run_id: str) -> OrchestratorState:
+    return replace(state, runs={name: run for name, run in state.runs.items() if name != run_id})
+
+
+def _objection(state: OrchestratorState, asked: RunRequested) -> tuple[str, str, str] | None:
+    """Why a request is not taken: a code, the reason, and what mends it; None: it is."""
+    if asked.run_id in state.runs:
+        return "known", f"the run {asked.run_id} is open already", "ask with a new run id"
+    if len(state.runs) >= RUNS_MAX:
+        return "busy", f"{len(state.runs)} runs are open", "wait until some have ended, or cancel some"
+    if asked.action not in ACTIONS:
+        return "not_permitted", "unknown action", f"use one of: {', '.join(sorted(ACTIONS))}"
+    return None
+
+
+def _refusal(state: OrchestratorState, event: Event, asked: RunRequested) -> RunRefused:
+    # The run with this id, if there is one, is another: the state has it from an earlier request.
+    others = OrchestratorState({name: run for name, run in state.runs.items() if run.requested != event.position})
+    code, reason, mend = _objection(others, asked) or ("halted", "the orchestrator was halted", "ask again")
+    return msgspec.convert(
+        {"request": event.position, "run_id": asked.run_id, "code": code, "reasons": [reason], "mend": [mend]},
+        RunRefused,
+    )
+
+
+def _own(run: Run, event: Event) -> Run:
+    """Fold a decision of the orchestrator's."""
+    match event.data:
+        case TimerRequested():
+            return replace(run, timer=event.position)
+        case PlanRequested(revision=revision):
+            return replace(run, doing="planning", revision=revision)
+        case OaPermitRequested():
+            return replace(run, doing="permit", asked=event.position)
+        case RunBegun(permit=permit):
+            return replace(run, doing="running", asked=0, permit=permit)
+        case RunStopping(cause=cause, reasons=reasons, mend=mend):
+            return replace(run, doing="stopping", asked=0, cause=cause, reasons=reasons, mend=mend)
+    return run
+
+
+def _concerned(state: OrchestratorState, event: Event) -> Run | None:
+    """The open run that an event is about."""
+    run = state.runs.get(getattr(event.data, "run_id", event.correlation))
+    if run is None:
+        return None
+    match event.data:
+        case OaPermitGranted(request=request) | OaPermitRefused(request=request) | RequestRefused(request=request):
+            return run if request == run.asked else None
+        case OaPermitRevoked(permit=permit):
+            return run if permit == run.permit else None
+        case TimerFired(request=request):
+            return run if request == run.timer else None
+    return run
+
+
+def _begin(run: Run) -> list[Payload]:
+    return [
+        TimerRequested(at=run.ends_at, name=f"run {run.run_id}"),
+        PlanRequested(run_id=run.run_id, revision=0, request=request_for(run.request)),
+    ]
+
+
+def _decided(run: Run, event: Event) -> Iterator[Payload]:
+    data = event.data
+    match data:
+        case PlanMade() if run.doing == "planning":
+            yield from _planned(run, event, data)
+        case PlanFailed():
+            yield from _unplanned(run, data)
+        case OaPermitGranted():
+            yield RunBegun(run_id=run.run_id, revision=run.revision, permit=event.position)
+        case OaPermitRefused(reasons=reasons, mend=mend):
+            yield from _not_permitted(run, reasons, mend)
+        case RequestRefused(name=name, reason=reason):
+            yield from _not_permitted(run, [f"{name} is {reason}"], [_HALTED])
+        case OaPermitRevoked(reason=reason) if run.cause is None:
+            yield _stopping(run, "stopped", [f"the OA took the permit back: {reason}"], [_STATUS])
+        case TimerFired() if run.cause is None:
+            limit = run.request.config.policies.max_total_duration_sec
+            yield _stopping(run, "timed_out", [f"the run's time of {limit:g} s is over"], [_LONGER])
+        case PlanFinished():
+            yield from _finished(run, data)
+
+
+_HALTED = "pmagent log tail --type actor.halted shows where; start a version that does not fail"
+_STATUS = "pmagent status shows the kernel's mode, its reasons and what mends them; then run it again"
+_LONGER = "raise policies.max_total_duration_sec, or make the plan shorter"
+
+
+def _stopping(run: Run, cause: StopCause, reasons: list[str], mend: list[str]) -> RunStopping:
+    return RunStopping(run_id=run.run_id, cause=cause, reasons=reasons, mend=mend)
+
+
+def _planned(run: Run, event: Event, made: PlanMade) -> Iterator[Payload]:
+    if run.plan_only:
+        yield from _ended(run, "planned", [], [], 0, 0)
+        return
+    left = (parse_time(run.ends_at) - parse_time(event.time)).total_seconds() + GRACE_SECONDS
+    yield OaPermitRequested(
+        action=run.action, subject=f"run:{run.run_id}", holder=WORKER, uses=made.attempts + made.tasks,
+        seconds=min(max(left, GRACE_SECONDS), DAY_SECONDS),
+    )
+
+
+def _unplanned(run: Run, failed: PlanFailed) -> Iterator[Payload]:
+    """There is no plan: the run never began, or goes no further."""
+    if run.cause is not None:
+        yield from _ended(run, run.cause, run.reasons, run.mend, 0, 0)
+    elif run.revision:
+        yield from _ended(run, "failed", ["there is no other plan", *failed.reasons], failed.mend, 0, 0)
+    else:
+        yield from _over(run)
+        yield RunRefused(
+            request=run.requested, run_id=run.run_id, code="no_plan" if failed.code == "stopped" else failed.code,
+            reasons=failed.reasons, mend=failed.mend, security=failed.security,
+        )
+
+
+def _not_permitted(run: Run, reasons: list[str], mend: list[str]) -> Iterator[Payload]:
+    if run.revision:
+        yield _stopping(run, "stopped", ["no permit to go on", *reasons], mend)
+        return
+    yield from _over(run)
+    yield RunRefused(request=run.requested, run_id=run.run_id, code="not_permitted", reasons=reasons, mend=mend)
+
+
+def _finished(run: Run, finished: PlanFinished) -> Iterator[Payload]:
+    done, failed, security = finished.done, finished.failed, finished.security
+    if run.cause is not None:
+        yield from _ended(run, run.cause, run.reasons, run.mend, done, failed, security=security)
+    elif failed and run.revision < run.replans and not security:
+        yield PlanRequested(run_id=run.run_id, revision=run.revision + 1, request=request_for(run.request))
+    elif failed:
+        why = f"{failed} of {done + failed} tasks failed"
+        yield from _ended(run, "failed", [why], [], done, failed, security=security)
+    else:
+        yield from _ended(run, "done", [], [], done, failed, security=security)
+
+
+def _ended(
+    run: Run, state: RunState, reasons: list[str], mend: list[str], done: int, failed: int, *, security: bool = False
+) -> Iterator[Payload]:
+    yield from _over(run)
+    yield RunEnded(
+        request=run.requested, run_id=run.run_id, state=state, reasons=reasons, mend=mend, done=done, failed=failed,
+        security=security,
+    )
+
+
+def _over(run: Run) -> Iterator[Payload]:
+    """The run needs its timer no more; nothing happens to one that has fired."""
+    if run.cause != "timed_out":
+        yield EffectCancelRequested(request=run.timer)
+
+
+def _cancel(run: Run | None, event: Event, asked: RunCancelRequested) -> list[Payload | Correlated]:
+    if run is None or run.cause is not None:
+        text = "no such run is open" if run is None else "it is ending already"
+        return [RunCancelAnswered(request=event.position, run_id=asked.run_id, accepted=False, text=text)]
+    return [
+        RunCancelAnswered(request=event.position, run_id=asked.run_id, accepted=True),
+        Correlated(_stopping(run, "cancelled", [asked.reason], []), run.run_id),
+    ]
+
+
+def _without_help(run: Run, name: str) -> Iterator[Payload]:
+    """Who plans or works is halted: nothing of the run can go on, nor end in order."""
+    yield from _ended(run, "failed", [f"the {name} is halted"], [_HALTED], 0, 0)
