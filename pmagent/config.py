@@ -1,11 +1,13 @@
 """Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from (DESIGN §7).
 
 A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
-error: an unknown key names the nearest one that exists.
+error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their
+own, and no variables (``config_programs``).
 """
 
 from __future__ import annotations
 
+import shlex
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -14,27 +16,29 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from events.errors import PmagentError
+from pmagent.config_programs import TABLES, ConfigError, Programs, programs
+
+__all__ = ["ConfigError", "Resolved", "Setting", "Settings", "resolve", "settings_table", "unknown_variables"]
 
 FILE: Final = ".pmagent/config.toml"
 PREFIX: Final = "PMAGENT_"
 WORKSPACE: Final = "PMAGENT_WORKSPACE"
 
 
-class ConfigError(PmagentError):
-    """A setting that is not understood."""
-
-    exit_code = 2
-
-
 Word = Annotated[str, msgspec.Meta(min_length=1, pattern=r"\S")]
 
 
 class KernelSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``pmagent kernel refresh`` cannot compute."""
+    """What ``pmagent kernel refresh`` cannot compute, and what the configured checks and guards may have."""
 
     phase: Annotated[Word | int | None, msgspec.Meta(description="the phase that the surfaces name")] = None
     last_completed_phase: Annotated[Word | int | None, msgspec.Meta(description="the phase before it")] = None
+    check_seconds: Annotated[
+        float, msgspec.Meta(gt=0, le=600, description="seconds for one configured check or guard")
+    ] = 60.0
+    check_reads: Annotated[
+        str, msgspec.Meta(description="folders that they may read besides the workspace, as PATH separates them")
+    ] = ""
 
 
 class CliSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,11 +103,14 @@ class Setting(msgspec.Struct, frozen=True):
 
 
 class Resolved(msgspec.Struct, frozen=True):
-    """The settings that hold, and for each key (``workspace`` too) its value and where it came from."""
+    """The settings that hold, and for each key (``workspace`` too) its value and where it came from; the configured
+    checks, and the guards by their normalized names."""
 
     workspace: Path
     settings: Settings
     origins: dict[str, tuple[Any, str]]
+    checks: Programs = {}
+    guards: Programs = {}
 
 
 def settings_table() -> list[Setting]:
@@ -144,7 +151,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
     workspace, origin = _workspace(workspace_flag, environ)
     origins: dict[str, tuple[Any, str]] = {"workspace": (str(workspace), origin)}
     file = workspace / FILE
-    given = _read(file)
+    given, tables = _read(file)
     merged: dict[str, dict[str, Any]] = {section: dict(values) for section, values in given.items()}
     for setting in _settings():
         section, name = setting.key.split(".")
@@ -160,7 +167,9 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
         settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(*_said(error, file, origins)) from error
-    return Resolved(workspace, settings, origins)
+    for table, named in tables.items():
+        origins |= {f"{table}.{name}": (shlex.join(argv), FILE) for name, argv in named.items()}
+    return Resolved(workspace, settings, origins, tables["checks"], tables["guards"])
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:
@@ -181,15 +190,16 @@ def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]
     return path.absolute(), origin
 
 
-def _read(file: Path) -> dict[str, dict[str, Any]]:
-    """The file's tables; every key in them exists. Raises ConfigError."""
+def _read(file: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Programs]]:
+    """The file's tables of settings, every key of which exists; and its tables of programs. Raises ConfigError."""
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return {}
+        content = {}
     except (OSError, ValueError, RecursionError) as error:
         what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
         raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error
+    tables: dict[str, Programs] = {table: programs(file, table, content.pop(table, {})) for table in TABLES}
     known = [setting.key for setting in _settings()]
     for section, values in content.items():
         if not isinstance(values, dict):
@@ -197,12 +207,14 @@ def _read(file: Path) -> dict[str, dict[str, Any]]:
         for name in values:
             if f"{section}.{name}" not in known:
                 raise _unknown(file, f"{section}.{name}", known)
-    return content
+    return content, tables
 
 
 def _unknown(file: Path, key: str, known: list[str]) -> ConfigError:
-    near = get_close_matches(key, known, 1, 0.5) or [name for name in known if name.endswith(f".{key}")]
-    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
+    section = key.partition(".")[0]
+    tables = [f"[{name}]" for name in get_close_matches(section, TABLES, 1, 0.8)]
+    near = tables or get_close_matches(key, known, 1, 0.5) or [name for name in known if name.endswith(f".{key}")]
+    hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join((*known, *TABLES))}"
     return ConfigError(f"{file}: there is no setting {key}", hint)
 
 

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from contracts.oa_documents import GuardMode, GuardReport
+from pmagent.config_programs import normalized
 from pmagent.oa.guards import blocks, kernel_surfaces, log, oa_state
 from pmagent.oa.guards.reading import Given, read_workspace
 from pmagent.oa.guards.report import Findings, report
+
+__all__ = ["GUARDS", "Guard", "normalized", "run_guard"]
 
 Guard = Callable[[Given], Findings]
 
@@ -24,11 +27,6 @@ GUARDS: Mapping[str, Guard] = {
     "projections": log.projections,
 }
 """Every built-in guard, by the name under which it is run."""
-
-
-def normalized(name: str) -> str:
-    """A guard's name as the table has it: people write "OA-State", "reality.green" and the like."""
-    return name.strip().lower().replace("-", "_").replace(".", "_")
 
 
 def run_guard(name: str, workspace: Path, mode: GuardMode = "STRICT", timestamp: str = "") -> GuardReport:
