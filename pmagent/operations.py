@@ -48,6 +48,8 @@ from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderG
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
+from pmagent.workspace.checks import answer_seconds as check_seconds
+from pmagent.workspace.checks import run as run_checks
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -127,6 +129,11 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document=document, exit_code=0 if event.data.success else 1)
 
 
+async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Run configured checks or guards: ``{results, position}``; see ``workspace.checks``."""
+    return await run_checks(host, arguments, _request(arguments, "kernel.checks"))
+
+
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
@@ -147,6 +154,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "status": status,
     "rebuild": rebuild,
     "oa.reason": reason,
+    "kernel.checks": checks,
 }
 """Every operation, by name."""
 
@@ -181,8 +189,14 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
 
 
 def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
-    """So long a daemon may take to answer. Raises BadReasoning."""
-    return answer_seconds(arguments) if name == "oa.reason" else REPLY_SECONDS
+    """So long a daemon may take to answer. Raises BadReasoning, BadCheckRequest."""
+    asked = _SECONDS.get(name)
+    return asked(arguments) if asked is not None else REPLY_SECONDS
+
+
+_SECONDS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
+    "oa.reason": answer_seconds, "kernel.checks": check_seconds,
+}
 
 
 def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:

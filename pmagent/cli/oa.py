@@ -66,13 +66,18 @@ def _snapshot_screen(output: Output, document: dict[str, Any]) -> None:
 @format_option("json")
 @pass_app
 def guard(app: App, mode: str, name: str, format: str) -> int:
-    """Run a guard over the surfaces, documents and log as they are now. It writes nothing."""
+    """Run a guard over the surfaces, documents and log as they are now. It writes nothing.
+
+    A guard of [guards] in .pmagent/config.toml is a program: it runs in the read-only sandbox, without network, and
+    passes with exit code 0. What it wrote is in the log.
+    """
     from pmagent.oa.guards.table import GUARDS, normalized
     from pmagent.oa.tools import run_guard
 
-    if normalized(name) not in GUARDS:
-        near = get_close_matches(normalized(name), GUARDS, 1)
-        known = f"did you mean {near[0]}?" if near else f"guards: {', '.join(GUARDS)}"
+    guards = (*GUARDS, *app.resolved.guards)
+    if normalized(name) not in guards:
+        near = get_close_matches(normalized(name), guards, 1)
+        known = f"did you mean {near[0]}?" if near else f"guards: {', '.join(guards)}"
         raise click.UsageError(f"there is no guard {name!r}; {known}", click.get_current_context())
     report = run_guard(name, app.workspace, "HINT" if mode == "HINT" else "STRICT")
     if format == "json":

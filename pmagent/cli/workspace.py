@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from contracts.checks import CheckResult
 
 
 @click.command(cls=Command, example="pmagent init")
@@ -35,13 +41,42 @@ def init(app: App, format: str) -> int:
 @format_option()
 @pass_app
 def refresh(app: App, format: str) -> int:
-    """Recompute the kernel surfaces (branch, phase, built-in guards, health) and write each, atomically."""
+    """Recompute the kernel surfaces (branch, phase, built-in guards, checks, health) and write each, atomically.
+
+    The checks of [checks] in .pmagent/config.toml are run before, in the read-only sandbox without network; each has to
+    exit with 0. Whatever they say is written, and is no failure of this command. Exit 1 when one could not be run: it
+    counts as failed.
+    """
     from pmagent.workspace.surfaces import refresh_surfaces
 
-    written = refresh_surfaces(app.workspace)
+    results = _checked(app)
+    written = refresh_surfaces(app.workspace, results=results)
     if format == "json":
-        app.output.document({"workspace": str(app.workspace), "written": written})
-        return Exit.DONE
-    for path in written:
-        app.output.line(Styled("✓", "green"), f" {path}")
-    return Exit.DONE
+        checks = [{"name": one.name, "passed": one.passed, "ran": one.ran, "message": one.message} for one in results]
+        app.output.document({"workspace": str(app.workspace), "written": written, "checks": checks})
+    else:
+        for result in results:
+            mark = Styled("✓ passed", "green") if result.passed else Styled("✗ failed", "red")
+            app.output.line(mark, f": {result.name}: {result.message}")
+        for path in written:
+            app.output.line(Styled("✓", "green"), f" {path}")
+    return Exit.DONE if all(result.ran for result in results) else Exit.NO
+
+
+def _checked(app: App) -> Sequence[CheckResult]:
+    """The results of the configured checks; what kept any from being run is told once."""
+    configured = app.resolved.checks
+    if not configured:
+        return []
+    from pmagent.workspace.checks import run_configured
+
+    seconds = app.resolved.settings.kernel.check_seconds
+    what = "1 configured check" if len(configured) == 1 else f"{len(configured)} configured checks"
+    app.output.note(f"running {what}, for {seconds:g} s each at most")
+    results = run_configured(app.resolved)
+    for message, mend in dict.fromkeys((one.message, one.mend) for one in results if not one.ran):
+        concerned = ", ".join(one.name for one in results if not one.ran and one.message == message)
+        app.output.note(Styled("error:", "red"), f" {concerned}: {message}")
+        if mend:
+            app.output.note(Styled("hint:", "cyan"), f" {mend}")
+    return results

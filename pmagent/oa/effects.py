@@ -2,10 +2,14 @@
 
 The reasoner asks only for what an envelope allows; the table of the program is held against the request here once more,
 so that nothing but the registry's read-only tools can ever be reached from a run.
+
+A guard that the workspace configures is a program, and needs a permit of its own: only the checker asks for that. The
+call fails, and says how the guard is run; its report can be given to a run in its context.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import anyio.to_thread
@@ -15,7 +19,10 @@ from actors.actor import Io, Performers
 from contracts.reasoning import PROGRAM_TOOLS
 from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
 from events.event import Event
+from pmagent.config import ConfigError
 from pmagent.oa import tools
+from pmagent.oa.guards.configured import configured
+from pmagent.oa.guards.table import GUARDS, normalized
 
 RESULT_BYTES_MAX: Final = 8 * 1024 * 1024
 """A larger answer of a tool is its failure."""
@@ -32,6 +39,10 @@ async def call_tool(event: Event, io: Io) -> OaToolReturned | OaToolFailed:
         return _failed(event, f"{asked.program_id} may not use {asked.tool_id}")
     if "workspace" in asked.args:
         return _failed(event, "a tool's workspace is not for a run to choose")
+    if asked.tool_id == "oa.guard.run" and await anyio.to_thread.run_sync(_is_configured, io.workspace, asked.args):
+        name = normalized(asked.args["name"])
+        what = f"{name} is a program of the workspace, and no program is started from a reasoning run"
+        return _failed(event, what, f"pmagent oa guard --name {name}, and give the run its report as guard_output")
     try:
         result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
     except tools.OAToolError as error:
@@ -39,6 +50,17 @@ async def call_tool(event: Event, io: Io) -> OaToolReturned | OaToolFailed:
     if len(msgspec.json.encode(result)) > RESULT_BYTES_MAX:
         return _failed(event, f"the answer is larger than {RESULT_BYTES_MAX} bytes")
     return OaToolReturned(request=event.position, tool_id=asked.tool_id, result=result)
+
+
+def _is_configured(workspace: Path, args: dict[str, Any]) -> bool:
+    """Whether the guard that is named is none of the built-in ones, and the workspace configures it."""
+    name = args.get("name")
+    if not isinstance(name, str) or normalized(name) in GUARDS:
+        return False
+    try:
+        return normalized(name) in configured(workspace)
+    except ConfigError:
+        return False  # the tool says what is wrong with the settings
 
 
 def _failed(event: Event, error: str, hint: str = "") -> OaToolFailed:

@@ -7,7 +7,7 @@ read files at the time of the call and write none.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from actors.oa.policy import interpret
 from contracts.kernel import KernelObserved
 from contracts.oa_documents import GuardMode, KernelStatus, RealityCheck
 from events.errors import PmagentError
+from pmagent.config import ConfigError
+from pmagent.oa.guards.configured import configured, run_configured_guard
 from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.guards.table import run_guard as _run_guard
 
@@ -72,12 +74,29 @@ def reality_check(workspace: str | os.PathLike[str] | None = None) -> dict[str, 
 
 def run_guard(name: str, workspace: str | os.PathLike[str] | None = None, mode: GuardMode = "STRICT") -> dict[str, Any]:
     """A guard's report; ``name`` in any case, with "-" or "." for "_". Raises OAToolError for an unknown
-    one."""
-    if normalized(name) not in GUARDS:
-        raise OAToolError(f"there is no guard {name!r}", f"guards: {', '.join(GUARDS)}")
+    one.
+
+    A guard that the workspace configures is a program: it runs in the sandbox, by the daemon or in this process, and
+    needs the log; what keeps it from being asked for is raised as it is (PmagentError).
+    """
     if mode not in ("STRICT", "HINT"):
         raise OAToolError(f"there is no guard mode {mode!r}", "modes: STRICT, HINT")
-    return _document(_run_guard(name, workspace_path(workspace), mode))
+    place = workspace_path(workspace)
+    if normalized(name) in GUARDS:
+        return _document(_run_guard(name, place, mode))
+    further = _configured(place)
+    if normalized(name) not in further:
+        raise OAToolError(f"there is no guard {name!r}", f"guards: {', '.join((*GUARDS, *further))}")
+    return _document(run_configured_guard(name, place, mode))
+
+
+def _configured(workspace: Path) -> Sequence[str]:
+    """The names of the guards that the workspace configures. Raises OAToolError for settings that are not
+    understood."""
+    try:
+        return tuple(configured(workspace))
+    except ConfigError as error:
+        raise OAToolError(error.message, error.hint) from error
 
 
 def get_bootstrap_state(workspace: str | os.PathLike[str] | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the settings say about the kernel: the phases, which no tool can compute."""
+"""What the settings say about the kernel: the phases, which no tool can compute, and the configured checks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from pmagent.config import FILE as PATH
 from pmagent.config import resolve
 
-__all__ = ["FIRST_PHASE", "PATH", "Phases", "phases", "template"]
+__all__ = ["FIRST_PHASE", "PATH", "Phases", "checks", "phases", "template"]
 
 FIRST_PHASE = "1"
 
@@ -25,6 +25,10 @@ def template(phase: str) -> str:
 [kernel]
 phase = {json.dumps(phase, ensure_ascii=False)}               # the phase that the surfaces name, a word or a number
 # last_completed_phase = "0"
+
+# Programs that `pmagent kernel refresh` runs, read-only and without network; each has to exit with 0.
+# [checks]
+# "Unit Tests" = ["make", "test"]
 """
 
 
@@ -39,6 +43,11 @@ def phases(workspace: Path) -> Phases:
     """The phases that are configured for the workspace. Raises ConfigError when its settings are not understood."""
     kernel = resolve(str(workspace), os.environ).settings.kernel
     return Phases(_word(kernel.phase), _word(kernel.last_completed_phase))
+
+
+def checks(workspace: Path) -> tuple[str, ...]:
+    """The names of the checks that are configured for the workspace. Raises ConfigError."""
+    return tuple(resolve(str(workspace), os.environ).checks)
 
 
 def _word(phase: str | int | None) -> str | None:

@@ -18,14 +18,17 @@ Content = dict[str, Any]
 
 GENERATOR = "pmagent kernel refresh"
 BOOTSTRAP_VERSION = "2026-11-21"
+CONFIGURED = ".pmagent/config.toml"
+"""``details.source`` of a check that this file configures. One that it does not configure any more is forgotten:
+whoever may write it has said so."""
 OA_STATE_CHECK = "OA State"
 """Another generator's check of STATE.json; kept, it would hold the kernel to a document that follows it."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """What the surfaces are computed from. ``checks`` are the built-in guards' verdicts, in the form of the
-    reality summary's checks; ``now`` is RFC 3339 UTC; ``ssot_path`` is where the SSOT surface lies or is to
-    lie."""
+    """What the surfaces are computed from. ``checks`` are the verdicts of the built-in guards and of the
+    configured checks, in the form of the reality summary's checks; ``now`` is RFC 3339 UTC; ``ssot_path`` is
+    where the SSOT surface lies or is to lie."""
 
     branch: str
     phase: str
@@ -58,13 +61,18 @@ def _reality(old: Content, given: Inputs) -> Content:
     own = {check["name"] for check in given.checks} | {OA_STATE_CHECK}
     listed = old.get("checks")
     kept = [_kept(check) for check in (listed if isinstance(listed, list) else []) if _is_named(check)]
-    checks = [*(check for check in kept if check["name"] not in own), *given.checks]
+    others = (check for check in kept if check["name"] not in own and not _was_configured(check))
+    checks = [*others, *given.checks]
     green = all(check["passed"] is True for check in checks)
     return old | {"reality_green": green, "checks": checks, "timestamp": given.now[:19] + "Z"}
 
 
 def _is_named(check: Any) -> bool:
     return isinstance(check, dict) and isinstance(check.get("name"), str) and bool(check["name"])
+
+
+def _was_configured(check: Content) -> bool:
+    return _object(check, "details").get("source") == CONFIGURED
 
 
 def _kept(check: Content) -> Content:

@@ -4,6 +4,7 @@ atomically."""
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import msgspec
 
 from actors.kernel.reader import Files, RealFiles, glance, parse, read_surfaces
 from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, HANDOFF, NAMES, SSOT, WORD_CHARS_MAX, kernel
+from contracts.checks import CheckResult
 from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from events.atomic import write_atomic
 from events.event import format_time
@@ -22,6 +24,7 @@ from pmagent.oa.guards.report import Findings
 from pmagent.workspace import config, git
 from pmagent.workspace.documents import Content, Inputs, documents, encoded
 from pmagent.workspace.errors import WorkspaceError
+from pmagent.workspace.verdicts import contents
 
 CHECKS = {
     "Bootstrap Consistency": kernel_surfaces.bootstrap_consistency,
@@ -39,7 +42,7 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
 
     Returns the paths created, relative to ``path``. Touches no file that exists. Raises WorkspaceError: no
     git repository, or a surface that is there and cannot be understood. The phase of surfaces that are there is the
-    configured one from then on.
+    configured one from then on. Configured checks are not run; so they have not passed.
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
@@ -50,23 +53,26 @@ def init_workspace(path: Path, *, now: str | None = None, files: Files | None = 
         created.append(config.PATH)
     if _create(folder / ".gitignore", GITIGNORE):
         created.append(f"{FOLDER}/.gitignore")
-    new = _computed(workspace, old, paths, branch, now or _now())
+    new = _computed(workspace, old, paths, branch, now or _now(), ())
     for name, content in new.items():
         if name not in old and _create(_target(workspace, paths[name]), encoded(content)):
             created.append(paths[name])
     return created
 
 
-def refresh_surfaces(path: Path, *, now: str | None = None, files: Files | None = None) -> list[str]:
+def refresh_surfaces(
+    path: Path, *, results: Sequence[CheckResult] = (), now: str | None = None, files: Files | None = None
+) -> list[str]:
     """Recompute branch, phases, built-in checks and health, and write all surfaces; missing ones are created.
 
-    Returns the paths written, in order. What pmagent does not compute (further keys, further checks with
-    their verdicts, CONTEXT) stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
+    ``results`` are those of the configured checks, which have run by now: the surfaces are read after them. Returns the
+    paths written, in order. What pmagent does not compute (further keys, further checks with their verdicts, CONTEXT)
+    stays. Raises WorkspaceError like ``init_workspace``; nothing is written then.
     """
     workspace = path.absolute()
     branch = git.branch(workspace)
     old, paths, left = _present(workspace, files or RealFiles(workspace))
-    new = _computed(workspace, old, paths, branch, now or _now())
+    new = _computed(workspace, old, paths, branch, now or _now(), results)
     written = [name for name in new if name not in left]
     for name in written:
         write = _create if name == CONTEXT else write_atomic  # somebody may have written one meanwhile
@@ -75,16 +81,19 @@ def refresh_surfaces(path: Path, *, now: str | None = None, files: Files | None 
 
 
 def _computed(
-    workspace: Path, old: dict[str, Content], paths: dict[str, str], branch: str, now: str
+    workspace: Path, old: dict[str, Content], paths: dict[str, str], branch: str, now: str,
+    results: Sequence[CheckResult],
 ) -> dict[str, Content]:
-    """All surfaces, with the verdicts of the built-in guards on the very surfaces that are to be written."""
+    """All surfaces, with the verdicts of the built-in guards on the very surfaces that are to be written, and those of
+    the checks that are configured now."""
     configured = config.phases(workspace)
+    further = contents(config.checks(workspace), results)
     phase, last = _phases_of(old)
     given = Inputs(
         branch,
         configured.current or phase or config.FIRST_PHASE,
         configured.last_completed or last,
-        [_check(name, Findings()) for name in CHECKS],
+        [*(_check(name, Findings()) for name in CHECKS), *further],
         now,
         paths[SSOT],
     )
@@ -92,7 +101,7 @@ def _computed(
     checks = [_check(name, guard(draft)) for name, guard in CHECKS.items()]
     if (workspace / log.LOG).is_dir():
         checks.append(_check(LOG_CHECK, log.log_integrity(draft)))
-    return documents(old, msgspec.structs.replace(given, checks=checks))
+    return documents(old, msgspec.structs.replace(given, checks=[*checks, *further]))
 
 
 def _phases_of(old: dict[str, Content]) -> tuple[str | None, str | None]:

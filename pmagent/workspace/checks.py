@@ -1,0 +1,122 @@
+"""Configured checks and guards: the operation that runs them, and asking for it (docs/checks.md).
+
+What is run is what ``.pmagent/config.toml`` says when the operation begins: a request names checks, never programs. So
+nobody who can only talk to the daemon gets a program started that the workspace does not configure.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.checks.results import not_run
+from contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, CheckResult, ConfiguredCheck, Name, Reads
+from contracts.checks import Seconds as CheckSeconds
+from events.errors import PmagentError
+from pmagent.answer import Answer
+from pmagent.config import FILE, KernelSettings, Resolved, resolve
+from pmagent.host import Host
+
+OBSERVED_SECONDS: Final = 35.0
+"""So long the first reading of the surfaces since a start is waited for; nothing is permitted before it."""
+SANDBOX_SECONDS: Final = 10.0
+"""A sandbox may take so long to begin and to end, besides its program's time."""
+WAY_SECONDS: Final = 30.0
+
+
+class BadCheckRequest(PmagentError):
+    """What is asked for cannot be run: it is no request for checks, or they are not configured. Nothing was
+    recorded."""
+
+    exit_code = 2
+
+
+class ChecksRefused(PmagentError):
+    """The checker ran none of the checks; it is in the log, with the reason."""
+
+    exit_code = 1
+
+
+class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    kind: CheckKind
+    names: Annotated[list[Name], msgspec.Meta(min_length=1, max_length=CHECKS_MAX)]
+    seconds: CheckSeconds
+    reads: Reads = []
+
+
+def answer_seconds(arguments: dict[str, Any]) -> float:
+    """So long the operation may take to answer, and a while for the way. Raises BadCheckRequest."""
+    return OBSERVED_SECONDS + _run_seconds(_asked(arguments)) + WAY_SECONDS
+
+
+def _run_seconds(asked: _Asked) -> float:
+    return math.ceil(len(asked.names) / AT_ONCE) * (asked.seconds + SANDBOX_SECONDS) + WAY_SECONDS
+
+
+def _asked(arguments: dict[str, Any]) -> _Asked:
+    try:
+        return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, _Asked)
+    except msgspec.ValidationError as error:
+        raise BadCheckRequest(f"this is no request for checks: {error}", "it needs kind, names, seconds") from error
+
+
+async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
+    """Run configured checks, or guards, by their names: ``{results, position}``, a result each, in the order asked for.
+
+    Raises BadCheckRequest, ConfigError, ChecksRefused, TimedOut, Refused.
+    """
+    asked = _asked(arguments)
+    workspace = host.layout.workspace
+    resolved = await anyio.to_thread.run_sync(resolve, str(workspace), {})
+    table = resolved.checks if asked.kind == "check" else resolved.guards
+    unknown = [name for name in asked.names if name not in table]
+    if unknown:
+        what = f"there is no {asked.kind} {unknown[0]!r} in {workspace / FILE}"
+        raise BadCheckRequest(what, f"there are: {', '.join(table) or 'none'}")
+    checks = [ConfiguredCheck(name=name, argv=list(table[name])) for name in asked.names]
+    payload = CheckRequested(kind=asked.kind, checks=checks, seconds=asked.seconds, reads=asked.reads)
+    with anyio.move_on_after(OBSERVED_SECONDS):  # without a reading nothing is permitted, and we may just have started
+        await host.first_observed()
+    try:
+        draft = await anyio.to_thread.run_sync(host.drafted, payload, request)
+    except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands
+        what = f"with its secrets masked, this is no request for checks: {error}"
+        raise BadCheckRequest(what, f"keep secrets out of {FILE}") from error
+    event = await host.ask_draft(draft, {"check.answered"}, _run_seconds(asked))
+    if event.data.error:
+        raise ChecksRefused(event.data.error, event.data.mend)
+    # A name that looks like a secret stands masked in the log, and is still who it is.
+    results = [
+        msgspec.structs.replace(result, name=name)
+        for name, result in zip(asked.names, event.data.results, strict=True)
+    ]
+    return Answer(document={"results": msgspec.to_builtins(results), "position": event.position})
+
+
+def ask(workspace: Path, kind: CheckKind, names: Sequence[str], settings: KernelSettings) -> list[CheckResult]:
+    """Have configured checks, or guards, run, by the workspace's daemon or in this process; blocking. Raises
+    PmagentError."""
+    from pmagent.operations import call
+
+    reads = [os.path.abspath(path) for path in settings.check_reads.split(os.pathsep) if path]
+    arguments = {"kind": kind, "names": list(names), "seconds": settings.check_seconds, "reads": reads}
+    document = call(workspace, "kernel.checks", arguments).document
+    return msgspec.convert(document["results"], list[CheckResult])
+
+
+def run_configured(resolved: Resolved) -> list[CheckResult]:
+    """The results of every configured check; of one that could not even be asked for, that it was not run, and why: it
+    has not passed, and a summary that leaves it out would say it had."""
+    if not resolved.checks:
+        return []
+    try:
+        return ask(resolved.workspace, "check", list(resolved.checks), resolved.settings.kernel)
+    except PmagentError as error:
+        return [not_run(name, error.message, error.hint) for name in resolved.checks]
