@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+
+from actors.orchestra.wishes import ARTIFACTS
+
+_RESIDENT = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB$", re.MULTILINE)
 
 
 class Inside:
@@ -55,6 +61,31 @@ class Inside:
     async def gone(self) -> None:
         """Wait until the first process has ended: then no process of its namespace is left."""
         await anyio.wait_readable(self._handle)
+
+    def memory(self) -> int:
+        """Bytes of memory that the processes use which no file on a disk holds; shared ones are counted for each."""
+        used = 0
+        for pid in self._below():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+                used += sum(int(found) for found in _RESIDENT.findall(status)) * 1024
+        return used
+
+    def folders(self, paths: Sequence[str], artifacts: str) -> list[int]:
+        """Handles of these folders as the sandbox has them; none as long as it is not built or once it has ended. It is
+        known by ``artifacts``, a folder of ours that lies at ``/artifacts`` in it."""
+        root = f"/proc/{self._first}/root"
+        handles: list[int] = []
+        try:
+            if os.path.samestat(os.stat(root), os.stat("/")):
+                return []
+            if not os.path.samestat(os.stat(root + ARTIFACTS), os.stat(artifacts)):
+                return []
+            handles += (os.open(root + path, os.O_PATH | os.O_CLOEXEC) for path in paths)
+        except (FileNotFoundError, ProcessLookupError):
+            while handles:
+                os.close(handles.pop())
+        return handles
 
     def close(self) -> None:
         """Let go of it."""

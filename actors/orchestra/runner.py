@@ -26,7 +26,8 @@ import msgspec
 from actors.orchestra import ground as grounds
 from actors.orchestra import leavings, sandbox
 from actors.orchestra.processes import Inside
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from actors.orchestra.watch import Watch
+from actors.orchestra.wishes import OWN_TMP, Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 
 Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
 """Gets what is kept of the output as it comes."""
@@ -42,7 +43,14 @@ _CHUNK: Final = 64 * 1024
 _KILLS: Final = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
 """Signals that end a program, without HUP; see ``Outcome.signal``."""
 
-_NO_CGROUP: Final = "memory, processor time and disk space of all processes together: no cgroup"
+_LOOK_SECONDS: Final = 0.25
+_REST: Final = 9
+"""So many times as long as a look took is waited for the next: looking takes a tenth of a processor at most."""
+
+_NO_CGROUP: Final = (
+    "processor time of all processes together: no cgroup",
+    f"memory and disk space of all processes together: no cgroup; looked at every {_LOOK_SECONDS} seconds",
+)
 
 
 async def run(wishes: Wishes, heard: Heard | None = None) -> Outcome:
@@ -62,7 +70,7 @@ async def run(wishes: Wishes, heard: Heard | None = None) -> Outcome:
         with anyio.CancelScope(shield=True):
             box = await _Box.start(bwrap, options, handed, plan.command)
         try:
-            await box.attend(wishes.limits, heard)
+            await box.attend(wishes, heard)
         finally:
             with anyio.CancelScope(shield=True):
                 await box.end()
@@ -90,7 +98,8 @@ def bubblewrap() -> str:
 def attainable(limits: Limits) -> Limits:
     """``limits``, lowered to what this process itself may have: a tool cannot be given more."""
     kinds = {
-        "memory_bytes": resource.RLIMIT_AS,
+        "memory_bytes": resource.RLIMIT_DATA,
+        "address_bytes": resource.RLIMIT_AS,
         "processes": resource.RLIMIT_NPROC,
         "file_bytes": resource.RLIMIT_FSIZE,
         "open_files": resource.RLIMIT_NOFILE,
@@ -194,6 +203,8 @@ class _Box:
         self._began = time.monotonic()
         self._seconds = 0.0
         self._timed_out = False
+        self._exceeded = ""
+        self._standing = anyio.Event()
 
     @classmethod
     async def start(cls, bwrap: str, options: list[str], handed: list[int], command: tuple[str, ...]) -> _Box:
@@ -221,15 +232,20 @@ class _Box:
             os.close(report)
         return cls(process, status, gate)
 
-    async def attend(self, limits: Limits, heard: Heard | None) -> None:
-        """Read all that it says until it has ended: by itself, or by TERM after its time and KILL after the grace."""
+    async def attend(self, wishes: Wishes, heard: Heard | None) -> None:
+        """Read all that it says until it has ended: by itself, by TERM after its time and KILL after the grace, or by
+        KILL when it has used more than it may."""
+        limits = wishes.limits
         async with anyio.create_task_group() as group:
             for name, stream, kept in self._streams():
                 tell = None if heard is None else (lambda chunk, name=name: heard(name, chunk))
                 group.start_soon(kept.read, stream, limits.output_bytes, tell)
             group.start_soon(self._follow)
+            watching = anyio.CancelScope()
+            group.start_soon(self._watch, wishes, watching)
             with anyio.move_on_after(limits.seconds) as time_left:
                 await self._process.wait()
+            watching.cancel()
             self._timed_out = time_left.cancelled_caught
             if self._timed_out:
                 if self._inside is not None:
@@ -255,7 +271,7 @@ class _Box:
         """How it ended. Raises SandboxUnavailable when bubblewrap never got to start the program."""
         code = self._told.get("exit-code")
         number: int | None
-        if code is None and not self._timed_out:
+        if code is None and not self._timed_out and not self._exceeded:
             reason = bytes(self._stderr.content).decode(errors="replace").strip().split("\n")[-1][:500]
             raise SandboxUnavailable(
                 f"the sandbox could not be built: {reason or 'bubblewrap says nothing'}",
@@ -270,13 +286,14 @@ class _Box:
             exit_code=code,
             signal=number,
             timed_out=self._timed_out,
+            exceeded=self._exceeded,
             stdout=bytes(self._stdout.content),
             stderr=bytes(self._stderr.content),
             stdout_bytes=self._stdout.total,
             stderr_bytes=self._stderr.total,
             seconds=self._seconds,
             planted=planted,
-            unenforced=(_NO_CGROUP,),
+            unenforced=_NO_CGROUP,
         )
 
     def _streams(self) -> Iterator[tuple[Literal["stdout", "stderr"], anyio.abc.ByteReceiveStream, _Kept]]:
@@ -300,6 +317,25 @@ class _Box:
                 self._inside = Inside.of(self._told["child-pid"])
                 if self._inside is not None and not self._timed_out:
                     os.write(self._gate, b"\n")
+                    self._standing.set()
+
+    async def _watch(self, wishes: Wishes, scope: anyio.CancelScope) -> None:
+        """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
+        writable = wishes.allow_write if wishes.fs == "rw" else ()
+        pause = _LOOK_SECONDS
+        with scope:
+            await self._standing.wait()
+            assert self._inside is not None
+            watch = Watch(wishes.limits, self._inside, wishes.artifacts, (path for path in writable if path != OWN_TMP))
+            try:
+                while not self._exceeded:
+                    await anyio.sleep(pause)
+                    began = time.monotonic()
+                    self._exceeded = await anyio.to_thread.run_sync(watch.look)
+                    pause = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+            finally:
+                watch.close()
+            self._kill()
 
     def _kill(self) -> None:
         """Before the gate all of it is one process group; the gate is opened only when process 1 is known."""

@@ -252,7 +252,8 @@ def _unprivileged(ground: Ground) -> tuple[str, ...]:
 def _limited(limits: Limits) -> tuple[str, ...]:
     return (
         PRLIMIT,
-        f"--as={limits.memory_bytes}",
+        f"--data={limits.memory_bytes}",
+        f"--as={limits.address_bytes}",
         f"--nproc={limits.processes}",
         f"--fsize={limits.file_bytes}",
         f"--nofile={limits.open_files}",

@@ -48,6 +48,11 @@ NEVER: Final[dict[str, tuple[int | None, int | None]]] = {
     "open_tree_attr": (467, 467),
     "open_by_handle_at": (304, 265),
     "fanotify_init": (300, 262),
+    # Memory that belongs to no process and to no folder, where no limit counts it.
+    "memfd_create": (319, 279),
+    "memfd_secret": (447, 447),
+    "shmget": (29, 194),
+    "msgget": (68, 186),
     # Nodes: FIFOs and devices left behind would catch whoever opens them later.
     "mknod": (133, None),
     "mknodat": (259, 33),

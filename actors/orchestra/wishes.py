@@ -25,6 +25,9 @@ INPUTS: Final = "/inputs"
 SEARCH: Final = ("/usr/local/bin", "/usr/bin", "/bin")
 """Where a bare program name is looked for: ``PATH`` inside."""
 
+IN_MEMORY: Final = (OWN_TMP, "/dev/shm", "/run")  # noqa: S108  (inside)
+"""Folders inside that are the tool's alone, and lie in memory."""
+
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """System run-time folders, always visible and never writable."""
 
@@ -57,14 +60,19 @@ class SandboxUnavailable(PmagentError):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run may use. Limits on memory, files and processor time hold for each process, the others for all."""
+    """What one run may use. The kernel keeps most of it for each process by itself; what all of them use together is
+    looked at a few times a second, and who exceeds it is killed."""
 
     seconds: float = 300.0
     """Wall time of the whole run; then TERM."""
     grace_seconds: float = 5.0
     """From TERM to KILL."""
     memory_bytes: int = 4 * 2**30
-    """Address space of a process (RLIMIT_AS)."""
+    """Private memory that a process can write to (RLIMIT_DATA)."""
+    address_bytes: int = 256 * 2**30
+    """Address space of a process (RLIMIT_AS). WebAssembly reserves 10 GiB for each memory, and hardly uses it."""
+    total_memory_bytes: int = 8 * 2**30
+    """Memory of all processes together, what is shared counted for each; looked at."""
     processes: int = 64
     """Processes and threads of the run (RLIMIT_NPROC), those that build the sandbox among them."""
     file_bytes: int = 256 * 2**20
@@ -76,6 +84,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """Kept of stdout, and as much of stderr; what follows is read and dropped."""
     tmp_bytes: int = 64 * 2**20
     """Size of the private /tmp, and of /dev/shm."""
+    tmp_entries: int = 100_000
+    """Files and folders in memory; the kernel needs about a kilobyte for an empty one. Looked at."""
+    artifact_bytes: int = 512 * 2**20
+    """What the artifact folder takes of its disk; looked at."""
+    artifact_entries: int = 10_000
+    """Files and folders among the artifacts; looked at."""
+    free_bytes: int = 256 * 2**20
+    """What must stay free on each disk that the run writes, whoever takes it; looked at."""
 
 
 class Wishes(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +128,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The signal that ended the program. bubblewrap tells it as 128 + n, so a program that itself exits with such a
     code looks the same; both are failures. 129 stays an exit code: git says it for wrong usage, nobody hangs up."""
     timed_out: bool
+    exceeded: str
+    """What it was killed for that it used more of than allowed, in words; "": it was not."""
     stdout: bytes
     stderr: bytes
     stdout_bytes: int

@@ -208,7 +208,8 @@ def test_spinning_ends_when_the_processor_time_is_used_up(tmp_path: Path) -> Non
 
 def test_what_could_not_be_limited_is_told(tmp_path: Path) -> None:
     assert boxed(tmp_path, "").unenforced == (
-        "memory, processor time and disk space of all processes together: no cgroup",
+        "processor time of all processes together: no cgroup",
+        "memory and disk space of all processes together: no cgroup; looked at every 0.25 seconds",
     )
 
 
