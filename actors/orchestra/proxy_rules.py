@@ -106,10 +106,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     port: int
-    tunnel: bool
+    method: bytes
     target: bytes = b""
     """For the request line that is sent on; empty for a tunnel, as are the headers."""
     headers: Headers = ()
+
+    @property
+    def tunnel(self) -> bool:
+        """Whether bytes go both ways, whatever they are."""
+        return self.method == b"CONNECT"
 
 
 def rules(allow_domains: Iterable[str], trace: tuple[str, str] | None) -> Rules:
@@ -165,9 +170,9 @@ def judge(method: bytes, target: bytes, headers: Headers, granted: Rules) -> Ask
         refusal.host, refusal.port = host[:_HOST_CHARS_MAX], port
         raise
     if tunnel:
-        return Asked(host=name, port=port, tunnel=True)
+        return Asked(host=name, port=port, method=method)
     onward = (*_passed_on(headers, granted), *framing)
-    return Asked(host=name, port=port, tunnel=False, target=path, headers=((b"host", name.encode()), *onward))
+    return Asked(host=name, port=port, method=method, target=path, headers=((b"host", name.encode()), *onward))
 
 
 def answered(headers: Headers) -> Headers:

@@ -1,0 +1,106 @@
+"""The one way out of a sandbox with ``net: allow``: opened before the program starts, shut when it has ended."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from actors.orchestra import netns
+from actors.orchestra.outside import Outside
+from actors.orchestra.processes import Inside
+from actors.orchestra.proxy import Proxy
+from actors.orchestra.proxy_rules import PORT, Caps, rules
+from actors.orchestra.wishes import Contact, SandboxUnavailable, Wishes
+
+_SECONDS: Final = 10.0
+"""For the way into a sandbox and back; it takes a fiftieth of one."""
+_REPLY_BYTES: Final = 1000
+
+
+class Door:
+    """The way out of one sandbox. Until it is opened nothing listens in there."""
+
+    def __init__(self, wishes: Wishes, outside: Outside, caps: Caps) -> None:
+        self._proxy = Proxy(rules(wishes.allow_domains, wishes.trace), outside, caps)
+        self._listener: socket.socket | None = None
+        self._open = anyio.Event()
+        self._use = anyio.CancelScope()
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """What was asked, in order."""
+        return self._proxy.ledger.contacts
+
+    @property
+    def contacts_dropped(self) -> int:
+        """How much more was."""
+        return self._proxy.ledger.dropped
+
+    async def open(self, inside: Inside) -> None:
+        """Listen in there. Raises SandboxUnavailable where that is not possible: then the program must not start."""
+        self._listener = await anyio.to_thread.run_sync(_listening, inside)
+        self._open.set()
+
+    async def serve(self) -> None:
+        """Serve those inside, from when it is opened until it is shut."""
+        with self._use:
+            await self._open.wait()
+            assert self._listener is not None
+            await self._proxy.serve(self._listener)
+
+    def shut(self) -> None:
+        """Close every connection; whoever wants one from now on is refused."""
+        self._use.cancel()
+
+    def close(self) -> None:
+        """Let go of the sandbox's network; nobody serves any more."""
+        if self._listener is not None:
+            self._listener.close()
+
+
+def _listening(inside: Inside) -> socket.socket:
+    try:
+        namespace = inside.namespace("net")
+    except OSError as error:
+        raise _cannot(error.strerror or "it is out of sight") from error
+    try:
+        if netns.same(namespace):  # whoever listens there serves everybody on this machine
+            raise _cannot("it has none of its own")
+        return _handed_out(namespace)
+    finally:
+        os.close(namespace)
+
+
+def _handed_out(namespace: int) -> socket.socket:
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            handed = (namespace, theirs.fileno())
+            command = [sys.executable, "-I", "-S", netns.__file__, *map(str, handed), str(PORT)]
+            try:
+                done = subprocess.run(
+                    command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
+                    pass_fds=handed, timeout=_SECONDS, check=False,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired as error:
+                raise _cannot(f"no answer in {_SECONDS:g} s") from error
+            except OSError as error:
+                raise _cannot(f"{sys.executable}: {error.strerror}") from error
+        said, descriptors, _, _ = socket.recv_fds(ours, _REPLY_BYTES, 1)
+    if not descriptors:
+        reason = said.decode(errors="replace") or f"{sys.executable} ended with {done.returncode} and said nothing"
+        raise _cannot(reason)
+    return socket.socket(fileno=descriptors[0])
+
+
+def _cannot(reason: str) -> SandboxUnavailable:
+    return SandboxUnavailable(
+        f"the sandbox's network cannot be entered ({reason}), so net: allow is not possible",
+        "the service needs setns(2): see whether its container's seccomp profile forbids it; or say net: deny",
+    )
