@@ -28,8 +28,8 @@ AT_ONCE = 4
 """So many run at the same time."""
 OUTPUT_BYTES_MAX = 256 * 1024
 """Kept of what a check writes to stdout, and as much of stderr: the first of it."""
-TAIL_CHARS_MAX = 1000
-"""Of that, what its result repeats: the last of it."""
+TAIL_CHARS_MAX = 600
+"""Of that, what its result repeats: the last of each. The results of all checks together fit into a line of the log."""
 
 Name = Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
 Argv = Annotated[
@@ -92,8 +92,8 @@ def scope_of(kind: CheckKind, name: str) -> Scope:
 class CheckRan(Payload, frozen=True, kw_only=True):
     """The check run by the request at position ``request`` came to an end: exactly one of ``exit_code`` and ``signal``
     is set. ``stdout`` and ``stderr`` are the first ``OUTPUT_BYTES_MAX`` bytes of what it wrote, as plain text without
-    control characters (``cut``: there was more); ``exceeded`` are limits for which it was ended, ``unenforced`` limits
-    that this machine could not set, both in words."""
+    control characters (``cut``: there was more); ``exceeded`` is what it was ended for that it used more of than
+    allowed ("": it was not), ``unenforced`` are limits that this machine could not set, both in words."""
 
     request: int
     exit_code: int | None
@@ -103,7 +103,7 @@ class CheckRan(Payload, frozen=True, kw_only=True):
     stdout: str
     stderr: str
     cut: bool
-    exceeded: list[str] = []
+    exceeded: str = ""
     unenforced: list[str] = []
 
 
@@ -118,8 +118,8 @@ class CheckUnstarted(Payload, frozen=True, kw_only=True):
 
 class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What came of one check. ``ran``: it came to an end of its own, or was ended at a limit; without that it has not
-    passed. ``message`` is for people; ``tail`` the last of what it wrote (stderr, else stdout); ``end`` the position of
-    the event that ended it (0: none did)."""
+    passed. ``message`` is for people; ``stdout`` and ``stderr`` are the last of what it wrote; ``end`` is the position
+    of the event that ended it (0: none did)."""
 
     name: Name
     passed: bool
@@ -131,7 +131,8 @@ class CheckResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     timed_out: bool = False
     duration_ms: int | None = None
     unenforced: list[str] = []
-    tail: str = ""
+    stdout: str = ""
+    stderr: str = ""
     end: int = 0
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import posixpath
-import shutil
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ import anyio.to_thread
 
 from actors.actor import Io, Performers
 from actors.checks.text import plain
+from actors.orchestra.artifacts import remove
 from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 from contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
@@ -50,7 +50,7 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
         return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_remove, folder)
+            await anyio.to_thread.run_sync(remove, folder)
         _under_way.discard(folder)
     return ran(event.position, outcome)
 
@@ -77,6 +77,7 @@ def wishes(root: str, folder: str, asked: CheckRunRequested) -> Wishes:
             output_bytes=OUTPUT_BYTES_MAX,
             tmp_bytes=_TMP_BYTES,
             file_bytes=_FILE_BYTES,
+            artifact_bytes=_FILE_BYTES,
             cpu_seconds=math.ceil(asked.seconds) * _CORES,
         ),
     )
@@ -93,6 +94,7 @@ def ran(request: int, outcome: Outcome) -> CheckRan:
         stdout=plain(outcome.stdout, cut=outcome.stdout_cut),
         stderr=plain(outcome.stderr, cut=outcome.stderr_cut),
         cut=outcome.stdout_cut or outcome.stderr_cut,
+        exceeded=outcome.exceeded,
         unenforced=list(outcome.unenforced),
     )
 
@@ -103,10 +105,5 @@ def _make(folder: str) -> None:
     above.mkdir(mode=0o700, exist_ok=True)
     for left in above.iterdir():
         if str(left) not in _under_way:
-            _remove(str(left))
+            remove(str(left))
     os.mkdir(folder, mode=0o700)
-
-
-def _remove(folder: str) -> None:
-    if os.path.lexists(folder):
-        shutil.rmtree(folder)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from contracts.checks import TAIL_CHARS_MAX, CheckRan, CheckResult, CheckUnstarted
 
-_LINE_CHARS_MAX: Final = 200
-"""So much of the last line stands in a message."""
-_TEXT_CHARS_MAX: Final = 500
-_WORDS_MAX: Final = 8
+_MESSAGE_CHARS_MAX: Final = 300
+_MEND_CHARS_MAX: Final = 200
+_LIMITS_MAX: Final = 4
+_LIMIT_CHARS_MAX: Final = 100
+"""Bounds of what a result tells; what there is to tell stands whole in the event that ended the check."""
 
 _AGAIN: Final = "run it again"
 
@@ -17,21 +18,22 @@ _AGAIN: Final = "run it again"
 def of_run(name: str, seconds: float, ran: CheckRan, end: int) -> CheckResult:
     """The result of a check that was run, by the fact at position ``end``. It has passed when it ended by itself, with
     exit code 0 and within its limits."""
-    written = (ran.stderr if ran.stderr.strip() else ran.stdout).strip()
+    stdout, stderr = ran.stdout.strip(), ran.stderr.strip()
     passed = ran.exit_code == 0 and not (ran.timed_out or ran.exceeded)
-    last = written.rpartition("\n")[2][:_LINE_CHARS_MAX]
+    last = (stderr or stdout).rpartition("\n")[2]
     said = how(ran, seconds)
     return CheckResult(
         name=name,
         passed=passed,
         ran=True,
-        message=f"{said}: {last}" if last and not passed else said,
+        message=(f"{said}: {last}" if last and not passed else said)[:_MESSAGE_CHARS_MAX],
         exit_code=ran.exit_code,
         signal=ran.signal,
         timed_out=ran.timed_out,
         duration_ms=ran.duration_ms,
-        unenforced=[text[:_TEXT_CHARS_MAX] for text in ran.unenforced[:_WORDS_MAX]],
-        tail=written[-TAIL_CHARS_MAX:],
+        unenforced=[text[:_LIMIT_CHARS_MAX] for text in ran.unenforced[:_LIMITS_MAX]],
+        stdout=stdout[-TAIL_CHARS_MAX:],
+        stderr=stderr[-TAIL_CHARS_MAX:],
         end=end,
     )
 
@@ -41,7 +43,7 @@ def how(ran: CheckRan, seconds: float) -> str:
     if ran.timed_out:
         return f"it took longer than {seconds:g} s, and was ended"
     if ran.exceeded:
-        return f"it was ended: {'; '.join(ran.exceeded[:_WORDS_MAX])[:_TEXT_CHARS_MAX]}"
+        return f"it was ended: {ran.exceeded}"
     return f"ended by signal {ran.signal}" if ran.signal is not None else f"exit code {ran.exit_code}"
 
 
@@ -52,5 +54,15 @@ def of_unstarted(name: str, unstarted: CheckUnstarted, end: int) -> CheckResult:
 
 def not_run(name: str, why: str, mend: str = _AGAIN, end: int = 0) -> CheckResult:
     """The result of a check that did not come to an end of its own. It has not passed."""
-    message = f"it could not be run: {why[:_TEXT_CHARS_MAX]}"
-    return CheckResult(name=name, passed=False, ran=False, message=message, mend=mend[:_TEXT_CHARS_MAX], end=end)
+    message = f"it could not be run: {why}"[:_MESSAGE_CHARS_MAX]
+    return CheckResult(name=name, passed=False, ran=False, message=message, mend=mend[:_MEND_CHARS_MAX], end=end)
+
+
+_DETAILS: Final = ("exit_code", "signal", "timed_out", "duration_ms", "unenforced", "stdout", "stderr", "mend")
+
+
+def details(result: CheckResult) -> dict[str, Any]:
+    """What a result says beside verdict and message, for documents: no null, nothing empty."""
+    found = {key: getattr(result, key) for key in _DETAILS}
+    said = {key: value for key, value in found.items() if value not in (None, "", []) and value is not False}
+    return {"ran": result.ran, **said, **({"position": result.end} if result.end else {})}

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from actors.checks.results import not_run
+from actors.checks.results import details, not_run
 from contracts.checks import CheckResult
 from pmagent.workspace.documents import CONFIGURED, Content
 
 REFRESH: Final = "pmagent kernel refresh"
-
-_DETAILS: Final = ("exit_code", "signal", "timed_out", "duration_ms", "unenforced", "tail", "mend", "end")
 
 
 def contents(configured: Iterable[str], results: Iterable[CheckResult]) -> list[Content]:
@@ -21,10 +19,5 @@ def contents(configured: Iterable[str], results: Iterable[CheckResult]) -> list[
 
 
 def _content(result: CheckResult) -> Content:
-    """``details`` hold what there is to say: no null, no empty text."""
-    found = {key: getattr(result, key) for key in _DETAILS}
-    said = {key: value for key, value in found.items() if value is not None and value not in (False, "", [])}
-    if not result.end:
-        said.pop("end", None)
-    details = {"source": CONFIGURED, "ran": result.ran, **said}
-    return {"name": result.name, "passed": result.passed, "message": result.message, "details": details}
+    said = {"source": CONFIGURED, **details(result)}
+    return {"name": result.name, "passed": result.passed, "message": result.message, "details": said}

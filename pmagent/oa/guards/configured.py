@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
+from actors.checks.results import details
 from contracts.checks import CheckResult
 from contracts.oa_documents import GuardMode, GuardReport, OADiagnostic
 from pmagent.config import resolve
@@ -32,19 +32,15 @@ def run_configured_guard(name: str, workspace: Path, mode: GuardMode = "STRICT",
 
 
 def _findings(result: CheckResult) -> Findings:
-    details: dict[str, Any] = {"guard": result.name, "ran": result.ran, "exit_code": result.exit_code}
-    for key in ("signal", "timed_out", "duration_ms", "unenforced", "tail", "end"):
-        value = getattr(result, key)
-        if value not in (None, False, "", []):
-            details[key] = value
+    said = {"guard": result.name, **details(result)}
     if result.passed:
-        return Findings(details=details)
+        return Findings(details=said)
     diagnostic = OADiagnostic(
         type="issue",
         category="config_drift",
         severity="error",
         message=f"{result.name}: {result.message}",
-        details={"guard": result.name, "exit_code": result.exit_code},
+        details={"guard": result.name, "ran": result.ran},
         remediation=result.mend or f"mend what it names, then: pmagent oa guard --name {result.name}",
     )
-    return Findings(diagnostics=[diagnostic], details=details, failed=True)
+    return Findings(diagnostics=[diagnostic], details=said, failed=True)
