@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import select
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,6 +38,16 @@ class Inside:
             os.close(handle)
             return None
         return cls(first, handle)
+
+    def namespace(self, kind: str) -> int:
+        """A descriptor of its namespace ("net", …). Raises OSError; ProcessLookupError when it has ended."""
+        descriptor = os.open(f"/proc/{self._first}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC)
+        ended = select.poll()
+        ended.register(self._handle, select.POLLIN)
+        if ended.poll(0):  # so the number may have been another's when it was opened
+            os.close(descriptor)
+            raise ProcessLookupError(errno.ESRCH, os.strerror(errno.ESRCH))
+        return descriptor
 
     def terminate(self) -> None:
         """TERM to every process but the first, which bubblewrap is itself and which ends with the last of them."""

@@ -25,7 +25,10 @@ import msgspec
 
 from actors.orchestra import ground as grounds
 from actors.orchestra import leavings, sandbox
+from actors.orchestra.doorway import Door
+from actors.orchestra.outside import OUTSIDE, Outside
 from actors.orchestra.processes import Inside
+from actors.orchestra.proxy_rules import Caps
 from actors.orchestra.watch import Watch
 from actors.orchestra.wishes import OWN_TMP, Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 
@@ -53,7 +56,7 @@ _NO_CGROUP: Final = (
 )
 
 
-async def run(wishes: Wishes, heard: Heard | None = None) -> Outcome:
+async def run(wishes: Wishes, heard: Heard | None = None, *, outside: Outside = OUTSIDE) -> Outcome:
     """Run the program to its end and tell how it ended; when this returns or raises, nothing of it is alive.
 
     Raises SandboxRefused or SandboxUnavailable, in both cases before the program has started.
@@ -66,16 +69,22 @@ async def run(wishes: Wishes, heard: Heard | None = None) -> Outcome:
     if ground.privileged:
         os.chown(wishes.artifacts, ground.uid, ground.gid, follow_symlinks=False)
     with ExitStack() as stack:
+        door = Door(wishes, outside, Caps()) if wishes.net == "allow" else None
+        if door is not None:
+            stack.callback(door.close)
         options, handed = _opened(plan, stack)
         with anyio.CancelScope(shield=True):
             box = await _Box.start(bwrap, options, handed, plan.command)
         try:
-            await box.attend(wishes, heard)
+            await box.attend(wishes, heard, door)
         finally:
             with anyio.CancelScope(shield=True):
                 await box.end()
                 planted = await anyio.to_thread.run_sync(leavings.clear, found, ground.guarded)
-    return box.outcome(planted)
+    outcome = box.outcome(planted)
+    if door is None:
+        return outcome
+    return msgspec.structs.replace(outcome, contacts=door.contacts, contacts_dropped=door.contacts_dropped)
 
 
 def bubblewrap() -> str:
@@ -205,6 +214,7 @@ class _Box:
         self._timed_out = False
         self._exceeded = ""
         self._standing = anyio.Event()
+        self._failure: SandboxUnavailable | None = None
 
     @classmethod
     async def start(cls, bwrap: str, options: list[str], handed: list[int], command: tuple[str, ...]) -> _Box:
@@ -232,7 +242,7 @@ class _Box:
             os.close(report)
         return cls(process, status, gate)
 
-    async def attend(self, wishes: Wishes, heard: Heard | None) -> None:
+    async def attend(self, wishes: Wishes, heard: Heard | None, door: Door | None) -> None:
         """Read all that it says until it has ended: by itself, by TERM after its time and KILL after the grace, or by
         KILL when it has used more than it may."""
         limits = wishes.limits
@@ -240,7 +250,9 @@ class _Box:
             for name, stream, kept in self._streams():
                 tell = None if heard is None else (lambda chunk, name=name: heard(name, chunk))
                 group.start_soon(kept.read, stream, limits.output_bytes, tell)
-            group.start_soon(self._follow)
+            group.start_soon(self._follow, door)
+            if door is not None:
+                group.start_soon(door.serve)
             watching = anyio.CancelScope()
             group.start_soon(self._watch, wishes, watching)
             with anyio.move_on_after(limits.seconds) as time_left:
@@ -254,6 +266,8 @@ class _Box:
                     await self._process.wait()
                 self._kill()
                 await self._process.wait()
+            if door is not None:
+                door.shut()
 
     async def end(self) -> None:
         """Whatever still lives is killed and waited for."""
@@ -269,6 +283,8 @@ class _Box:
 
     def outcome(self, planted: tuple[str, ...]) -> Outcome:
         """How it ended. Raises SandboxUnavailable when bubblewrap never got to start the program."""
+        if self._failure is not None:
+            raise self._failure
         code = self._told.get("exit-code")
         number: int | None
         if code is None and not self._timed_out and not self._exceeded:
@@ -302,7 +318,7 @@ class _Box:
         yield "stdout", self._process.stdout, self._stdout
         yield "stderr", self._process.stderr, self._stderr
 
-    async def _follow(self) -> None:
+    async def _follow(self, door: Door | None) -> None:
         """Read bubblewrap's own reports to their end: which process is the first inside, and its exit code."""
         pending = b""
         while True:
@@ -315,9 +331,20 @@ class _Box:
                 self._told |= msgspec.json.decode(line, type=dict[str, int])
             if self._inside is None and "child-pid" in self._told:
                 self._inside = Inside.of(self._told["child-pid"])
-                if self._inside is not None and not self._timed_out:
+                if self._inside is not None and await self._way_out(self._inside, door) and not self._timed_out:
                     os.write(self._gate, b"\n")
                     self._standing.set()
+
+    async def _way_out(self, inside: Inside, door: Door | None) -> bool:
+        """Open the door. Where that fails nothing is started: False, and all of it is killed."""
+        try:
+            if door is not None:
+                await door.open(inside)
+        except SandboxUnavailable as failure:
+            self._failure = failure
+            self._kill()
+            return False
+        return True
 
     async def _watch(self, wishes: Wishes, scope: anyio.CancelScope) -> None:
         """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""

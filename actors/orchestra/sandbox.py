@@ -14,10 +14,12 @@ from typing import Final
 import msgspec
 
 from actors.orchestra import seccomp
+from actors.orchestra.proxy_rules import PORT
 from actors.orchestra.wishes import (
     ARTIFACTS,
     INPUTS,
     OWN_TMP,
+    PROXY_ENV,
     SEARCH,
     TASK,
     Limits,
@@ -41,6 +43,9 @@ SETPRIV: Final = "/usr/bin/setpriv"
 PRLIMIT: Final = "/usr/bin/prlimit"
 HELPERS: Final = (SETPRIV, PRLIMIT)
 """Of util-linux: they run inside, before the program, and become it."""
+
+PROXY: Final = f"http://127.0.0.1:{PORT}"
+"""The proxy as it is seen inside."""
 
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
@@ -144,6 +149,8 @@ def _environment(wishes: Wishes) -> tuple[Argument, ...]:
     own = {"PATH": ":".join(SEARCH), "HOME": OWN_TMP, "TMPDIR": OWN_TMP, "LANG": "C.UTF-8", "ARTIFACTS": ARTIFACTS}
     if wishes.inputs:
         own["INPUTS"] = INPUTS
+    if wishes.net == "allow":
+        own |= {name: "" if name.lower() == "no_proxy" else PROXY for name in sorted(PROXY_ENV)}
     options: list[Argument] = ["--clearenv"]
     for name, value in {**own, **dict(sorted(wishes.env.items()))}.items():
         options += ["--setenv", name, value]

@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from actors.orchestra.proxy_rules import ContactRefused, rules
 from events.errors import PmagentError
 
 ARTIFACTS: Final = "/artifacts"
@@ -35,6 +36,10 @@ _RESERVED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/etc", "/boot"
 """No wish reaches in here: what of it tools need is there anyway, the rest is the machine's."""
 
 _OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "INPUTS", "PWD"))
+PROXY_ENV: Final = frozenset((
+    "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
+))  # fmt: skip
+"""Where programs look for their proxy: set under ``net: allow``, the last of each row to nothing."""
 _ENV_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PAGE: Final = 4096
 _NAME_BYTES_MAX: Final = 255
@@ -106,6 +111,11 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     allow_write: tuple[str, ...] = ()
     """Writable under ``rw`` only; under ``read-only`` visible, and not writable."""
     net: Literal["deny", "allow"] = "deny"
+    """``allow``: to ``allow_domains`` by the filtering proxy, and nowhere else."""
+    allow_domains: tuple[str, ...] = ()
+    """Exact host names."""
+    trace: tuple[str, str] | None = None
+    """Header and value that every plain HTTP request through the proxy gets."""
     env: dict[str, str] = {}
     artifacts: str
     """A folder of the host for this run alone, made by the caller; the only one always writable."""
@@ -118,6 +128,21 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     protect: tuple[str, ...] = ()
     """Paths that are never writable, also where they do not exist: the surfaces and the policy of the workspace."""
     limits: Limits = Limits()
+
+
+class Contact(msgspec.Struct, frozen=True, kw_only=True):
+    """One request of a tool to its proxy, and what became of it."""
+
+    host: str
+    """As it was asked for; an allowed one in the form in which names are compared. "" where it could not be read."""
+    port: int
+    address: str
+    """What was connected to, "" for nothing."""
+    verdict: Literal["allowed", "refused"]
+    reason: str
+    """Why it was refused, or why an allowed one came to nothing or was cut; else ""."""
+    bytes_out: int
+    bytes_in: int
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,6 +166,10 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     security violation."""
     unenforced: tuple[str, ...]
     """Limits that this machine could not set, in words."""
+    contacts: tuple[Contact, ...] = ()
+    """What was asked of the proxy, in order."""
+    contacts_dropped: int = 0
+    """How much more was."""
 
     @property
     def stdout_cut(self) -> bool:
@@ -160,11 +189,7 @@ def within(path: str, folder: str) -> bool:
 
 def check(wishes: Wishes) -> None:
     """Raises SandboxRefused for wishes that are never granted, whatever the machine; looks at nothing."""
-    if wishes.net != "deny":
-        raise SandboxRefused(
-            "net: allow is refused: there is no filtering proxy yet, and nothing leaves the sandbox without one",
-            "say net: deny for this task",
-        )
+    _check_network(wishes)
     _check_words(wishes)
     named = (wishes.workdir, wishes.artifacts, *((wishes.inputs,) if wishes.inputs else ()))
     for path in (*named, *wishes.allow_read, *wishes.allow_write, *wishes.hide, *wishes.protect):
@@ -183,6 +208,14 @@ def check(wishes: Wishes) -> None:
     _check_limits(wishes.limits)
 
 
+def _check_network(wishes: Wishes) -> None:
+    if wishes.net == "allow":
+        try:
+            rules(wishes.allow_domains, wishes.trace)
+        except ContactRefused as refusal:
+            raise SandboxRefused(f"net: allow: {refusal.message}", refusal.hint) from refusal
+
+
 def _check_words(wishes: Wishes) -> None:
     words = [*wishes.argv, *wishes.env, *wishes.env.values()]
     if not wishes.argv or not wishes.argv[0]:
@@ -194,7 +227,8 @@ def _check_words(wishes: Wishes) -> None:
             f"arguments and environment are longer than {_WORDS_BYTES_MAX} bytes", "give the content as a file"
         )
     for name in wishes.env:
-        if not _ENV_NAME.match(name) or name in _OWN_ENV:
+        proxied = wishes.net == "allow" and name in PROXY_ENV
+        if not _ENV_NAME.match(name) or name in _OWN_ENV or proxied:
             raise SandboxRefused(f"{name!r} cannot be set for a tool", "choose another name of letters, digits and _")
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from actors.orchestra.wishes import SandboxRefused
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
 pytestmark = real_boxes
@@ -245,11 +244,6 @@ print(tried(lambda: os.fchmod(os.open("b", os.O_RDONLY), 0o6755)), tried(lambda:
     )
     assert sorted(path.name for path in folder.iterdir()) == ["b"]
     assert (folder / "b").stat().st_mode & 0o7777 == 0o755
-
-
-def test_network_is_refused_until_there_is_a_proxy(tmp_path: Path) -> None:
-    with pytest.raises(SandboxRefused, match="no filtering proxy"):
-        boxed(tmp_path, "", net="allow")
 
 
 def test_nobody_is_asked_what_the_wishes_should_be(tmp_path: Path) -> None:

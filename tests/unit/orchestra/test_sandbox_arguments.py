@@ -130,7 +130,13 @@ def test_read_only_mounts_nothing_writable_but_the_artifacts(paths: list[str]) -
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"net": "allow"}, "no filtering proxy"),
+        ({"net": "allow"}, "no host is allowed"),
+        ({"net": "allow", "allow_domains": ("127.0.0.1",)}, "an IP address"),
+        ({"net": "allow", "allow_domains": ("*.example.org",)}, "no exact host name"),
+        ({"net": "allow", "allow_domains": ("a.example",), "trace": ("Host", "x")}, "cannot carry the trace id"),
+        ({"net": "allow", "allow_domains": ("a.example",), "trace": ("X-T", "a\r\nb: c")}, "trace id does not fit"),
+        ({"net": "allow", "allow_domains": ("a.example",), "env": {"no_proxy": "*"}}, "cannot be set"),
+        ({"net": "allow", "allow_domains": ("a.example",), "env": {"HTTPS_PROXY": "x"}}, "cannot be set"),
         ({"argv": ()}, "no program"),
         ({"argv": ("",)}, "no program"),
         ({"argv": ("ls", "a\0b")}, "NUL"),
