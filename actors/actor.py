@@ -121,6 +121,10 @@ class Io(Protocol):
         """
         ...
 
+    async def blob(self, sha256: str) -> bytes:
+        """The content of a blob (hex), checked against its name. Raises NotFound, CorruptLog."""
+        ...
+
     async def event(self, position: int) -> Event:
         """The durable event at ``position``, its payload decoded. Raises NotFound, CorruptLog."""
         ...

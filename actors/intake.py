@@ -41,6 +41,10 @@ class Intake:
         text = self._redactor.text
         return Draft(name, seen, raw, text(id), actor, text(correlation), causation)
 
+    def blob(self, sha256: str) -> bytes:
+        """The content of the blob with this hash. Raises NotFound, CorruptLog."""
+        return self._blobs.get(sha256)
+
     def content(self, content: bytes) -> str:
         """Put redacted ``content`` into the blob store; its SHA-256."""
         return self._blobs.put(self._redactor.content(content))

@@ -228,14 +228,16 @@ class TasksChanged(Payload, frozen=True, kw_only=True):
 @event_type("task.assigned")
 class TaskAssigned(Payload, frozen=True, kw_only=True):
     """L2 gives L3 a task. ``requested`` is the position of the run's request, ``worker`` the number of the place that
-    it occupies; ``after``: positions of the ``task.finished`` of those that it waited for."""
+    it occupies; ``name`` is its id in the plan as written; ``after``: the position of the ``task.finished`` of each that
+    it waited for, by name."""
 
     run_id: Identifier
     requested: int
     permit: int
     action: str
+    name: LocalId
     worker: int
-    after: list[int]
+    after: dict[LocalId, int]
     simulated: bool
     backoff_base_sec: float
     assignment: TaskAssignment
@@ -271,10 +273,11 @@ class Captured(Document, frozen=True, kw_only=True):
 
 
 class NetContact(Document, frozen=True, kw_only=True):
-    """One connection that a tool asked the filtering proxy for, and what became of it (bytes)."""
+    """One request of a tool to the filtering proxy, the address that it led to ("": none), and how many bytes went."""
 
     host: str
     port: int
+    address: str
     verdict: Literal["allowed", "refused"]
     reason: str
     bytes_out: Count
@@ -283,9 +286,10 @@ class NetContact(Document, frozen=True, kw_only=True):
 
 @event_type("task.exited")
 class TaskExited(Payload, frozen=True, kw_only=True):
-    """An attempt ended. Exactly one of ``exit_code`` and ``signal`` is set. ``last_lines``: the last of what it said,
-    made printable. ``artifacts`` lie in the blob store under their checksums, stdout and stderr among them; ``notes``:
-    what was not kept, and limits that this machine could not set; ``violations``: what it did that no tool may."""
+    """An attempt ended. Exactly one of ``exit_code`` and ``signal`` is set. ``exceeded``: which bound it was killed for
+    ("": none). ``last_lines``: the last of what it said, made printable. ``artifacts`` lie in the blob store under
+    their checksums, stdout and stderr among them; ``notes``: what was not kept, and limits that this machine could not
+    set; ``violations``: what it did that no tool may."""
 
     request: int
     run_id: Identifier
@@ -294,6 +298,7 @@ class TaskExited(Payload, frozen=True, kw_only=True):
     exit_code: ExitCode | None
     signal: int | None
     timed_out: bool
+    exceeded: str
     duration_ms: Count
     stdout: Captured
     stderr: Captured

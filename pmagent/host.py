@@ -27,6 +27,8 @@ from actors.kernel.effects import PERFORMERS as KERNEL
 from actors.model.effects import model_performers
 from actors.model.models import Models
 from actors.oa.effects import PERFORMERS as CONTEXT
+from actors.orchestra.effects import performers as run_performers
+from actors.orchestra.effects import sweep
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
@@ -283,6 +285,7 @@ async def open_host(
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")
     try:
         disk = RealDisk()
+        sweep(layout.workspace)
         storage = open_storage(disk, str(layout.log))
         try:
             async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:
@@ -309,7 +312,7 @@ async def _live(
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())
     durable_effects = list(engine.effects.open.values())
     completed = engine.complete(now())
-    runtime = Runtime(engine, storage, {**PERFORMERS, **model_performers(models)}, intake, io)
+    runtime = Runtime(engine, storage, {**PERFORMERS, **run_performers(), **model_performers(models)}, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)

@@ -93,6 +93,10 @@ class RealIo:
         """See Io."""
         return RealStream(self._intake.stream(limit))
 
+    async def blob(self, sha256: str) -> bytes:
+        """See Io."""
+        return await anyio.to_thread.run_sync(self._intake.blob, sha256)
+
     async def event(self, position: int) -> Event:
         """See Io."""
         return await anyio.to_thread.run_sync(self._read, position)

@@ -169,6 +169,8 @@ def failure_of(outcome: Outcome) -> Failure | None:
     match outcome:
         case TaskExited(violations=[first, *_]):
             return Failure(_short(f"security violation: {first}"), again=False, security=True)
+        case TaskExited(exceeded=bound) if bound:
+            return Failure(_short(f"killed: {bound}"))
         case TaskExited(timed_out=True):
             return Failure(f"timed out after {outcome.duration_ms / 1000:.1f} s")
         case TaskExited(exit_code=None, signal=signal):

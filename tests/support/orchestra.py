@@ -84,7 +84,7 @@ def exited(event: Event, code: int | None = 0, **more: Any) -> TaskExited:
     """The end of the attempt that ``event`` requests."""
     asked: TaskAttemptRequested = event.data
     fields: dict[str, Any] = {
-        "exit_code": code, "signal": None if code is not None else 9, "timed_out": False, "duration_ms": 250,
+        "exit_code": code, "signal": None if code is not None else 9, "timed_out": False, "exceeded": "", "duration_ms": 250,
         "stdout": NOTHING, "stderr": NOTHING, "last_lines": [], "artifacts": [],
     }
     return TaskExited(

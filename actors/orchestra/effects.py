@@ -1,0 +1,248 @@
+"""Attempts, performed: a task's program in its sandbox, and what it left, kept (rulings D).
+
+All that an attempt writes on the host lies in a folder of its own below ``.pmagent/tasks``, which is gone when it ends.
+Output and artifacts go into the blob store, masked; the run's folder is made from there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.actor import Io, Performers, StoredBlob
+from actors.checks.text import plain
+from actors.orchestra import artifacts as found
+from actors.orchestra.artifacts import Collected, Found
+from actors.orchestra.runner import run
+from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, wishes_of
+from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
+from contracts.orchestra import PATH_CHARS_MAX, Artifact
+from contracts.orchestra_events import (
+    CONTACTS_MAX,
+    LAST_LINES_MAX,
+    Captured,
+    NetContact,
+    RunRequested,
+    TaskAssigned,
+    TaskAttemptRequested,
+    TaskExited,
+    TaskFinished,
+    TaskUnstarted,
+)
+from events.event import Event
+
+FOLDER: Final = f"{HIDDEN}/tasks"
+"""Where the folders of attempts lie, in the workspace."""
+
+STREAMS: Final = ("stdout", "stderr")
+"""Artifacts that every attempt has: what it wrote."""
+
+LINE_CHARS_MAX: Final = 500
+SIMULATED: Final = b"[dry run] nothing was started\n"
+_CHUNK: Final = 256 * 1024
+_REQUESTS_KEPT: Final = 64
+
+
+class Attempts:
+    """The performer of ``task.attempt_requested``. Remembers the requests of runs that it has read."""
+
+    def __init__(self) -> None:
+        self._requests: OrderedDict[tuple[str, int], RunRequested] = OrderedDict()
+
+    async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
+        """Run the program once. What could not be started is an outcome; OSError (a full disk) is raised."""
+        asked: TaskAttemptRequested = event.data
+        if asked.simulated:
+            return await _simulated(event, io)
+        request = await self._request(asked.requested, io)
+        assigned: TaskAssigned = (await io.event(asked.assigned)).data
+        root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
+        folder = f"{root}/{FOLDER}/{event.position}"
+        async with _folder(folder):
+            before = await _before(assigned, io, f"{folder}/inputs")
+            try:
+                wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before)
+                outcome = await run(wishes)
+            except (SandboxRefused, SandboxUnavailable) as refusal:
+                return TaskUnstarted(
+                    request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt,
+                    reason=refusal.message, mend=refusal.hint, security=False, again=False,
+                )
+            return await _kept(event, outcome, f"{folder}/artifacts", io)
+
+    async def _request(self, position: int, io: Io) -> RunRequested:
+        key = (str(io.workspace), position)
+        known = self._requests.get(key)
+        if known is None:
+            known = (await io.event(position)).data
+            self._requests[key] = known
+            while len(self._requests) > _REQUESTS_KEPT:
+                self._requests.popitem(last=False)
+        return known
+
+
+def performers() -> Performers:
+    """The performers of a host's runs."""
+    return {TaskAttemptRequested: Attempts()}
+
+
+def sweep(workspace: Path) -> None:
+    """Remove what attempts of a process that was killed have left; called before any begins. Raises OSError."""
+    found.remove(f"{os.path.realpath(workspace)}/{FOLDER}")
+
+
+@asynccontextmanager
+async def _folder(folder: str) -> AsyncIterator[None]:
+    """The attempt's folder, while the block lasts."""
+
+    def make() -> None:
+        os.makedirs(f"{folder}/artifacts", mode=0o700)
+
+    try:
+        await anyio.to_thread.run_sync(make)
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(found.remove, folder)
+
+
+async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
+    """Lay out what the tasks before have left, each in a folder of its name; the folder of all, "" where it waited for
+    none."""
+    for name, position in assigned.after.items():
+        finished: TaskFinished = (await io.event(position)).data
+        await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
+        for artifact in finished.result.artifacts:
+            content = await io.blob(artifact.checksum)
+            path = artifact.path.partition("/")[2]
+            await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{path}", content)
+    return folder if assigned.after else ""
+
+
+def _make_folder(path: str) -> None:
+    Path(path).mkdir(mode=0o755, parents=True, exist_ok=True)
+
+
+def _put(path: str, content: bytes) -> None:
+    """A file for a tool to read, whoever it is."""
+    _make_folder(os.path.dirname(path))
+    with Path(path).open("xb") as file:
+        file.write(content)
+    os.chmod(path, 0o444)
+
+
+async def _stored(content: bytes, io: Io) -> StoredBlob:
+    async with io.store_stream(OUTPUT_BYTES) as stream:
+        await stream.write(content)
+        return await stream.finish()
+
+
+async def _captured(content: bytes, total: int, io: Io) -> Captured:
+    """The stream's blob. What the sandbox had cut off is told with what the cap cuts off here."""
+    stored = await _stored(content, io)
+    return Captured(
+        sha256=stored.sha256, size_bytes=stored.size, total_bytes=total, cut=stored.cut or total > len(content)
+    )
+
+
+async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExited:
+    """The attempt's outcome, when all that it left is in the blob store."""
+    asked: TaskAttemptRequested = event.data
+    stdout = await _captured(outcome.stdout, outcome.stdout_bytes, io)
+    stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
+    artifacts, skipped = await _collected(asked.task_id, folder, io)
+    own = [
+        Artifact(path=f"{asked.task_id}/{name}", size_bytes=stream.size_bytes, checksum=stream.sha256)
+        for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
+    ]
+    cut = [
+        f"of {name}, {stream.size_bytes} of {stream.total_bytes} bytes were kept"
+        for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
+        if stream.cut
+    ]
+    dropped = [f"{outcome.contacts_dropped} more network requests"] if outcome.contacts_dropped else []
+    return TaskExited(
+        request=event.position,
+        run_id=asked.run_id,
+        task_id=asked.task_id,
+        attempt=asked.attempt,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        timed_out=outcome.timed_out,
+        exceeded=outcome.exceeded,
+        duration_ms=round(outcome.seconds * 1000),
+        stdout=stdout,
+        stderr=stderr,
+        last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io),
+        artifacts=[*own, *artifacts],
+        notes=[*cut, *skipped, *dropped, *(f"not limited here: {what}" for what in outcome.unenforced)],
+        violations=[f"it made {what}" for what in outcome.planted],
+        contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
+    )
+
+
+def _contact(contact: msgspec.Struct) -> NetContact:
+    return msgspec.convert(msgspec.structs.asdict(contact), NetContact)
+
+
+async def _collected(task_id: str, folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
+    """The files that the attempt left, stored; and what of them was not kept."""
+    collected = Collected(folder)
+    artifacts: list[Artifact] = []
+    notes: list[str] = []
+    with closing(_walk(collected)) as files:
+        while (file := await anyio.to_thread.run_sync(next, files, None)) is not None:
+            path = f"{task_id}/{file.path}"
+            if file.path.partition("/")[0] in STREAMS:
+                notes.append(f"artifact {file.path}: the name is that of the task's output")
+            elif len(path) > PATH_CHARS_MAX:
+                notes.append(f"artifact {file.path}: the path is too long")
+            else:
+                stored = await _content(file, io)
+                artifacts.append(Artifact(path=path, size_bytes=stored.size, checksum=stored.sha256))
+                if stored.cut:
+                    notes.append(f"of artifact {file.path}, {stored.size} of {stored.total} bytes were kept")
+    return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
+
+
+def _walk(collected: Collected) -> Iterator[Found]:
+    yield from collected
+
+
+async def _content(file: Found, io: Io) -> StoredBlob:
+    async with io.store_stream() as stream:
+        while chunk := await anyio.to_thread.run_sync(file.content.read, _CHUNK):
+            await stream.write(chunk)
+        return await stream.finish()
+
+
+async def _last_lines(stream: Captured, io: Io) -> list[str]:
+    """The last lines of what was kept, as plain text; from the blob, where secrets are masked already."""
+    if not stream.size_bytes:
+        return []
+    text = plain(await io.blob(stream.sha256), cut=False)
+    lines = [line.rstrip() for line in text[-LINE_CHARS_MAX * LAST_LINES_MAX * 4 :].split("\n")]
+    return [line[:LINE_CHARS_MAX] for line in lines if line][-LAST_LINES_MAX:]
+
+
+async def _simulated(event: Event, io: Io) -> TaskExited:
+    """What the simulated tool of a dry run answers: it did well, and nothing."""
+    asked: TaskAttemptRequested = event.data
+    said = await _captured(SIMULATED, len(SIMULATED), io)
+    nothing = await _captured(b"", 0, io)
+    return TaskExited(
+        request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
+        signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
+        last_lines=[SIMULATED.decode().strip()],
+        artifacts=[Artifact(path=f"{asked.task_id}/stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
+    )
+
+

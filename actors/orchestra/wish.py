@@ -1,0 +1,86 @@
+"""From a task and its run's configuration to what its program may have of the world; pure (rulings D, Sandbox)."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from typing import Final
+
+from actors.kernel.surfaces import SHARE
+from actors.orchestra.config import FILE as CONFIG_FILE
+from actors.orchestra.wishes import OWN_TMP, TASK, Limits, Wishes
+from contracts.orchestra_config import OrchestraConfig
+from contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
+
+HIDDEN: Final = ".pmagent"
+"""Not a task's business: the log, the settings, and the daemon's socket."""
+
+OUTPUT_BYTES: Final = 4 * 2**20
+"""So much of stdout is kept, and as much of stderr."""
+
+_CORES: Final = 16
+"""Processor time beyond what so many cores can give in a task's time is none that the time would leave."""
+
+
+def wishes_of(
+    root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str, inputs: str
+) -> Wishes:
+    """What an attempt may have, in the workspace at ``root`` (absolute, without links).
+
+    ``read-only``: ``allow_read``, and nothing to write but the private /tmp and ``artifacts``; ``rw``: ``allow_write``
+    too. ``inputs`` holds what the tasks before it have left. It starts in the workspace where that may be read; in the
+    folder of its own files where it has some.
+    """
+    task = assigned.assignment
+    sandbox, security = task.constraints.sandbox, config.security
+    readable = _absolute(root, security.fs.allow_read)
+    writable = _absolute(root, security.fs.allow_write) if sandbox.fs == "rw" else ()
+    seconds = asked.seconds
+    return Wishes(
+        argv=(task.tools[0], *task.inputs.args),
+        workdir=TASK if task.inputs.files else root if root in readable else OWN_TMP,
+        fs=sandbox.fs,
+        allow_read=readable,
+        allow_write=writable,
+        net=sandbox.net,
+        allow_domains=tuple(security.net.allow_domains) if sandbox.net == "allow" else (),
+        trace=(config.telemetry.trace_id_header, assigned.run_id) if sandbox.net == "allow" else None,
+        env={**task.inputs.env, **_own(root, assigned, asked)},
+        artifacts=artifacts,
+        files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files),
+        inputs=inputs,
+        hide=(f"{root}/{HIDDEN}",),
+        protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents_of(root, config, assigned.run_id)),
+        limits=Limits(seconds=seconds, output_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1),
+    )
+
+
+def documents_of(root: str, config: OrchestraConfig, run_id: str) -> tuple[str, ...]:
+    """The run's own documents (absolute): what tells of tasks is not for tasks to write."""
+    paths = config.paths
+    folder = f"{paths.runs.rstrip('/')}/{run_id}"
+    named = (path.replace("{run_id}", run_id) for path in (paths.logs, paths.report, paths.artifacts))
+    return _absolute(root, (*(f"{folder}/{name}" for name in ("config.yaml", "plan.json", "metrics.json")), *named))
+
+
+def _absolute(root: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """The paths, from the workspace on; the system's folder for temporary files is the task's own instead."""
+    found = (posixpath.normpath(posixpath.join(root, path)) for path in paths)
+    return tuple(dict.fromkeys(found))
+
+
+def _own(root: str, assigned: TaskAssigned, asked: TaskAttemptRequested) -> dict[str, str]:
+    """The variables that a task finds besides its own. git looks at nothing in a repository that belongs to somebody
+    else than the one who asks, unless it is told that this one is meant."""
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+        "ORCHESTRA_TRACE_ID": assigned.run_id,
+        "ORCHESTRA_TASK_ID": asked.task_id,
+        "ORCHESTRA_TASK": assigned.name,
+        "ORCHESTRA_ATTEMPT": str(asked.attempt),
+        "WORKSPACE": root,
+    }
+
+
