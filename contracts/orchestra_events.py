@@ -227,9 +227,9 @@ class TasksChanged(Payload, frozen=True, kw_only=True):
 
 @event_type("task.assigned")
 class TaskAssigned(Payload, frozen=True, kw_only=True):
-    """L2 gives L3 a task. ``requested`` is the position of the run's request, ``worker`` the number of the place that
-    it occupies; ``name`` is its id in the plan as written; ``after``: the position of the ``task.finished`` of each that
-    it waited for, by name."""
+    """L2 gives L3 a task, ``name`` in the plan as written. ``requested`` is the position of the run's request,
+    ``worker`` the number of the place that it occupies; ``after``: the position of the ``task.finished`` of each
+    task that it waited for, by name."""
 
     run_id: Identifier
     requested: int

@@ -138,6 +138,25 @@ _ANSWERS = (OaPermitGranted, OaPermitRefused, RequestRefused, PlannerReplied, Pl
 def _evolved(course: Course, event: Event) -> Course:
     data = event.data
     match data:
+        case RunBegun(permit=permit):
+            return replace(course, doing="running", permit=permit)
+        case TasksChanged(changes=changes):
+            return fold.changed(course, changes)
+        case TaskAssigned(assignment=assignment):
+            return fold.occupied(course, assignment.task_id)
+        case TaskFinished():
+            return fold.task_ended(course, event.position, data)
+        case RunStopping(reasons=reasons):
+            return replace(course, doing="stopping", why="; ".join(reasons))
+        case PlanFinished():
+            return replace(course, doing="over")
+    return _planning(course, event)
+
+
+def _planning(course: Course, event: Event) -> Course:
+    """Fold what belongs to the making of a plan."""
+    data = event.data
+    match data:
         case PlanRequested(revision=revision) if revision:
             return fold.again(course, revision)
         case OaPermitRequested():
@@ -152,18 +171,6 @@ def _evolved(course: Course, event: Event) -> Course:
             return replace(course, tasks=[*course.tasks, *tasks])
         case PlanMade():
             return fold.planned(course)
-        case RunBegun(permit=permit):
-            return replace(course, doing="running", permit=permit)
-        case TasksChanged(changes=changes):
-            return fold.changed(course, changes)
-        case TaskAssigned(assignment=assignment):
-            return fold.occupied(course, assignment.task_id)
-        case TaskFinished():
-            return fold.task_ended(course, event.position, data)
-        case RunStopping(reasons=reasons):
-            return replace(course, doing="stopping", why="; ".join(reasons))
-        case PlanFinished():
-            return replace(course, doing="over")
     return course
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Final
@@ -213,7 +213,7 @@ async def _collected(task_id: str, folder: str, io: Io) -> tuple[list[Artifact],
     return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
 
 
-def _walk(collected: Collected) -> Iterator[Found]:
+def _walk(collected: Collected) -> Generator[Found, None, None]:
     yield from collected
 
 

@@ -1,7 +1,7 @@
 """L1 as an actor: takes requests for runs, gets the OA's permit, keeps the run's time, ends it; pure (rulings D).
 
-A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans are
-left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is to
+A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans
+are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is to
 end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every task
 ends before the run does.
 """
@@ -99,9 +99,8 @@ class Orchestrator:
         match data:
             case RunRequested(run_id=run_id) if _objection(state, data) is None:
                 limit = float(data.config.policies.max_total_duration_sec)
-                run = Run(
-                    run_id, event.position, data.action, time_after(event.time, limit), data.replans, data.plan_only, data
-                )
+                ends_at = time_after(event.time, limit)
+                run = Run(run_id, event.position, data.action, ends_at, data.replans, data.plan_only, data)
                 return _with(state, run)
             case RequestRefused(request=request):
                 gone = next((run for run in state.runs.values() if run.requested == request), None)
@@ -127,9 +126,8 @@ class Orchestrator:
             case RunCancelRequested(run_id=run_id):
                 return _cancel(state.runs.get(run_id), event, data)
             case ActorHalted(name=name) if name in (COORDINATOR, WORKER):
-                return [
-                    Correlated(decided, run.run_id) for run in state.runs.values() for decided in _without_help(run, name)
-                ]
+                runs = state.runs.values()
+                return [Correlated(decided, run.run_id) for run in runs for decided in _without_help(run, name)]
             case ActorResumed(name=name) if name in (COORDINATOR, WORKER, self.name):
                 why = f"the {name} was halted, and what happened meanwhile was not decided on"
                 return [

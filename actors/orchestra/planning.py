@@ -62,12 +62,12 @@ def prompt_for(course: Course) -> str:
 
 
 _FORM: Final = """\
-Each task is {"task_id": "short-name", "intent": "what it does", "tools": ["program"], "depends_on": ["task_id", ...],
-"inputs": {"args": ["one argument each"], "files": [{"path": "relative", "content": "text"}]}}. Only depends_on makes the
-order. The program tools[0] is started with inputs.args as they are: there is no shell, no pipe, no redirection and no
-wildcard. A task starts in the workspace, which it cannot change; it leaves files in the folder $ARTIFACTS, and finds what
-a task "a" that it depends on has left in /inputs/a, its output in /inputs/a/stdout. inputs.files, if any, lie in the
-folder in which the task then starts instead."""
+Each task is {"task_id": "short-name", "intent": "what it does", "tools": ["program"], "depends_on": ["task_id"],
+"inputs": {"args": ["one argument each"], "files": [{"path": "relative", "content": "text"}]}}. Only depends_on makes
+the order. The program tools[0] is started with inputs.args as they are: there is no shell, no pipe, no redirection and
+no wildcard. A task starts in the workspace, which it cannot change; it leaves files in the folder $ARTIFACTS, and finds
+what a task "a" that it depends on has left in /inputs/a, its output in /inputs/a/stdout. inputs.files, if any, lie in
+the folder in which the task then starts instead."""
 
 
 def _replacing(course: Course) -> str:

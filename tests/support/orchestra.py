@@ -17,7 +17,7 @@ from actors.orchestra.config import read_config
 from actors.registry import all_actors
 from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted
-from contracts.kernel import KernelObserved, KernelReadRequested
+from contracts.kernel import KernelObserved, KernelReadRequested, SurfaceReading
 from contracts.orchestra import PlanText
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import (
@@ -39,7 +39,7 @@ RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "workspace"
 NOTHING = Captured(sha256=sha256(b"").hexdigest(), size_bytes=0, total_bytes=0, cut=False)
 
-P = TypeVar("P", bound=msgspec.Struct)
+P = TypeVar("P")
 Waits = Mapping[str, Sequence[str]]
 Tool = Callable[[Event], msgspec.Struct | None]
 """The outcome of an attempt or of a planner's call; None: none yet."""
@@ -52,10 +52,12 @@ def _example() -> KernelObserved:
 
 def kernel(mode: str = "NORMAL") -> KernelObserved:
     """The example's surfaces, with the handoff declaring this mode."""
-    surfaces = [
-        msgspec.structs.replace(reading, content={**reading.content, "mode": mode}) if reading.name == HANDOFF else reading
-        for reading in _example().surfaces
-    ]
+
+    def declared(reading: SurfaceReading) -> SurfaceReading:
+        said = {**reading.content, "mode": mode}
+        return msgspec.structs.replace(reading, content=said) if reading.name == HANDOFF else reading
+
+    surfaces = [declared(reading) for reading in _example().surfaces]
     return msgspec.structs.replace(_example(), surfaces=surfaces)
 
 
@@ -84,8 +86,8 @@ def exited(event: Event, code: int | None = 0, **more: Any) -> TaskExited:
     """The end of the attempt that ``event`` requests."""
     asked: TaskAttemptRequested = event.data
     fields: dict[str, Any] = {
-        "exit_code": code, "signal": None if code is not None else 9, "timed_out": False, "exceeded": "", "duration_ms": 250,
-        "stdout": NOTHING, "stderr": NOTHING, "last_lines": [], "artifacts": [],
+        "exit_code": code, "signal": None if code is not None else 9, "timed_out": False, "exceeded": "",
+        "duration_ms": 250, "stdout": NOTHING, "stderr": NOTHING, "last_lines": [], "artifacts": [],
     }
     return TaskExited(
         request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, **(fields | more)
@@ -189,7 +191,7 @@ class Yard:
 
     def over(self, run_id: str = RUN) -> RunEnded | RunRefused | None:
         """How the run ended, if it has."""
-        ends = [*self.of(RunEnded), *self.of(RunRefused)]
+        ends: list[RunEnded | RunRefused] = [*self.of(RunEnded), *self.of(RunRefused)]
         return next((end for end in ends if end.run_id == run_id), None)
 
     def of(self, kind: type[P]) -> list[P]:
