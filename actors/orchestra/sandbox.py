@@ -161,7 +161,8 @@ def _system(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     options: list[Argument] = []
     for path, target in ground.system:
         options += ["--symlink", target, path] if target else ["--ro-bind", path, path]
-    options += ["--perms", "0755", "--dir", "/etc"]
+    for folder in sorted({"/etc", *(parent for path in ground.etc for parent in _parents(path))}):
+        options += ["--perms", "0755", "--dir", folder]  # bubblewrap would make it, as root, for itself alone
     for path in ground.etc:
         options += ["--ro-bind", path, path]
     uid, gid = (ground.uid, ground.gid) if ground.privileged else (_INSIDE_ID, _INSIDE_ID)
@@ -214,7 +215,7 @@ def _folders(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     for path in sorted(mounts, key=lambda path: path.split("/")):
         for parent in _parents(path):
             if parent != OWN_TMP and parent not in made and not any(within(parent, mount) for mount in mounts):
-                made.add(parent)  # bubblewrap would make it, as root, for itself alone
+                made.add(parent)  # as above
                 options += ["--perms", "0755", "--dir", parent]
         options += mounts[path]
     if wishes.inputs:

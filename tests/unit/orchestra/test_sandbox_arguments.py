@@ -100,6 +100,13 @@ def test_files_are_written_below_the_folders_that_they_need_each_made_once() -> 
         ) in found
 
 
+def test_the_way_to_what_is_shown_of_etc_is_open_to_the_tool() -> None:
+    """Folders that bubblewrap makes unasked are root's alone: TLS would find neither certificates nor settings."""
+    ground = msgspec.structs.replace(GROUND, etc=("/etc/ssl/certs", "/etc/ssl/openssl.cnf"))
+    found = " ".join(words(wish(), ground))
+    assert found.count("--perms 0755 --dir /etc/ssl --ro-bind /etc/ssl/certs /etc/ssl/certs") == 1
+
+
 def test_inputs_are_mounted_readable_and_named() -> None:
     found = " ".join(words(wish(inputs="/srv/in")))
     assert "--setenv INPUTS /inputs" in found
