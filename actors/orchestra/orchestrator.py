@@ -1,8 +1,8 @@
 """L1 as an actor: takes requests for runs, gets the OA's permit, keeps the run's time, ends it; pure (rulings D).
 
 A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans
-are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is to
-end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every task
+are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is
+to end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every task
 ends before the run does.
 """
 
