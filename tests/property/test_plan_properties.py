@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.orchestra.config import read_config
-from actors.orchestra.graph import BadPlan, DependencyCycle
+from actors.orchestra.graph import BadPlan, DependencyCycle, in_levels
 from actors.orchestra.plan import Plan, make_plan, read_plan
-from actors.orchestra.states import DEPENDENCY_FAILED, STEPS, Board, Change, begun, ended, started
+from actors.orchestra.states import DEPENDENCY_FAILED, STEPS, Board, abandoned, begun, board, ended
+from contracts.orchestra_events import TaskChange
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 CONFIG = read_config('version: "1.0"')
@@ -46,7 +47,7 @@ def plan_of(waits: Waits) -> Plan:
 @given(orders())
 def test_each_task_comes_after_all_that_it_waits_for_and_first_of_the_plan_among_those_that_may(waits: Waits) -> None:
     plan = plan_of(waits)
-    order = [plan.names[task.task_id] for task in plan.answer.tasks]
+    order = [task.name for task in plan.tasks]
     assert sorted(order) == sorted(waits)
     come: set[str] = set()
     for name in order:
@@ -56,8 +57,7 @@ def test_each_task_comes_after_all_that_it_waits_for_and_first_of_the_plan_among
 
 @given(orders())
 def test_levels_hold_every_task_once_and_the_earliest_that_it_can_be(waits: Waits) -> None:
-    plan = plan_of(waits)
-    levels = [[plan.names[one] for one in level] for level in plan.levels]
+    levels = in_levels(waits)
     assert sorted(name for level in levels for name in level) == sorted(waits)
     at = {name: number for number, level in enumerate(levels) for name in level}
     for name, needed in waits.items():
@@ -110,47 +110,72 @@ def test_whatever_is_given_is_a_plan_or_refused_with_one_error(value: Any) -> No
     except BadPlan as error:
         said = (error.message, error.hint)
     else:
-        said = ("the plan", plan.answer.plan_id)
+        said = ("the plan", plan.plan_id)
     assert all(said)
     assert said[0].startswith("the plan")
 
 
 @given(orders(), st.data())
 def test_every_run_ends_with_each_task_done_or_failed_and_none_too_early(waits: Waits, data: st.DataObject) -> None:
-    answer = plan_of(waits).answer
-    needed = {task.task_id: task.depends_on for task in answer.tasks}
-    board, changes = begun(answer)
-    before = Board(dict.fromkeys(needed, "planned"), needed)
-    check(before, changes, board)
+    plan = plan_of(waits)
+    needed = {task.task_id: task.depends_on for task in plan.tasks}
+    now = board(list(needed), list(needed.values()))
+    assert now.letters == "p" * len(needed)
+    now = made(now, begun(now))
     ran: set[str] = set()
     for _ in range(2 * len(needed)):
-        if board.is_over():
+        if now.is_over():
             break
-        start = board.ready() and (not board.running() or data.draw(st.booleans()))
-        if start:
-            name = board.ready()[0]
-            assert all(board.states[one] == "done" for one in needed[name])
-            made, changes = started(board, name)
+        ready, running = now.places("planned"), now.places("running")
+        if ready and (not running or data.draw(st.booleans())):
+            name = now.order.ids[ready[0]]
+            assert all(state_of(now, one) == "done" for one in needed[name])
             ran.add(name)
+            now = made(now, [now.change(ready[0], "start")])
         else:
-            name = data.draw(st.sampled_from(board.running()))
-            made, changes = ended(board, name, data.draw(st.sampled_from(["done", "failed"])))
-        check(board, changes, made)
-        board = made
-        for one, state in board.states.items():
-            waiting = [board.states[other] for other in needed[one]]
+            place = data.draw(st.sampled_from(running))
+            now = made(now, ended(now, place, data.draw(st.sampled_from(["done", "failed"]))))
+        for one in needed:
+            waiting = [state_of(now, other) for other in needed[one]]
             may_still_run = "failed" not in waiting and waiting.count("done") < len(waiting)
-            assert (state == "blocked") == may_still_run
-    assert board.is_over()
-    assert {name for name in needed if all(board.states[one] == "done" for one in needed[name])} == ran
+            assert (state_of(now, one) == "blocked") == may_still_run
+    assert now.is_over()
+    assert {name for name in needed if all(state_of(now, one) == "done" for one in needed[name])} == ran
 
 
-def check(before: Board, changes: list[Change], after: Board) -> None:
-    """Every change is a step of the table, and there are no other changes."""
-    states = dict(before.states)
+@given(orders(), st.data())
+def test_a_run_that_stops_anywhere_leaves_only_what_runs(waits: Waits, data: st.DataObject) -> None:
+    plan = plan_of(waits)
+    now = board([task.task_id for task in plan.tasks], [task.depends_on for task in plan.tasks])
+    now = made(now, begun(now))
+    for _ in range(data.draw(st.integers(0, len(waits)))):
+        ready = now.places("planned")
+        if ready:
+            now = made(now, [now.change(ready[0], "start")])
+            if data.draw(st.booleans()):
+                now = made(now, ended(now, ready[0], data.draw(st.sampled_from(["done", "failed"]))))
+    running = now.places("running")
+    stopped = now.stepped(abandoned(now, "stopped"))
+    assert stopped.places("running") == running
+    assert stopped.count("planned") == stopped.count("blocked") == 0
+    assert stopped.places("done") == now.places("done")
+
+
+def state_of(now: Board, name: str) -> str:
+    return now.state(now.order.places[name])
+
+
+def made(before: Board, changes: list[TaskChange]) -> Board:
+    """The board after these changes; each is a step of the table, and there are no others."""
+    states = {name: before.state(place) for name, place in before.order.places.items()}
     for change in changes:
         assert (states[change.task_id], change.state) == STEPS[change.step]
         assert (change.reason == DEPENDENCY_FAILED) == (change.step == "give_up")
         states[change.task_id] = change.state
-    assert states == after.states
-    assert list(states) == list(before.states)
+    after = before.stepped(changes)
+    one_by_one = before
+    for change in changes:
+        one_by_one = one_by_one.stepped([change])
+    assert one_by_one == after
+    assert list(states.values()) == [after.state(place) for place in range(len(after.letters))]
+    return after

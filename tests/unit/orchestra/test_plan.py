@@ -12,7 +12,7 @@ import pytest
 from actors.orchestra.allowance import LimitExceeded, SandboxRefused, ToolRefused
 from actors.orchestra.config import read_config
 from actors.orchestra.graph import BadPlan, DependencyCycle, DuplicateTask, SelfDependency, UnknownDependency
-from actors.orchestra.plan import Plan, assignment, make_plan, read_plan, task_documents
+from actors.orchestra.plan import Plan, answer, assignment, document, make_plan, read_plan
 from contracts.orchestra import PlanAnswer, TaskDocument
 from contracts.orchestra_config import OrchestraConfig
 
@@ -55,48 +55,69 @@ def test_a_bare_list_and_a_mapping_in_json_and_yaml_are_the_same_plan() -> None:
     assert make_plan(read_plan(text + "  depends_on: [rows]\n"), CONFIG, RUN) == bare
 
 
-def test_ids_become_uuids_of_the_run_and_dag_and_levels_use_them() -> None:
+def test_ids_become_uuids_of_the_run_and_the_dag_uses_them() -> None:
     plan = planned(task("trays", "rows"), task("rows"), task("water", parent_id="trays"))
-    assert [one.task_id for one in plan.answer.tasks] == [own("rows"), own("trays"), own("water")]
-    assert plan.answer.tasks[1].depends_on == [own("rows")]
-    assert [one.parent_id for one in plan.answer.tasks] == [None, None, own("trays")]
-    assert plan.answer.dag.nodes == [own("rows"), own("trays"), own("water")]
-    assert plan.answer.dag.edges == [[own("rows"), own("trays")]]
-    assert plan.levels == [[own("rows"), own("water")], [own("trays")]]
-    assert plan.names == {own("trays"): "trays", own("rows"): "rows", own("water"): "water"}
-    assert plan.answer.plan_id == own("/plan")
+    assert [one.task_id for one in plan.tasks] == [own("rows"), own("trays"), own("water")]
+    assert [one.name for one in plan.tasks] == ["rows", "trays", "water"]
+    assert plan.tasks[1].depends_on == [own("rows")]
+    assert [one.parent_id for one in plan.tasks] == [None, None, own("trays")]
+    assert plan.plan_id == own("/plan")
+    said = answer(plan.plan_id, plan.tasks)
+    assert said.dag.nodes == [own("rows"), own("trays"), own("water")]
+    assert said.dag.edges == [[own("rows"), own("trays")]]
+
+
+def test_a_later_revision_has_other_ids_and_may_wait_for_what_is_kept() -> None:
+    given = read_plan(json.dumps([task("again", "rows", parent_id="rows"), task("more", "again")]))
+    plan = make_plan(given, CONFIG, RUN, revision=1, kept={"rows": own("rows")})
+    assert [one.task_id for one in plan.tasks] == [own("/1/again"), own("/1/more")]
+    assert [one.depends_on for one in plan.tasks] == [[own("rows")], [own("/1/again")]]
+    assert plan.tasks[0].parent_id == own("rows")
+    assert plan.plan_id == own("/plan/1")
+
+
+def test_what_is_kept_cannot_be_planned_again() -> None:
+    given = read_plan(json.dumps([task("rows")]))
+    with pytest.raises(DuplicateTask, match="^the plan: more than one task is called rows$"):
+        make_plan(given, CONFIG, RUN, revision=1, kept={"rows": own("rows")})
+
+
+def test_a_plan_needs_as_many_attempts_as_its_tasks_may_take() -> None:
+    plan = planned(task("a"), task("b", constraints={"max_retries": 0}), task("c", constraints={"max_retries": 1}))
+    assert plan.attempts == 3 + 1 + 2
 
 
 def test_two_runs_of_one_plan_share_no_task_even_where_its_ids_are_uuids() -> None:
     mine, theirs = planned(task(OTHER)), planned(task(OTHER), run=OTHER)
-    assert mine.answer.tasks[0].task_id == own(OTHER)
-    assert mine.answer.tasks[0].task_id != theirs.answer.tasks[0].task_id
+    assert mine.tasks[0].task_id == own(OTHER)
+    assert mine.tasks[0].task_id != theirs.tasks[0].task_id
 
 
 def test_the_authors_plan_id_stays() -> None:
     given = read_plan(json.dumps({"plan_id": OTHER, "tasks": [task("rows")]}))
-    assert make_plan(given, CONFIG, RUN).answer.plan_id == OTHER
+    assert make_plan(given, CONFIG, RUN).plan_id == OTHER
 
 
 def test_the_answer_has_the_contracts_shape_and_can_be_given_as_a_plan_again() -> None:
     plan = planned(task("rows"), task("trays", "rows"))
-    text = msgspec.json.encode(plan.answer)
-    assert msgspec.json.decode(text, type=PlanAnswer) == plan.answer
+    said = answer(plan.plan_id, plan.tasks)
+    text = msgspec.json.encode(said)
+    assert msgspec.json.decode(text, type=PlanAnswer) == said
     again = make_plan(read_plan(text), CONFIG, OTHER)
-    assert [one.intent for one in again.answer.tasks] == ["Do rows", "Do trays"]
+    assert [one.intent for one in again.tasks] == ["Do rows", "Do trays"]
 
 
 def test_a_parent_is_no_order() -> None:
     plan = planned(task("child", parent_id="rows"), task("rows"))
-    assert [one.intent for one in plan.answer.tasks] == ["Do child", "Do rows"]
-    assert plan.answer.dag.edges == []
+    assert [one.intent for one in plan.tasks] == ["Do child", "Do rows"]
+    assert answer(plan.plan_id, plan.tasks).dag.edges == []
 
 
 def test_limits_are_the_plans_or_else_the_configurations_and_all_are_written_out() -> None:
     config = configured("policies: {allow_network: true}\nsecurity: {net: {allow_domains: [example.org]}}")
     wish = {"max_duration_sec": 1.5, "max_retries": 0, "concurrency": 2, "sandbox": {"fs": "rw", "net": "allow"}}
     plan = planned(task("a"), task("b", constraints=wish), config=config)
-    plain, wishing = task_documents(plan, "2026-03-02T09:15:00Z")
+    plain, wishing = plan.tasks
     assert msgspec.to_builtins(plain.constraints) == {
         "max_duration_sec": 300, "max_retries": 2, "concurrency": 1, "sandbox": {"fs": "read-only", "net": "deny"}
     }
@@ -105,10 +126,11 @@ def test_limits_are_the_plans_or_else_the_configurations_and_all_are_written_out
 
 def test_a_task_begins_planned_and_its_worker_gets_program_and_arguments_as_they_are() -> None:
     inputs = {"args": ["a b", "> out", "*"], "env": {"ROW": "7"}, "files": [{"path": "d/x", "content": "y"}]}
-    (made,) = task_documents(planned(task("a", tools=["ls", "cat"], inputs=inputs)), "2026-03-02T09:15:00Z")
+    (one,) = planned(task("a", tools=["ls", "cat"], inputs=inputs)).tasks
+    made = document(one, "2026-03-02T09:15:00Z")
     assert msgspec.convert(msgspec.to_builtins(made), TaskDocument) == made
     assert (made.state, made.retries, made.level, made.timestamps.started_at) == ("planned", 0, 3, None)
-    given = assignment(made)
+    given = assignment(one)
     assert (given.task_id, given.tools[0]) == (own("a"), "ls")
     assert msgspec.to_builtins(given.inputs) == inputs
 
@@ -134,9 +156,9 @@ def test_a_task_begins_planned_and_its_worker_gets_program_and_arguments_as_they
          'a: inputs.files has a path twice, or a file below it: "d"', "give each file its own path"),
         (BadPlan, [task("a", inputs={"files": [{"path": "d/e", "content": ""}, {"path": "d/e", "content": "x"}]})],
          'a: inputs.files has a path twice, or a file below it: "d/e"', "give each file its own path"),
-        (BadPlan, [], "tasks is an empty list", "it must be a list of 1 to 1000 tasks"),
+        (BadPlan, [], "tasks is an empty list", "it must be a list of 1 to 10000 tasks"),
         (BadPlan, "echo", 'the whole is "echo"', "it must be a mapping: plan_id, tasks, dag"),
-        (BadPlan, {"tasks": None}, "tasks is missing", "it must be a list of 1 to 1000 tasks"),
+        (BadPlan, {"tasks": None}, "tasks is missing", "it must be a list of 1 to 10000 tasks"),
         (BadPlan, {"plan": []}, "there is no plan", "did you mean plan_id?"),
         (BadPlan, [task("a"), task("b c")], 'tasks[1].task_id is "b c"',
          "it must be a task's id: letters, digits and . _ -, at most 64"),
@@ -202,11 +224,28 @@ def test_of_many_names_the_first_are_told_and_how_many_more() -> None:
     assert message.endswith("t17 -> t18 -> … -> t0 (each for the next)")
 
 
-def test_a_plan_has_at_most_a_thousand_tasks_and_a_task_two_hundred_dependencies() -> None:
-    tasks = [task(f"t{number}") for number in range(1_000)]
-    assert len(planned(*tasks).answer.tasks) == 1_000
-    assert refused(BadPlan, [*tasks, task("one-more")])[0] == "tasks is a list of 1001"
+def test_a_plan_has_at_most_ten_thousand_tasks_and_a_task_two_hundred_dependencies() -> None:
+    tasks = [task(f"t{number}") for number in range(10_000)]
+    assert len(planned(*tasks).tasks) == 10_000
+    assert refused(BadPlan, [*tasks, task("one-more")])[0] == "tasks is a list of 10001"
     many = task("last", *(f"t{number}" for number in range(201)))
     assert refused(BadPlan, [*tasks[:300], many])[0] == "tasks[300].depends_on is a list of 201"
-    dense = [task(f"d{number}", *(f"t{other}" for other in range(200))) for number in range(101)]
-    assert refused(BadPlan, [*tasks[:200], *dense])[0] == "its tasks wait 20200 times for another"
+    dense = [task(f"d{number}", *(f"t{other}" for other in range(200))) for number in range(501)]
+    assert refused(BadPlan, [*tasks[:200], *dense])[0] == "its tasks wait 100200 times for another"
+
+
+def test_a_plan_may_need_as_many_attempts_as_a_permit_has_uses_and_no_more() -> None:
+    config = configured("retries: {max: 5}")
+    tasks = [task(f"t{number}") for number in range(8_333)]
+    last = task("last", constraints={"max_retries": 1})
+    assert planned(*tasks, last, config=config).attempts == 50_000
+    assert refused(LimitExceeded, [*tasks, last, task("more", constraints={"max_retries": 0})], config) == (
+        "its tasks may need 50001 attempts", "at most 50000 are possible; retry less often"
+    )
+
+
+def test_a_task_fits_into_one_event_with_its_files() -> None:
+    files = [{"path": name, "content": "x" * 330_000} for name in ("one", "two")]
+    large = task("large", inputs={"files": files})
+    message, _ = refused(LimitExceeded, [task("small"), large])
+    assert message == "larger than 655360 bytes, files included: large"

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from typing import get_args
 
 import pytest
 
-from actors.orchestra.config import read_config
-from actors.orchestra.plan import make_plan, read_plan
-from actors.orchestra.states import STEPS, Board, Change, IllegalStep, Step, begun, ended, started
-from contracts.orchestra import PlanAnswer, TaskState
+from actors.orchestra.states import STEPS, Board, IllegalStep, abandoned, begun, board, ended
+from contracts.orchestra import Step, TaskState
+from contracts.orchestra_events import TaskChange
 
-RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
-CONFIG = read_config('version: "1.0"')
-
-
-def diamond() -> PlanAnswer:
-    """a, then b and c, then d; and e by itself. Ids are the letters' places in the plan's own order."""
-    waits = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
-    tasks = [
-        {"task_id": name, "intent": name, "tools": ["echo"], "depends_on": needed} for name, needed in waits.items()
-    ]
-    return make_plan(read_plan(json.dumps(tasks)), CONFIG, RUN).answer
+WAITS = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
+A, B, C, D, E = range(5)
 
 
-def letters(board: Board) -> str:
-    """The first letter of each task's state, in the plan's order; ``blocked`` is w, it waits."""
-    return "".join("w" if state == "blocked" else state[0] for state in board.states.values())
+def diamond(done: int = 0) -> Board:
+    """a, then b and c, then d; and e by itself."""
+    return board(list(WAITS), list(WAITS.values()), done)
+
+
+def change(task: str, step: Step, reason: str = "") -> TaskChange:
+    return TaskChange(task_id=task, step=step, state=STEPS[step][1], reason=reason)
+
+
+def at(letters: str) -> Board:
+    """The diamond with its tasks in these states."""
+    return Board(diamond().order, letters)
 
 
 def test_the_table_has_the_specifications_states_and_transitions_and_no_other() -> None:
@@ -40,87 +38,100 @@ def test_the_table_has_the_specifications_states_and_transitions_and_no_other() 
 
 
 def test_a_run_begins_with_those_blocked_that_wait() -> None:
-    plan = diamond()
-    board, changes = begun(plan)
-    a, b, c, d, e = (task.task_id for task in plan.tasks)
-    assert board.states == {a: "planned", b: "blocked", c: "blocked", d: "blocked", e: "planned"}
-    assert changes == [Change(name, "block", "blocked") for name in (b, c, d)]
-    assert board.ready() == [a, e]
-    assert not board.is_over()
+    first = diamond()
+    assert first.letters == "ppppp"
+    changes = begun(first)
+    assert changes == [change(name, "block") for name in "bcd"]
+    after = first.stepped(changes)
+    assert after.letters == "pbbbp"
+    assert after.places("planned") == [A, E]
+    assert not after.is_over()
+
+
+def test_who_waits_only_for_what_is_done_since_an_earlier_plan_is_not_blocked() -> None:
+    first = diamond(done=2)
+    assert first.letters == "ddppp"
+    assert begun(first) == [change("d", "block")]
 
 
 def test_a_task_becomes_ready_when_the_last_that_it_waits_for_is_done() -> None:
-    plan = diamond()
-    board, _ = begun(plan)
-    a, b, c, d, e = (task.task_id for task in plan.tasks)
-    board, _ = started(board, a)
-    assert (board.running(), board.ready()) == ([a], [e])
-    board, changes = ended(board, a, "done")
-    assert changes == [Change(a, "succeed", "done"), Change(b, "unblock", "planned"), Change(c, "unblock", "planned")]
-    for name in (c, b):
-        board, _ = started(board, name)
-    board, changes = ended(board, c, "done")
-    assert changes == [Change(c, "succeed", "done")]
-    board, changes = ended(board, b, "done")
-    assert changes == [Change(b, "succeed", "done"), Change(d, "unblock", "planned")]
-    assert letters(board) == "dddpp"
+    assert ended(at("rbbbp"), A, "done") == [change("a", "succeed"), change("b", "unblock"), change("c", "unblock")]
+    assert ended(at("drrbp"), C, "done") == [change("c", "succeed")]
+    assert ended(at("drdbp"), B, "done") == [change("b", "succeed"), change("d", "unblock")]
 
 
 def test_all_that_waits_for_a_failed_task_fails_in_the_plans_order_and_says_so() -> None:
-    plan = diamond()
-    board, _ = begun(plan)
-    a, b, c, d, e = (task.task_id for task in plan.tasks)
-    board, changes = ended(started(board, a)[0], a, "failed", "exit code 1")
-    lost = [Change(name, "give_up", "failed", "dependency failed") for name in (b, c, d)]
-    assert changes == [Change(a, "fail", "failed", "exit code 1"), *lost]
-    assert board.ready() == [e]
-    board, _ = ended(started(board, e)[0], e, "done")
-    assert board.is_over()
+    changes = ended(at("rbbbp"), A, "failed", "exit code 1")
+    lost = [change(name, "give_up", "dependency failed") for name in "bcd"]
+    assert changes == [change("a", "fail", "exit code 1"), *lost]
+    assert at("rbbbp").stepped(changes).letters == "ffffp"
 
 
 def test_what_failed_before_keeps_its_reason_when_a_second_dependency_fails() -> None:
-    plan = diamond()
-    board, _ = begun(plan)
-    a, b, c, d, _e = (task.task_id for task in plan.tasks)
-    board, _ = ended(started(board, a)[0], a, "done")
-    board, _ = started(started(board, b)[0], c)
-    board, changes = ended(board, b, "failed")
-    assert changes[1:] == [Change(d, "give_up", "failed", "dependency failed")]
-    board, changes = ended(board, c, "failed")
-    assert changes == [Change(c, "fail", "failed")]
-    assert letters(board) == "dfffp"
+    first = ended(at("drrbp"), B, "failed")
+    assert first == [change("b", "fail"), change("d", "give_up", "dependency failed")]
+    assert ended(at("drrbp").stepped(first), C, "failed") == [change("c", "fail")]
+
+
+def test_a_run_that_stops_ends_each_task_that_has_not_begun_by_steps_of_the_table() -> None:
+    changes = abandoned(at("drbbp"), "cancelled")
+    assert changes == [
+        change("c", "give_up", "cancelled"),
+        change("d", "give_up", "cancelled"),
+        change("e", "block", "cancelled"),
+        change("e", "give_up", "cancelled"),
+    ]
+    after = at("drbbp").stepped(changes)
+    assert (after.letters, after.is_over()) == ("drfff", False)
+    assert abandoned(after, "again") == []
 
 
 @pytest.mark.parametrize("state", get_args(TaskState))
-def test_a_step_that_a_state_does_not_have_is_refused(state: TaskState) -> None:
-    board = Board({"a": state}, {"a": []})
-    if state != "planned":
-        with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is planned can start$"):
-            started(board, "a")
-    if state != "running":
-        with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is running can succeed$"):
-            ended(board, "a", "done")
-        with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is running can fail$"):
-            ended(board, "a", "failed")
+@pytest.mark.parametrize("step", get_args(Step))
+def test_a_step_that_a_state_does_not_have_is_refused_and_every_other_is_made(state: TaskState, step: Step) -> None:
+    leaves, reaches = STEPS[step]
+    alone = Board(board(["a"], [[]]).order, state[0])
+    if state == leaves:
+        made = alone.change(0, step, "why")
+        assert made == TaskChange(task_id="a", step=step, state=reaches, reason="why")
+        assert alone.stepped([made]).state(0) == reaches
+        return
+    with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is {leaves} can {step}$"):
+        alone.change(0, step)
+    with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is {leaves} can {step}, to {reaches}$"):
+        alone.stepped([change("a", step)])
 
 
-def test_a_task_of_another_run_has_no_steps() -> None:
-    with pytest.raises(IllegalStep, match="not of this run"):
-        started(Board({}, {}), "a")
+def test_a_change_that_says_another_state_than_its_step_reaches_is_refused() -> None:
+    wrong = TaskChange(task_id="a", step="start", state="done")
+    with pytest.raises(IllegalStep, match="^the task a is planned; only one that is planned can start, to running$"):
+        diamond().stepped([wrong])
 
 
-def test_a_change_leaves_the_board_before_it_as_it_was() -> None:
-    board, _ = begun(diamond())
-    before = dict(board.states)
-    after, _ = started(board, board.ready()[0])
-    assert board.states == before
-    assert after.states != before
+def test_a_task_of_another_plan_has_no_steps() -> None:
+    with pytest.raises(IllegalStep, match="^the task z is not of this plan; it cannot start$"):
+        diamond().stepped([change("z", "start")])
+
+
+def test_a_step_leaves_the_board_before_it_as_it_was() -> None:
+    first = diamond()
+    after = first.stepped([change("a", "start")])
+    assert (first.letters, after.letters) == ("ppppp", "rpppp")
+
+
+@pytest.mark.parametrize(
+    ("ids", "waits"),
+    [(["a", "b"], [["b"], []]), (["a"], [["a"]]), (["a", "a"], [[], []])],
+    ids=["backwards", "for itself", "twice"],
+)
+def test_tasks_out_of_order_make_no_board(ids: list[str], waits: list[list[str]]) -> None:
+    with pytest.raises(ValueError, match="do not stand in an order in which they may run"):
+        board(ids, waits)
 
 
 def test_many_layers_that_wait_for_each_other_fail_at_once() -> None:
     layers = [[f"{layer}.{place}" for place in range(10)] for layer in range(20)]
     waits = {name: layers[number - 1] if number else [] for number, layer in enumerate(layers) for name in layer}
-    states: dict[str, TaskState] = dict.fromkeys(waits, "blocked")
-    board = Board(states | {"0.0": "running"}, waits)
-    board, changes = ended(board, "0.0", "failed")
-    assert len(changes) == 1 + 19 * 10
+    first = board(list(waits), list(waits.values()))
+    running = first.stepped(begun(first)).stepped([change("0.0", "start")])
+    assert len(ended(running, 0, "failed")) == 1 + 19 * 10
