@@ -43,6 +43,7 @@ _TRACE_CHARS_MAX: Final = 200
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _NAME: Final = re.compile(rf"{_LABEL}(?:\.{_LABEL})*\Z")
 _NUMBER: Final = re.compile(r"(?:[0-9]+|0x[0-9a-f]*)\Z")
+_SIX: Final = re.compile(r"[0-9a-f]*:[0-9a-f]*:[0-9a-f:.]*(?:%.*)?\Z")
 _AUTHORITY: Final = re.compile(r"(?P<host>\[[^\[\]]*\]|[^\[\]:]+)(?::(?P<port>[1-9][0-9]{0,4}))?\Z")
 _ABSOLUTE: Final = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[/?][!\x22$-~]*)?\Z")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+\Z")
@@ -138,7 +139,7 @@ def host_name(text: str) -> str:
     host name (RFC 1123, 2.1).
     """
     name = (_ascii(text) if len(text) <= _TEXT_CHARS_MAX else "").lower().removesuffix(".")
-    if name.startswith("[") or ":" in name or _NUMBER.match(name.rpartition(".")[2]):
+    if name.startswith("[") or _SIX.match(name) or _NUMBER.match(name.rpartition(".")[2]):
         raise ContactRefused(f"{text[:_HOST_CHARS_MAX]} is an IP address", "ask for the host by its name")
     if len(name) > _HOST_CHARS_MAX or not _NAME.match(name):
         raise ContactRefused(f"{text[:_HOST_CHARS_MAX]!r} is no exact host name", "without scheme, port or wildcard")
@@ -215,7 +216,7 @@ def _unreadable(authority: str) -> ContactRefused:
 
 def _check_host(headers: Headers, name: str, port: int) -> None:
     """Raises ContactRefused unless ``Host``, where it is given, says once what the target says."""
-    given = [_text(value).strip() for key, value in headers if key == b"host"]
+    given = [_text(value).strip(" \t") for key, value in headers if key == b"host"]
     if not given:
         return
     found = _AUTHORITY.match(given[0])
@@ -227,8 +228,8 @@ def _check_host(headers: Headers, name: str, port: int) -> None:
 
 def _framing(headers: Headers) -> Headers:
     """How the body's length is told, in a header of our own making; nothing where there is none."""
-    lengths = {value.strip() for key, value in headers if key == b"content-length"}
-    codings = [value.strip().lower() for key, value in headers if key == b"transfer-encoding"]
+    lengths = {value.strip(b" \t") for key, value in headers if key == b"content-length"}
+    codings = [value.strip(b" \t").lower() for key, value in headers if key == b"transfer-encoding"]
     if codings and (lengths or codings != [b"chunked"]):
         raise ContactRefused("the length of the body is not told without a doubt", "give one length", status=400)
     if codings:
