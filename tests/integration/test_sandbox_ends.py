@@ -12,7 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.orchestra import processes, runner
+from actors.orchestra import bubblewrap, processes
 from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import PYTHON, boxed, real_boxes, said, wishes
@@ -225,15 +225,15 @@ async def test_a_cancelled_run_leaves_nothing(tmp_path: Path, firsts: list[int])
 VICTIM = """
 import sys, anyio
 from pathlib import Path
-from actors.orchestra import runner
+from actors.orchestra import processes, runner
 from tests.support.boxes import wishes
-of = runner.Inside.of
+of = processes.Inside.of
 def noted(first):
     print(first, flush=True)
     if sys.argv[1] == "at the gate":
         sys.stdin.read()  # to be killed before the sandbox may go on
     return of(first)
-runner.Inside.of = noted
+processes.Inside.of = noted
 code = "import time; open('/artifacts/ran', 'w'); print('up', flush=True); time.sleep(600)"
 anyio.run(runner.run, wishes(Path(sys.argv[2]), code), lambda _, chunk: print(chunk.decode(), end="", flush=True))
 """
@@ -284,9 +284,32 @@ def test_without_bubblewrap_nothing_runs(tmp_path: Path, monkeypatch: pytest.Mon
     assert list((tmp_path / "artifacts").iterdir()) == []
 
 
+def test_bubblewrap_is_asked_once_what_it_can_and_again_when_it_is_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    program = tmp_path / "bwrap"
+
+    def install(options: set[str], more: str = "") -> None:
+        program.write_text(f"#!/bin/sh\necho x >> {asked}\necho '{' '.join(sorted(options))}' {more}\n")
+        program.chmod(0o755)
+
+    install(set(bubblewrap.NEEDED))
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert [bubblewrap.bubblewrap() for _ in range(3)] == [str(program)] * 3
+    assert asked.read_text() == "x\n"
+    install(set(bubblewrap.NEEDED) - {"--seccomp"}, "older")
+    for _ in range(2):
+        with pytest.raises(SandboxUnavailable, match="lacks --seccomp"):
+            bubblewrap.bubblewrap()
+    install(set(bubblewrap.NEEDED), "newer")
+    assert bubblewrap.bubblewrap() == str(program)
+    assert asked.read_text() == "x\n" * 4
+
+
 def test_a_bubblewrap_that_lacks_an_option_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = tmp_path / "bwrap"
-    old.write_text(f"#!/bin/sh\necho '{' '.join(set(runner.NEEDED) - {'--disable-userns'})}'\n")
+    old.write_text(f"#!/bin/sh\necho '{' '.join(set(bubblewrap.NEEDED) - {'--disable-userns'})}'\n")
     old.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="lacks --disable-userns"):
@@ -298,7 +321,7 @@ def test_a_sandbox_that_cannot_be_built_is_no_answer_of_the_program(
 ) -> None:
     fails = tmp_path / "bwrap"
     fails.write_text(f"""#!/bin/sh
-[ "$1" != --help ] || {{ echo '{' '.join(runner.NEEDED)}'; exit; }}
+[ "$1" != --help ] || {{ echo '{' '.join(bubblewrap.NEEDED)}'; exit; }}
 echo 'bwrap: No permissions to create a new namespace' >&2
 exit 1
 """)

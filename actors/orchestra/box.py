@@ -1,0 +1,269 @@
+"""A started sandbox: what comes out of it, what it uses, and its end, with all that it started.
+
+Here are only descriptors, pipes, time and signals; what may be seen and written was decided in ``sandbox``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from typing import Final, Literal, NamedTuple
+
+import anyio
+import anyio.abc
+import anyio.to_thread
+import msgspec
+
+from actors.orchestra.doorway import Door
+from actors.orchestra.processes import Inside
+from actors.orchestra.watch import Watch
+from actors.orchestra.wishes import OWN_TMP, Outcome, SandboxUnavailable, Wishes
+
+Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
+"""Gets what is kept of the output as it comes."""
+
+_CHUNK: Final = 64 * 1024
+_KILLS: Final = frozenset((2, 3, 4, 5, 6, 7, 8, 9, 11, 13, 14, 15, 24, 25, 31))
+"""Signals that end a program, without HUP; see ``Outcome.signal``."""
+
+_LOOK_SECONDS: Final = 0.25
+_REST: Final = 9
+"""So many times as long as a look took is waited for the next: looking takes a tenth of a processor at most."""
+
+_NO_CGROUP: Final = (
+    "processor time of all processes together: no cgroup",
+    f"memory and disk space of all processes together: no cgroup; looked at every {_LOOK_SECONDS} seconds",
+)
+
+
+class Start(NamedTuple):
+    """What a sandbox is started with: ``options`` name the open descriptors ``handed`` to it."""
+
+    bwrap: str
+    options: list[str]
+    handed: list[int]
+    command: tuple[str, ...]
+
+
+def _gate() -> int:
+    """A pipe as one descriptor, at which the sandbox waits, built but empty, for a byte.
+
+    Only from late in its building on does the sandbox die with this process; killed before, it must not go on to start
+    the program. An ordinary pipe would then tell it of its end, and open the gate; this one is held by who waits.
+    """
+    reading, writing = os.pipe()
+    try:
+        return os.open(f"/proc/self/fd/{reading}", os.O_RDWR | os.O_CLOEXEC)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def in_memory(data: bytes) -> int:
+    """A descriptor from which ``data`` is read."""
+    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
+    with open(descriptor, "wb", closefd=False) as file:
+        file.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+class _Kept:
+    """The first bytes of a stream, and how many there were."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+        self.total = 0
+
+    async def read(
+        self, stream: anyio.abc.ByteReceiveStream, limit: int, heard: Callable[[bytes], None] | None
+    ) -> None:
+        """To its end; what is beyond ``limit`` is dropped, so that the writer is not held up."""
+        with contextlib.suppress(anyio.EndOfStream):
+            while True:
+                chunk = await stream.receive(_CHUNK)
+                kept = chunk[: max(0, limit - len(self.content))]
+                self.content += kept
+                self.total += len(chunk)
+                if heard is not None and kept:
+                    heard(kept)
+
+
+class Box:
+    """A started sandbox."""
+
+    def __init__(self, process: anyio.abc.Process, status: int, gate: int) -> None:
+        self._process = process
+        self._status = status
+        self._gate = gate
+        self._stdout = _Kept()
+        self._stderr = _Kept()
+        self._inside: Inside | None = None
+        self._told: dict[str, int] = {}
+        self._began = time.monotonic()
+        self._seconds = 0.0
+        self._timed_out = False
+        self._exceeded = ""
+        self._standing = anyio.Event()
+        self._failure: SandboxUnavailable | None = None
+
+    @classmethod
+    async def start(cls, start: Start) -> Box:
+        """Start it. The environment of bubblewrap itself is empty: the tool can read that of process 1."""
+        status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in start.options))
+        gate = _gate()
+        given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(gate))
+        try:
+            process = await anyio.open_process(
+                [start.bwrap, *given, "--", *start.command],
+                stdin=subprocess.DEVNULL,
+                env={},
+                cwd="/",
+                umask=0o022,
+                start_new_session=True,
+                pass_fds=(*start.handed, arguments, report, gate),
+            )
+        except BaseException:
+            os.close(status)
+            os.close(gate)
+            raise
+        finally:
+            os.close(arguments)
+            os.close(report)
+        return cls(process, status, gate)
+
+    async def attend(self, wishes: Wishes, heard: Heard | None, door: Door | None) -> None:
+        """Read all that it says until it has ended: by itself, by TERM after its time and KILL after the grace, or by
+        KILL when it has used more than it may."""
+        limits = wishes.limits
+        async with anyio.create_task_group() as group:
+            for name, stream, kept in self._streams():
+                tell = None if heard is None else (lambda chunk, name=name: heard(name, chunk))
+                group.start_soon(kept.read, stream, limits.output_bytes, tell)
+            group.start_soon(self._follow, door)
+            if door is not None:
+                group.start_soon(door.serve)
+            watching = anyio.CancelScope()
+            group.start_soon(self._watch, wishes, watching)
+            with anyio.move_on_after(limits.seconds) as time_left:
+                await self._process.wait()
+            watching.cancel()
+            self._timed_out = time_left.cancelled_caught
+            if self._timed_out:
+                if self._inside is not None:
+                    self._inside.terminate()
+                with anyio.move_on_after(limits.grace_seconds):
+                    await self._process.wait()
+                self._kill()
+                await self._process.wait()
+            if door is not None:
+                door.shut()
+
+    async def end(self) -> None:
+        """Whatever still lives is killed and waited for."""
+        self._kill()
+        await self._process.wait()
+        if self._inside is not None:
+            await self._inside.gone()
+            self._inside.close()
+        self._seconds = time.monotonic() - self._began
+        await self._process.aclose()
+        os.close(self._status)
+        os.close(self._gate)
+
+    def outcome(self, planted: tuple[str, ...]) -> Outcome:
+        """How it ended. Raises SandboxUnavailable when bubblewrap never got to start the program."""
+        if self._failure is not None:
+            raise self._failure
+        code = self._told.get("exit-code")
+        number: int | None
+        if code is None and not self._timed_out and not self._exceeded:
+            reason = bytes(self._stderr.content).decode(errors="replace").strip().split("\n")[-1][:500]
+            raise SandboxUnavailable(
+                f"the sandbox could not be built: {reason or 'bubblewrap says nothing'}",
+                "it needs user namespaces for ordinary users (sysctl user.max_user_namespaces), or root",
+            )
+        number = signal.SIGKILL if code is None else code - 128
+        if number not in _KILLS:
+            number = None
+        else:
+            code = None
+        return Outcome(
+            exit_code=code,
+            signal=number,
+            timed_out=self._timed_out,
+            exceeded=self._exceeded,
+            stdout=bytes(self._stdout.content),
+            stderr=bytes(self._stderr.content),
+            stdout_bytes=self._stdout.total,
+            stderr_bytes=self._stderr.total,
+            seconds=self._seconds,
+            planted=planted,
+            unenforced=_NO_CGROUP,
+        )
+
+    def _streams(self) -> Iterator[tuple[Literal["stdout", "stderr"], anyio.abc.ByteReceiveStream, _Kept]]:
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        yield "stdout", self._process.stdout, self._stdout
+        yield "stderr", self._process.stderr, self._stderr
+
+    async def _follow(self, door: Door | None) -> None:
+        """Read bubblewrap's own reports to their end: which process is the first inside, and its exit code."""
+        pending = b""
+        while True:
+            await anyio.wait_readable(self._status)
+            chunk = os.read(self._status, _CHUNK)
+            if not chunk:
+                return
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                self._told |= msgspec.json.decode(line, type=dict[str, int])
+            if self._inside is None and "child-pid" in self._told:
+                self._inside = Inside.of(self._told["child-pid"])
+                if self._inside is not None and await self._way_out(self._inside, door) and not self._timed_out:
+                    os.write(self._gate, b"\n")
+                    self._standing.set()
+
+    async def _way_out(self, inside: Inside, door: Door | None) -> bool:
+        """Open the door. Where that fails nothing is started: False, and all of it is killed."""
+        try:
+            if door is not None:
+                await door.open(inside)
+        except SandboxUnavailable as failure:
+            self._failure = failure
+            self._kill()
+            return False
+        return True
+
+    async def _watch(self, wishes: Wishes, scope: anyio.CancelScope) -> None:
+        """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
+        writable = wishes.allow_write if wishes.fs == "rw" else ()
+        pause = _LOOK_SECONDS
+        with scope:
+            await self._standing.wait()
+            assert self._inside is not None
+            watch = Watch(wishes.limits, self._inside, wishes.artifacts, (path for path in writable if path != OWN_TMP))
+            try:
+                while not self._exceeded:
+                    await anyio.sleep(pause)
+                    began = time.monotonic()
+                    self._exceeded = await anyio.to_thread.run_sync(watch.look)
+                    pause = max(_LOOK_SECONDS, _REST * (time.monotonic() - began))
+            finally:
+                watch.close()
+            self._kill()
+
+    def _kill(self) -> None:
+        """Before the gate all of it is one process group; the gate is opened only when process 1 is known."""
+        if self._inside is not None:
+            self._inside.kill()
+        code = self._process.returncode
+        if code is None or code < 0:  # ended by itself, it has left nothing, and its number may be another's
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
