@@ -382,7 +382,7 @@ def test_wherever_the_process_dies_the_same_is_decided_from_what_the_log_holds(
     bench.settle()
     bench.end(bench.run_of("e"), unstarted(bench.run_of("e")))
     bench.pass_all()
-    actors = [KernelWatcher(), Oa(), Checker()]
+    actors: list[AnyActor] = [KernelWatcher(), Oa(), Checker()]
     for cut in range(1, len(bench.history) + 1):
         engine = refolded(actors, bench.history[:cut])
         completed = engine.complete(bench.history[cut - 1].time).events
