@@ -18,7 +18,7 @@ from replay.simulation.models import Models
 from replay.simulation.reasoning import Reasoning
 from replay.simulation.surfaces import WORKSPACE, SimFiles
 from replay.simulation.tools import Tools
-from replay.simulation.workload import ACTIONS, WORKERS, Done, QuestionAsked, WorkAsked
+from replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
 from replay.simulation.world import World
 
 MISUSES = {
@@ -136,7 +136,7 @@ class Outside:
             how = "forge"
         seconds = self._world.between(0.01, random.choice((5.0, 60.0)))
         return WorkAsked(
-            n=n, how=how, to=random.choice(WORKERS), action=random.choice(ACTIONS), seconds=seconds,
+            n=n, how=how, to=random.choice(HANDS), action=random.choice(ACTIONS), seconds=seconds,
             use=next((use for fault, use in MISUSES.items() if how == "permit" and faults.strike(fault)), ""),
             after=self._world.between(0.0, random.choice((1.0, 3.0)) * seconds),
             text=f"please, with password={self._secret}",

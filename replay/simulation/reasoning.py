@@ -22,7 +22,7 @@ from contracts.reasoning import (
 )
 from contracts.reasoning_events import EngineName, OaContextRequested, ReasoningRequested
 from replay.simulation.surfaces import LARGE, WORKSPACE, SimFiles
-from replay.simulation.workload import ACTIONS, WORKERS, WorkAsked
+from replay.simulation.workload import ACTIONS, HANDS, WorkAsked
 from replay.simulation.world import World
 
 MODELS: Final = ("sim:one", "sim:two")
@@ -71,7 +71,7 @@ class Reasoning:
             return self._context(n)
         if kind < 4:
             return WorkAsked(
-                n=n, how="ask", to=random.choice(WORKERS), action=random.choice(ACTIONS), limits=self._limits(),
+                n=n, how="ask", to=random.choice(HANDS), action=random.choice(ACTIONS), limits=self._limits(),
                 price=self._price(), text=f"is {self._secret} safe?",
             )
         return self._reasoning(n)

@@ -23,7 +23,7 @@ from replay.simulation.machine import FOLDER, Machine
 from replay.simulation.met import met_in
 from replay.simulation.outside import Outside
 from replay.simulation.tripwires import tripwires
-from replay.simulation.workload import WORKERS, Fragile, Worker
+from replay.simulation.workload import HANDS, Fragile, Hand
 from replay.simulation.world import Violation, World, require
 
 SAFETY_SECONDS: Final = 60.0
@@ -74,7 +74,7 @@ class SimulationFailed(PmagentError):
 
 def actors() -> Sequence[AnyActor]:
     """The real actors, and those that give them work."""
-    return [*all_actors(), *map(Worker, WORKERS), Fragile()]
+    return [*all_actors(), *map(Hand, HANDS), Fragile()]
 
 
 def simulate(

@@ -15,7 +15,7 @@ from contracts.oa import OaPermitGranted, OaPermitRequested
 from contracts.payload import Effect, OutwardRequest, Payload, Scope, effect_of, event_type
 from events.event import Event, time_after
 
-WORKERS: Final = ("worker", "mate")
+HANDS: Final = ("hand", "mate")
 """The actors that use permits."""
 
 ACTIONS: Final = ("feature_work", "feature_work", "remediation", "diagnostic", "unheard_of")
@@ -29,7 +29,7 @@ replace = msgspec.structs.replace
 
 @event_type("sim.work_asked")
 class WorkAsked(Payload, frozen=True, kw_only=True):
-    """Work for the worker ``to``. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer, ask
+    """Work for the actor ``to``. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer, ask
     (a model several questions at once, within ``limits`` at ``price``).
 
     A permit is asked for ``seconds`` and used as ``use`` says: "" (as it was granted), again (twice), late (``after``
@@ -104,7 +104,7 @@ class Answered(Payload, frozen=True, kw_only=True):
     count: int
 
 
-class WorkerState(msgspec.Struct, frozen=True):
+class HandState(msgspec.Struct, frozen=True):
     """The jobs that wait for a permit, by the position of the request for it; those whose permit is to be used later,
     by the permit; the latest effects requested."""
 
@@ -114,7 +114,7 @@ class WorkerState(msgspec.Struct, frozen=True):
     latest: list[int] = []
 
 
-class Worker:
+class Hand:
     """Asks for permits and uses them; now and then one that it does not have, or not for this."""
 
     hears: frozenset[type[msgspec.Struct]] = frozenset((WorkAsked, OaPermitGranted, Done, TimerFired))
@@ -122,11 +122,11 @@ class Worker:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def initial(self) -> WorkerState:
+    def initial(self) -> HandState:
         """Nothing to do."""
-        return WorkerState()
+        return HandState()
 
-    def evolve(self, state: WorkerState, event: Event) -> WorkerState:
+    def evolve(self, state: HandState, event: Event) -> HandState:
         """Note jobs and requests."""
         data = event.data
         if isinstance(data, WorkAsked):
@@ -139,7 +139,7 @@ class Worker:
             return replace(state, latest=[*state.latest, event.position][-8:])
         return state
 
-    def decide(self, state: WorkerState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: HandState, event: Event) -> Iterable[Payload]:
         """See the class."""
         data = event.data
         if isinstance(data, WorkAsked) and data.to == self.name:
@@ -152,10 +152,10 @@ class Worker:
                 return self._use(state.later[permit], permit)
         return ()
 
-    def _on_work(self, state: WorkerState, event: Event, asked: WorkAsked) -> Iterable[Payload]:
+    def _on_work(self, state: HandState, event: Event, asked: WorkAsked) -> Iterable[Payload]:
         match asked.how:
             case "permit":
-                holder = self.name if asked.use != "holder" else WORKERS[self.name == WORKERS[0]]
+                holder = self.name if asked.use != "holder" else HANDS[self.name == HANDS[0]]
                 yield OaPermitRequested(
                     action=asked.action, subject=f"job-{asked.n % 3}", holder=holder, seconds=asked.seconds,
                     uses=1 + (asked.n % 4 == 0),

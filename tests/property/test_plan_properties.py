@@ -135,8 +135,8 @@ def test_every_run_ends_with_each_task_done_or_failed_and_none_too_early(waits: 
         else:
             place = data.draw(st.sampled_from(running))
             now = made(now, ended(now, place, data.draw(st.sampled_from(["done", "failed"]))))
-        for one in needed:
-            waiting = [state_of(now, other) for other in needed[one]]
+        for one, others in needed.items():
+            waiting = [state_of(now, other) for other in others]
             may_still_run = "failed" not in waiting and waiting.count("done") < len(waiting)
             assert (state_of(now, one) == "blocked") == may_still_run
     assert now.is_over()

@@ -78,7 +78,7 @@ def test_a_later_revision_has_other_ids_and_may_wait_for_what_is_kept() -> None:
 
 def test_what_is_kept_cannot_be_planned_again() -> None:
     given = read_plan(json.dumps([task("rows")]))
-    with pytest.raises(DuplicateTask, match="^the plan: more than one task is called rows$"):
+    with pytest.raises(DuplicateTask, match=r"^the plan: more than one task is called rows$"):
         make_plan(given, CONFIG, RUN, revision=1, kept={"rows": own("rows")})
 
 

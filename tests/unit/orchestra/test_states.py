@@ -10,7 +10,7 @@ from actors.orchestra.states import STEPS, Board, IllegalStep, abandoned, begun,
 from contracts.orchestra import Step, TaskState
 from contracts.orchestra_events import TaskChange
 
-WAITS = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
+WAITS: dict[str, list[str]] = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
 A, B, C, D, E = range(5)
 
 
@@ -98,18 +98,19 @@ def test_a_step_that_a_state_does_not_have_is_refused_and_every_other_is_made(st
         return
     with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is {leaves} can {step}$"):
         alone.change(0, step)
-    with pytest.raises(IllegalStep, match=f"^the task a is {state}; only one that is {leaves} can {step}, to {reaches}$"):
+    said = f"^the task a is {state}; only one that is {leaves} can {step}, to {reaches}$"
+    with pytest.raises(IllegalStep, match=said):
         alone.stepped([change("a", step)])
 
 
 def test_a_change_that_says_another_state_than_its_step_reaches_is_refused() -> None:
     wrong = TaskChange(task_id="a", step="start", state="done")
-    with pytest.raises(IllegalStep, match="^the task a is planned; only one that is planned can start, to running$"):
+    with pytest.raises(IllegalStep, match=r"^the task a is planned; only one that is planned can start, to running$"):
         diamond().stepped([wrong])
 
 
 def test_a_task_of_another_plan_has_no_steps() -> None:
-    with pytest.raises(IllegalStep, match="^the task z is not of this plan; it cannot start$"):
+    with pytest.raises(IllegalStep, match=r"^the task z is not of this plan; it cannot start$"):
         diamond().stepped([change("z", "start")])
 
 
