@@ -25,6 +25,7 @@ from benchmarks.table import table
 
 BENCHMARKS = (
     "append_one", "append_many", "read_back", "fold_log", "decide", "start", "tail_latency", "replay_check", "reason",
+    "durable_steps", "schedule_plan", "true_tasks",
 )
 """Modules of this folder; each has ``run(bench) -> list[Row]``."""
 
@@ -78,7 +79,7 @@ def describe_machine(folder: Path, syncs: int) -> dict[str, str]:
     """Cores, load, Python, packages, and what the disk can do."""
     folder.mkdir(exist_ok=True)
     times = raw_syncs(folder, syncs)
-    packages = ", ".join(map(_version, ("msgspec", "anyio", "eventsourcing")))
+    packages = ", ".join(map(_version, ("msgspec", "anyio", "eventsourcing", "dbos")))
     load = os.getloadavg()[0]
     return {
         "machine": f"{os.cpu_count()} cores ({_processor()}), Linux {platform.release()}, load {load:.2f}",
