@@ -56,7 +56,25 @@ _TEMPLATES: Final[dict[str, str]] = {
     "oa.tool_returned": "{tool_id} answered",
     "reasoning.refused": "{envelope_id}: {reasons}",
     "reasoning.requested": "{envelope.program_id} by {engine}: {envelope.goal}",
+    "plan.failed": "no plan ({code}): {reasons}",
+    "plan.finished": "all tasks have ended: {done} done, {failed} failed",
+    "plan.made": "{tasks} tasks planned, {kept} kept, at most {attempts} attempts",
+    "plan.requested": "plan wanted, revision {revision}",
+    "planner.call_requested": "ask {model} for a plan, attempt {attempt}, at most {seconds} s",
+    "planner.failed": "no plan ({code}) after {duration_ms} ms: {text}",
+    "planner.replied": "{model} answered after {duration_ms} ms, {tokens} tokens: {text}",
     "request.refused": "request {request}: {name} is {reason}",
+    "run.begun": "the plan runs under permit {permit}",
+    "run.cancel_answered": "accepted {accepted} {text}",
+    "run.cancel_requested": "cancel {run_id}: {reason}",
+    "run.ended": "{state}: {done} done, {failed} failed; {reasons}",
+    "run.refused": "{code}: {reasons}",
+    "run.requested": "{action}: {intent}",
+    "run.stopping": "{cause}: {reasons}",
+    "task.assigned": "{name} to worker {worker}: {assignment.tools.0} {assignment.inputs.args}",
+    "task.attempt_failed": "attempt {attempt} of {task_id}: {reason}; next: {retry_at}",
+    "task.attempt_requested": "attempt {attempt} of {task_id}, at most {seconds} s",
+    "task.unstarted": "attempt {attempt} of {task_id} was not started: {reason}",
     "timer.fired": "timer {request} {name}",
     "timer.requested": "at {at} {name}",
 }
@@ -180,6 +198,35 @@ def _concluded(data: dict[str, Any]) -> str:
     )
 
 
+def _task_exited(data: dict[str, Any]) -> str:
+    code, signal = data.get("exit_code"), data.get("signal")
+    how = f"exit {_shown(code)}" if code is not None else f"signal {_shown(signal)}"
+    late = ", timed out" if data.get("timed_out") is True else ""
+    over = f", {_shown(data['exceeded'])}" if data.get("exceeded") else ""
+    bad = f"; VIOLATION: {_shown(data['violations'])}" if data.get("violations") else ""
+    lines = data.get("last_lines")
+    said = f": {_shown(lines[-1])}" if isinstance(lines, list) and lines else ""
+    return f"{how}{late}{over} after {_shown(data.get('duration_ms'))} ms{bad}{said}"
+
+
+def _task_finished(data: dict[str, Any]) -> str:
+    why = f": {_shown(data['reason'])}" if data.get("reason") else ""
+    task = at_path(data, "result.task_id")
+    return f"{_shown(task)} {_shown(at_path(data, 'result.state'))}, {_shown(data.get('attempts'))} attempt(s){why}"
+
+
+def _tasks_planned(data: dict[str, Any]) -> str:
+    listed = data.get("tasks")
+    names = [at_path(task, "name") for task in listed] if isinstance(listed, list) else []
+    return f"{len(names)} tasks: {_shown(names)}"
+
+
+def _tasks_changed(data: dict[str, Any]) -> str:
+    listed = data.get("changes")
+    changes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return _shown([f"{_shown(one.get('task_id'))[:8]} {_shown(one.get('state'))}" for one in changes])
+
+
 _VERDICTS: Final = ("allowed_action", "transition_status", "root_cause", "ops_block")
 """What of each program's payload is its answer in short."""
 
@@ -192,6 +239,10 @@ _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "model.replied": _replied,
     "oa.tool_requested": _tool_requested,
     "reasoning.concluded": _concluded,
+    "task.exited": _task_exited,
+    "task.finished": _task_finished,
+    "tasks.changed": _tasks_changed,
+    "tasks.planned": _tasks_planned,
 }
 
 KNOWN: Final = frozenset(_TEMPLATES) | frozenset(_MADE)
