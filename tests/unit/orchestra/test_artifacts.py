@@ -219,8 +219,11 @@ def nested(folder: Path, levels: int) -> None:
     os.close(here)
 
 
-def test_a_tree_deeper_than_any_path_is_read_as_far_as_allowed_and_removed(tmp_path: Path) -> None:
+def test_a_tree_deeper_than_any_path_is_read_as_far_as_allowed_and_removed(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     folder = tmp_path / "left"
+    request.addfinalizer(lambda: remove(str(folder)))  # nobody else could
     nested(folder, 3000)
     with pytest.raises((OSError, RecursionError)):
         os.stat("/".join([str(folder), *["d" * 50] * 3000]))
