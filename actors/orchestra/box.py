@@ -43,7 +43,8 @@ _NO_CGROUP: Final = (
 class Start(NamedTuple):
     """What a sandbox is started with: ``options`` name the open descriptors ``handed`` to it."""
 
-    bwrap: str
+    program: list[str]
+    """bubblewrap, or the command that becomes it."""
     options: list[str]
     handed: list[int]
     command: tuple[str, ...]
@@ -120,7 +121,7 @@ class Box:
         given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(gate))
         try:
             process = await anyio.open_process(
-                [start.bwrap, *given, "--", *start.command],
+                [*start.program, *given, "--", *start.command],
                 stdin=subprocess.DEVNULL,
                 env={},
                 cwd="/",
@@ -186,7 +187,7 @@ class Box:
             reason = bytes(self._stderr.content).decode(errors="replace").strip().split("\n")[-1][:500]
             raise SandboxUnavailable(
                 f"the sandbox could not be built: {reason or 'bubblewrap says nothing'}",
-                "it needs user namespaces for ordinary users (sysctl user.max_user_namespaces), or root",
+                "pmagent doctor tries one; an ordinary user needs user namespaces (sysctl user.max_user_namespaces)",
             )
         number = signal.SIGKILL if code is None else code - 128
         if number not in _KILLS:

@@ -50,9 +50,9 @@ def look(wishes: Wishes) -> Ground:
     for path in sorted({*wishes.allow_read, *wishes.allow_write, wishes.artifacts, *given} - {OWN_TMP}):
         _check_plain(path)
     privileged = os.geteuid() == 0
-    uid, gid = _tool_ids(wishes, privileged=privileged)
+    uid, gid, lent = _tool_ids(wishes, privileged=privileged)
     if privileged:
-        for path in sorted({*wishes.allow_read, *wishes.allow_write, *given} - {OWN_TMP}):
+        for path in sorted({*wishes.allow_read, *wishes.allow_write, *given} - {OWN_TMP, *lent}):
             _check_visible(path, uid, gid)
     hidden = tuple(_hidden(wishes))
     return Ground(
@@ -65,6 +65,7 @@ def look(wishes: Wishes) -> Ground:
         etc=tuple(path for path in _ETC if os.path.exists(path)),
         guarded=tuple(_guarded(wishes, hidden)) if wishes.fs == "rw" else (),
         hidden=hidden,
+        lent=lent,
     )
 
 
@@ -116,23 +117,23 @@ def _check_plain(path: str) -> None:
         raise SandboxRefused(f"{path} is neither a folder nor a regular file", "take it out")
 
 
-def _tool_ids(wishes: Wishes, *, privileged: bool) -> tuple[int, int]:
+def _tool_ids(wishes: Wishes, *, privileged: bool) -> tuple[int, int, tuple[str, ...]]:
     """The service's own where it is an ordinary user; for root, those of the owner of what is to be written, else ids
-    that nobody has."""
+    that nobody has. And what has to be lent to them: what is to be written and root's."""
     if not privileged:
-        return os.geteuid(), os.getegid()
-    writable = sorted(set(wishes.allow_write) - {OWN_TMP}) if wishes.fs == "rw" else []
-    if not writable:
-        own = _IDS[next(_serial) % len(_IDS)]
-        return own, own
+        return os.geteuid(), os.getegid(), ()
+    writable = tuple(sorted(set(wishes.allow_write) - {OWN_TMP})) if wishes.fs == "rw" else ()
     owners = {(found.st_uid, found.st_gid) for found in map(os.lstat, writable)}
+    if owners <= {(0, 0)}:
+        own = _IDS[next(_serial) % len(_IDS)]
+        return own, own, writable
     uid, gid = min(owners)
     if len(owners) > 1 or uid == 0 or gid == 0:
         raise SandboxRefused(
-            f"{', '.join(writable)}: tools never run as root, and these do not all belong to one other user and group",
-            "chown them to that user and group, or start pmagent as an ordinary user",
+            f"{', '.join(writable)}: tools never run as root, and these do not all belong to one user and group",
+            "chown them to one user and group, or start pmagent as an ordinary user",
         )
-    return uid, gid
+    return uid, gid, ()
 
 
 def _check_visible(path: str, uid: int, gid: int) -> None:

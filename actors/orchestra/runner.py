@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import stat
+import sys
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -19,6 +22,8 @@ from actors.orchestra.doorway import Door
 from actors.orchestra.outside import OUTSIDE, Outside
 from actors.orchestra.proxy_rules import Caps
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+
+_LEND: Final = str(Path(__file__).with_name("lend.py"))
 
 
 async def run(wishes: Wishes, heard: Heard | None = None, *, outside: Outside = OUTSIDE) -> Outcome:
@@ -48,8 +53,11 @@ async def run(wishes: Wishes, heard: Heard | None = None, *, outside: Outside = 
 
 def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, leavings.Before]:
     """Look, decide, and open what is handed over, which ``stack`` closes; blocks."""
-    bwrap = bubblewrap()
+    program = [bubblewrap()]
     ground = grounds.look(wishes)
+    if ground.lent:
+        lend = [sys.executable, "-I", "-S", _LEND, str(ground.uid), str(ground.gid), *ground.lent, "--"]
+        program = [*lend, *program]
     found = leavings.before(wishes)
     plan = sandbox.plan(wishes, ground)
     try:
@@ -58,7 +66,7 @@ def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, 
         options, handed = _opened(plan, stack)
     except OSError as error:  # too many open files, or no memory
         raise SandboxUnavailable(f"the sandbox could not be prepared: {error.strerror}", "try again") from error
-    return Start(bwrap, options, handed, plan.command), ground, found
+    return Start(program, options, handed, plan.command), ground, found
 
 
 def attainable(limits: Limits) -> Limits:

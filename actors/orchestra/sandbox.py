@@ -100,6 +100,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """Of /etc, what exists of the little that tools need."""
     guarded: tuple[Guarded, ...] = ()
     hidden: tuple[Hidden, ...] = ()
+    lent: tuple[str, ...] = ()
+    """Folders of root that the tool's ids are to own while it runs; ``lend`` says how."""
 
 
 class Plan(msgspec.Struct, frozen=True):
