@@ -22,6 +22,10 @@ _HOLE: Final = re.compile(r"\{([a-z0-9_.]+)\}")
 _TEMPLATES: Final[dict[str, str]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
+    "check.answered": "answer to {request}: {results}",
+    "check.requested": "{kind}s wanted: {checks}",
+    "check.run_requested": "run {kind} {name}: {argv}",
+    "check.unstarted": "not started: {text}",
     "daemon.started": "pmagent {version} ({surface}), Python {python}",
     "daemon.stopped": "{reason}",
     "effect.cancelled": "effect {request} cancelled: {reason}",
@@ -128,7 +132,8 @@ def _shown(value: Any) -> str:
         more = f" … ({len(value)})" if len(value) > 3 else ""
         return ("; ".join(_shown(item) for item in value[:3]) or "none") + more
     if isinstance(value, dict):
-        return _shown(value["text"]) if "text" in value else "{" + ", ".join(map(str, list(value)[:4])) + "}"
+        said = next((value[key] for key in ("text", "message", "name") if key in value), None)
+        return _shown(said) if said is not None else "{" + ", ".join(map(str, list(value)[:4])) + "}"
     return str(value)[:TEXT_MAX]
 
 
@@ -198,7 +203,7 @@ def _concluded(data: dict[str, Any]) -> str:
     )
 
 
-def _task_exited(data: dict[str, Any]) -> str:
+def _exited(data: dict[str, Any]) -> str:
     code, signal = data.get("exit_code"), data.get("signal")
     how = f"exit {_shown(code)}" if code is not None else f"signal {_shown(signal)}"
     late = ", timed out" if data.get("timed_out") is True else ""
@@ -231,6 +236,7 @@ _VERDICTS: Final = ("allowed_action", "transition_status", "root_cause", "ops_bl
 """What of each program's payload is its answer in short."""
 
 _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "check.ran": _exited,
     "kernel.mode_decided": _mode_decided,
     "kernel.observed": _observed,
     "oa.snapshot_taken": _snapshot_taken,
@@ -239,7 +245,7 @@ _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "model.replied": _replied,
     "oa.tool_requested": _tool_requested,
     "reasoning.concluded": _concluded,
-    "task.exited": _task_exited,
+    "task.exited": _exited,
     "task.finished": _task_finished,
     "tasks.changed": _tasks_changed,
     "tasks.planned": _tasks_planned,
