@@ -1,4 +1,4 @@
-"""What ``pmagent doctor`` looks at. Each check answers ok, warn or fail; none raises, none writes."""
+"""What ``pmagent doctor`` looks at. Each check answers ok, warn or fail; none raises, none writes to the workspace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import socket
 import stat
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -34,11 +35,11 @@ QUICK_BYTES: Final = 128 * 1024 * 1024
 
 SPACE_WARN: Final = 1024 * 1024 * 1024
 SPACE_FAIL: Final = 64 * 1024 * 1024
+SANDBOX_SECONDS: Final = 10.0
 CLOCK_EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
 
 PROGRAMS: Final[dict[str, str]] = {
     "git": "tells the branch: pmagent init and kernel refresh need it",
-    "bwrap": "the sandbox of task runs (package bubblewrap)",
     "strace": "the fault tests of the log",
     "lnav": "reads the log with colours and SQL: pmagent lnav --install",
 }
@@ -85,7 +86,7 @@ def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
         except (PmagentError, OSError) as error:
             hint = error.hint if isinstance(error, PmagentError) else ""
             checks.append(Check(name, "fail", str(error), hint))
-    checks.append(_clock())
+    checks += [_clock(), _sandbox()]
     checks += [_program(name, use) for name, use in PROGRAMS.items()]
     return checks
 
@@ -235,6 +236,27 @@ def _clock() -> Check:
     if now < CLOCK_EARLIEST:
         return Check("clock", "fail", f"it says {now:%Y-%m-%d}", "set the clock")
     return Check("clock", "ok", f"{now:%Y-%m-%d %H:%M:%S} UTC")
+
+
+def _sandbox() -> Check:
+    """Whether tools can run: in a real sandbox, with a program that does nothing. Nothing else of pmagent needs it."""
+    import anyio
+
+    from actors.orchestra.bubblewrap import bubblewrap
+    from actors.orchestra.runner import run
+    from actors.orchestra.wishes import Limits, SandboxRefused, SandboxUnavailable, Wishes
+
+    with tempfile.TemporaryDirectory() as folder:
+        wishes = Wishes(argv=("true",), artifacts=os.path.realpath(folder), limits=Limits(seconds=SANDBOX_SECONDS))
+        try:
+            outcome = anyio.run(run, wishes)
+        except (SandboxRefused, SandboxUnavailable) as error:
+            return Check("sandbox", "warn", f"no tool can run: {error.message}", error.hint)
+    if outcome.exit_code != 0:
+        end = f"exit code {outcome.exit_code}" if outcome.signal is None else f"signal {outcome.signal}"
+        return Check("sandbox", "warn", f"no tool can run: true ended with {end}", "run true yourself; is it well?")
+    ids = "; root's tools get other ids" if os.geteuid() == 0 else ""
+    return Check("sandbox", "ok", f"{bubblewrap()} works{ids}; not enforced: {'; '.join(outcome.unenforced)}")
 
 
 def _program(name: str, use: str) -> Check:

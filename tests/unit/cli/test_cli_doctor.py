@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from actors.orchestra.bubblewrap import NEEDED
 from events.lock import WriterLock
 from pmagent._origin import Misplaced
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
+from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 
@@ -137,7 +139,43 @@ def test_events_of_the_future_are_a_warning(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_program_that_is_missing_is_a_warning(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert looked(healthy, "bwrap").state == "warn"
+    assert looked(healthy, "git").state == "warn"
+    assert pmagent(healthy, "doctor").code == 0
+
+
+@real_boxes
+def test_the_sandbox_is_tried_and_what_it_cannot_enforce_is_told(healthy: Path) -> None:
+    found = looked(healthy, "sandbox")
+    assert found.state == "ok"
+    assert "bwrap works" in found.text
+    assert "no cgroup" in found.text
+
+
+@real_boxes
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("echo --bind --ro-bind", "too old or no bubblewrap"),
+        (f'[ "$1" != --help ] || {{ echo "{" ".join(NEEDED)}"; exit; }}; echo "no namespaces for you" >&2; exit 1',
+         "could not be built: no namespaces for you"),
+    ],
+)  # fmt: skip
+def test_a_sandbox_that_cannot_be_made_is_a_warning_with_the_reason(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, script: str, text: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
+    (tmp_path / "bin" / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    found = looked(healthy, "sandbox")
+    assert (found.state, bool(found.remedy)) == ("warn", True)
+    assert text in found.text
+
+
+def test_without_bubblewrap_the_rest_of_pmagent_is_well(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(healthy))
+    found = looked(healthy, "sandbox")
+    assert (found.state, found.remedy) == ("warn", "apt-get install bubblewrap (0.8 or newer)")
     assert pmagent(healthy, "doctor").code == 0
 
 
