@@ -107,7 +107,8 @@ class Runtime:
         self._ended = anyio.Event()
 
     def listen(self, listener: Listener) -> None:
-        """Add a listener, before ``run``; they are called in the order in which they were added."""
+        """Add a listener: it hears of what becomes durable from now on. They are called in the order in which they were
+        added."""
         self._listeners.append(listener)
 
     # --- facts in -----------------------------------------------------------------------------------------------

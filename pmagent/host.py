@@ -152,7 +152,7 @@ class Host:
         request_id = draft.id
         self._check_unused(draft.type, request_id)
         wanted = {*answers, "request.refused"}
-        event = await self.runtime.ask(draft, lambda found: found.type in wanted, self._answer_in_log, seconds)
+        event = await self.runtime.ask(draft, lambda found: found.type in wanted, self.answer_in_log, seconds)
         await self.flush()
         if isinstance(event.data, RequestRefused):
             raise Refused(
@@ -160,6 +160,15 @@ class Host:
                 f"pmagent log why {event.position} shows why; start again with a version that does not fail",
             )
         return event
+
+    async def tell_draft(self, draft: Draft) -> int:
+        """Append a request (idempotent by its id) whose answer is not waited for; its position, when it is durable
+        together with all that was decided on it at once. Raises RequestReused, OutcomeUnknown."""
+        self._check_unused(draft.type, draft.id)
+        event = await self.runtime.append_draft(draft)
+        position = event.position if event is not None else self.runtime.engine.sequencer.seen(draft.id)
+        assert position is not None, "appended now or before"
+        return position
 
     def _check_unused(self, type: str, request_id: str) -> None:
         """A request that is sent again is the same request; nothing would ever answer another under its id."""
@@ -172,8 +181,9 @@ class Host:
                 f"the request id {request_id} was used for {stood.type} (position {known})", "use a new id"
             )
 
-    def _answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
-        """The answer to a request that stands in the log already: somebody lost a connection and asks again."""
+    def answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
+        """The answer to a request that stands in the log already: somebody lost a connection and asks again, or looks
+        what has come of it so far."""
         correlation = ""
         for run in runs(self.storage, request):
             for stored in run:

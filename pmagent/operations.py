@@ -48,6 +48,7 @@ from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderG
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
+from pmagent.orchestra import asking as orchestra
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
@@ -155,6 +156,9 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "rebuild": rebuild,
     "oa.reason": reason,
     "kernel.checks": checks,
+    orchestra.RUN: orchestra.run,
+    orchestra.CANCEL: orchestra.cancel,
+    orchestra.WRITTEN: orchestra.written,
 }
 """Every operation, by name."""
 

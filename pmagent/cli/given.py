@@ -37,22 +37,23 @@ def source_of(where: str) -> str:
     return "stdin" if where == STDIN else where[:_SHOWN_CHARS]
 
 
-def read_given(where: str) -> bytes:
-    """The bytes of the file ``where``, or of stdin for "-". Raises BadInput."""
+def read_given(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to hold one JSON object") -> bytes:
+    """The bytes of the file ``where``, or of stdin for "-", at most ``size``; ``holds`` is the hint where there are
+    none. Raises BadInput."""
     source = source_of(where)
     try:
         if where == STDIN:
-            raw = _bounded(sys.stdin.buffer)
+            raw = _bounded(sys.stdin.buffer, size)
         else:
             with open(where, "rb") as file:
-                raw = _bounded(file)
+                raw = _bounded(file, size)
     except (OSError, ValueError, AttributeError) as error:  # ValueError: no path at all, or a closed stdin
         why = getattr(error, "strerror", None) or "it cannot be opened"
         raise BadInput(f"{source}: {why}", "give a file that can be read, or - for stdin") from error
-    if len(raw) > INPUT_BYTES_MAX:
-        raise BadInput(f"{source} is larger than {INPUT_BYTES_MAX} bytes", "give the part that matters")
+    if len(raw) > size:
+        raise BadInput(f"{source} is larger than {size} bytes", "give the part that matters")
     if not raw.strip():
-        raise BadInput(f"{source} is empty", "it has to hold one JSON object")
+        raise BadInput(f"{source} is empty", holds)
     return raw
 
 
@@ -85,8 +86,8 @@ class _Unwanted(ValueError):
     """JSON that readers would understand differently."""
 
 
-def _bounded(stream: BinaryIO) -> bytes:
-    return stream.read(INPUT_BYTES_MAX + 1)
+def _bounded(stream: BinaryIO, size: int) -> bytes:
+    return stream.read(size + 1)
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

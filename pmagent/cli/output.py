@@ -134,6 +134,26 @@ class Output:
         except OSError:
             self._stderr = _Nowhere()
 
+    def notes_screen(self) -> os.terminal_size | None:
+        """How large the terminal is that notes go to; None where they go elsewhere, or to one that cannot move its
+        cursor."""
+        if not _is_terminal(self._stderr) or self._environ.get("TERM", "dumb") == "dumb":
+            return None
+        try:
+            size = os.get_terminal_size(self._stderr.fileno())
+        except (OSError, ValueError):
+            return None
+        return os.terminal_size((size.columns or 80, size.lines or 24))
+
+    def panel(self, lines: Sequence[Sequence[Piece]], over: int) -> None:
+        """Notes in place of the last ``over`` lines of a terminal, in one write. None may be wider than it."""
+        drawn = [_line(pieces, self._stderr_color, self._encodings[1])[:-1] + b"\x1b[K\n" for pieces in lines]
+        try:
+            self._stderr.write(b"".join([b"\x1b[%dA" % over if over else b"", b"\r", *drawn, b"\x1b[J"]))
+            self._stderr.flush()
+        except OSError:
+            self._stderr = _Nowhere()
+
     def document(self, document: Any) -> None:
         """One JSON document, on stdout."""
         self.raw(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")

@@ -1,0 +1,158 @@
+"""``pmagent run``: have a task done by tools in sandboxes, and watch (rulings D)."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+from typing import TYPE_CHECKING, Final
+
+import anyio
+import click
+
+from actors.oa.policy import CARE, WORK
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import STDIN, read_given, source_of
+from pmagent.cli.output import Styled
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from contracts.orchestra_events import RunRequested
+    from pmagent.cli.run_screen import Screen
+    from pmagent.orchestra.following import Conductor
+    from pmagent.orchestra.progress import Progress
+    from pmagent.orchestra.request import Source
+
+_OWN: Final = "orchestra.config.yaml"
+
+
+@click.command(
+    cls=Command,
+    example=[
+        "pmagent run 'Look around' --plan plan.yaml",
+        "pmagent run 'Look around' --plan plan.yaml --plan-only",
+        "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
+    ],
+)
+@click.argument("intent")
+@click.option("--plan", metavar="FILE", help="The plan, JSON or YAML; - is stdin [default: a planner makes it].")
+@click.option("--plan-only", is_flag=True, help="Plan, show the order, run nothing.")
+@click.option("--dry-run", is_flag=True, help="Decide everything, but let a simulated tool answer: nothing is started.")
+@click.option("--concurrency", type=int, metavar="N", help="So many tasks at once [default: concurrency.max_workers].")
+@click.option("--retries", type=int, metavar="N", help="So many more attempts of a task [default: retries.max].")
+@click.option("--replan", type=int, default=0, metavar="N", help="Have what failed planned anew, so often at most.")
+@click.option("--out", metavar="DIR", help="Where runs leave their folders [default: paths.runs].")
+@click.option("--config", metavar="FILE", help=f"What the run goes by [default: the workspace's {_OWN}].")
+@click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
+              help="The class of action for which the OA must give a permit.")
+@click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
+@format_option()
+@pass_app
+def run(
+    app: App, intent: str, plan: str | None, plan_only: bool, dry_run: bool, concurrency: int | None,
+    retries: int | None, replan: int, out: str | None, config: str | None, action: str, detach: bool, format: str,
+) -> int:
+    """Have INTENT done: by the tasks of a plan, each a tool in a sandbox, in the order of what they wait for.
+
+    Progress is shown on stderr. Ctrl-C ends the run in order: its tasks are stopped, its documents written. Exit 0:
+    every task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is
+    wrong. 6: its time was over. 7: it wished for, or did, what none may. `pmagent runs` shows what became of it.
+    """
+    _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
+    from pmagent.orchestra.request import Wish, as_request, warnings_of
+
+    wish = Wish(
+        intent=intent, config=_source(config, "a configuration"), plan=_source(plan, "a plan"),
+        concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
+        dry_run=dry_run,
+    )
+    asked = as_request(wish, app.workspace, str(uuid.uuid4()))
+    for warning in warnings_of(asked.config):
+        app.output.note(Styled("warning:", "yellow"), f" {warning}")
+    return _run(app, asked, detach=detach, as_json=format == "json")
+
+
+def _check_flags(
+    *, plan: str | None, config: str | None, plan_only: bool, dry_run: bool, replan: int, detach: bool
+) -> None:
+    """Raises UsageError for flags that contradict each other."""
+    if plan == STDIN and config == STDIN:
+        raise click.UsageError("--plan and --config cannot both be stdin")
+    against = {"--dry-run": dry_run, "--replan": replan > 0, "--detach": detach}
+    if plan_only and any(against.values()):
+        named = next(name for name, given in against.items() if given)
+        raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
+
+
+def _source(where: str | None, what: str) -> Source | None:
+    from actors.orchestra.plan import BYTES_MAX
+    from pmagent.orchestra.request import Source
+
+    if where is None:
+        return None
+    return Source(_readable(source_of(where)), read_given(where, BYTES_MAX, f"it has to hold {what}"))
+
+
+def _readable(name: str) -> str:
+    """A file's name as it may stand in the log."""
+    return name.encode("utf-8", "replace").decode()
+
+
+def _run(app: App, asked: RunRequested, *, detach: bool, as_json: bool) -> int:
+    from pmagent.cli.run_answer import document, exit_code, summary
+    from pmagent.cli.run_screen import Screen
+    from pmagent.host import flat_errors
+    from pmagent.layout import Layout
+    from pmagent.orchestra.following import Conductor
+
+    async def conduct(layout: Layout) -> Progress | None:
+        screen = Screen(app.output, plain=as_json)
+        return await _conducted(Conductor(layout, asked, screen), screen, detach=detach)
+
+    with flat_errors():
+        progress = anyio.run(conduct, Layout(app.workspace.resolve()))
+    if progress is None:
+        _detached(app, asked, as_json=as_json)
+        return Exit.DONE
+    app.output.document(document(progress)) if as_json else summary(app.output, progress)
+    return exit_code(progress)
+
+
+def _detached(app: App, asked: RunRequested, *, as_json: bool) -> None:
+    if as_json:
+        app.output.document({"run_id": asked.run_id, "state": "open"})
+        return
+    app.output.line(asked.run_id)
+    app.output.note(f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it")
+
+
+async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> Progress | None:
+    """Conduct, show, and heed Ctrl-C. Raises KeyboardInterrupt when the run was left."""
+    left = False
+    progress: Progress | None = None
+
+    async def heed() -> None:
+        nonlocal left
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+            asked = False
+            async for number in signals:
+                if asked:
+                    break
+                asked = True
+                screen.say("the run is being stopped; once more leaves it at once")
+                tasks.start_soon(conductor.cancel, f"cancelled by {signal.Signals(number).name}")
+        left = True
+        tasks.cancel_scope.cancel()
+
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(heed)
+            tasks.start_soon(screen.show)
+            progress = await conductor.conduct(detach=detach)
+            tasks.cancel_scope.cancel()
+    finally:
+        if left:
+            screen.say(f"left as it stands; pmagent runs {conductor.short_id} shows it")
+        await screen.close()
+    if left:
+        raise KeyboardInterrupt
+    return progress

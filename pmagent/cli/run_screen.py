@@ -1,0 +1,106 @@
+"""Showing a run while it goes on, on stderr: on a terminal a table that is drawn anew in place, else a line a change.
+
+The table is written over itself with one write a time; the cursor is never hidden nor moved elsewhere, so there is
+nothing to restore, however the program ends. Writing is done in threads: a terminal that was halted (Ctrl-S), or a pipe
+that nobody reads, holds up no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from events.log import now
+from pmagent.cli.clean import width
+from pmagent.cli.output import Output, Piece, Styled
+from pmagent.cli.run_table import change_line, table
+from pmagent.orchestra.progress import Change, Progress
+
+TICK_SECONDS: Final = 0.25
+"""So often the table is drawn when nothing changes but the time."""
+REST_SECONDS: Final = 0.05
+"""Between two drawings, however much changes."""
+ROWS_LEFT: Final = 2
+"""Lines of the terminal that the table leaves: one for the cursor, one for what came before."""
+
+
+class Screen:
+    """A Watcher that shows. ``plain``: lines, also on a terminal. Use ``show`` as a task, ``close`` at the end."""
+
+    def __init__(self, output: Output, *, plain: bool) -> None:
+        self._output = output
+        self._table = not plain and output.notes_screen() is not None
+        self._progress: Progress | None = None
+        self._lines: list[list[Piece]] = []
+        self._news = anyio.Event()
+        self._panel = _Panel(output)
+
+    def told(self, progress: Progress, changes: Sequence[Change]) -> None:
+        """See Watcher."""
+        self._progress = progress
+        if not self._table:
+            self._lines += [change_line(change) for change in changes]
+        self._news.set()
+
+    def say(self, text: str) -> None:
+        """See Watcher."""
+        self._lines.append([Styled("note:", "yellow"), f" {text}"])
+        self._news.set()
+
+    async def show(self) -> None:
+        """Show what comes, until this is cancelled."""
+        while True:
+            with anyio.move_on_after(TICK_SECONDS if self._table and self._progress else None):
+                await self._news.wait()
+            self._news = anyio.Event()
+            await self._draw()
+            await anyio.sleep(REST_SECONDS)
+
+    async def close(self) -> None:
+        """Show the last of it."""
+        with anyio.CancelScope(shield=True):
+            await self._draw()
+
+    async def _draw(self) -> None:
+        lines, self._lines = self._lines, []
+        if not self._table:
+            await anyio.to_thread.run_sync(self._note, lines)
+            return
+        size = self._output.notes_screen()
+        if size is None:  # the terminal is gone
+            return
+        rows: list[list[Piece]] = []
+        if self._progress is not None:
+            rows = table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
+        await anyio.to_thread.run_sync(self._panel.draw, lines, rows, size.columns, size.lines)
+
+    def _note(self, lines: list[list[Piece]]) -> None:
+        for line in lines:
+            self._output.note(*line)
+
+
+class _Panel:
+    """Lines at the end of a terminal, drawn over themselves."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._height = 0
+        self._width = 0
+
+    def draw(self, lines: list[list[Piece]], rows: list[list[Piece]], columns: int, height: int) -> None:
+        """Write ``lines``, which stay, and ``rows`` below them, in place of those written last.
+
+        A terminal that has become smaller has broken or moved the old rows in a way of its own: they stay then, and the
+        new ones are written below them. Nothing of others is ever overwritten.
+        """
+        over = 0 if self._width > columns or self._height >= height else self._height
+        self._output.panel([*lines, *rows], over)
+        self._height = len(rows)
+        self._width = max((sum(width(str(_text(piece))) for piece in row) for row in rows), default=0)
+
+
+def _text(piece: Piece) -> str:
+    return piece.text if isinstance(piece, Styled) else piece

@@ -1,0 +1,142 @@
+"""From a command's flags and files to the request for a run; all that can be said before anything is recorded is said
+here (rulings D)."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from actors.orchestra.config import FILE, BadConfig, Flags, effective, read_config
+from actors.orchestra.plan import make_plan, read_plan
+from actors.orchestra.shape import Misfit, fit
+from contracts.oa_documents import Document
+from contracts.orchestra import Intent, PlanText
+from contracts.orchestra_config import OrchestraConfig
+from contracts.orchestra_events import Replans, RunRequested
+from events.errors import PmagentError
+from pmagent.orchestra.places import check_places, placed
+
+DEFAULTS: Final = OrchestraConfig(version="1.0")
+"""What a run goes by in a workspace without a configuration: the specification's values."""
+
+
+class BadRun(PmagentError):
+    """What is asked for is no run that can be; nothing was recorded."""
+
+    exit_code = 2
+
+
+class Source(NamedTuple):
+    """A file's content, and what messages call it."""
+
+    where: str
+    content: bytes
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command was told. ``config`` None: the workspace's, if it has one; ``plan`` None: a planner makes it."""
+
+    intent: str
+    config: Source | None = None
+    plan: Source | None = None
+    concurrency: int | None = None
+    retries: int | None = None
+    replan: int = 0
+    out: str | None = None
+    action: str = "feature_work"
+    plan_only: bool = False
+    dry_run: bool = False
+
+
+class _Said(Document, frozen=True, kw_only=True):
+    """What stands in the request as it was said."""
+
+    intent: Intent
+    replan: Replans
+
+
+def as_request(wish: Wish, workspace: Path, run_id: str) -> RunRequested:
+    """The request for the run ``run_id`` (a UUID).
+
+    Raises BadRun, BadText, BadConfig, and BadPlan with its kinds: a plan of no good shape or order, or one that wishes
+    for more than the configuration grants.
+    """
+    said = _said(wish)
+    config = _effective(wish, workspace)
+    check_places(config, workspace, run_id)
+    plan = None
+    if wish.plan is not None:
+        plan = read_plan(wish.plan.content, wish.plan.where)
+        make_plan(plan, config, run_id, wish.plan.where)
+    return RunRequested(
+        run_id=run_id, intent=said.intent, config=config, action=wish.action, plan=plan,
+        source=wish.plan.where if wish.plan is not None else "the plan",
+        plan_only=wish.plan_only, dry_run=wish.dry_run, replans=said.replan,
+    )
+
+
+def warnings_of(config: OrchestraConfig) -> list[str]:
+    """What a configuration says that is not done, for people."""
+    if config.security.redact_secrets:
+        return []
+    return ["security.redact_secrets is false, but nothing enters the log or a run's documents unmasked all the same"]
+
+
+def checked(asked: RunRequested, workspace: Path) -> RunRequested:
+    """The request as it may be recorded here, whoever sent it. Raises BadRun, BadConfig."""
+    try:
+        fit(msgspec.to_builtins(asked.config), OrchestraConfig, "config")
+        if asked.plan is not None:
+            fit(msgspec.to_builtins(asked.plan), PlanText, "plan")
+    except Misfit as misfit:
+        raise BadRun(misfit.message, misfit.hint) from misfit
+    config = placed(asked.config, workspace)
+    check_places(config, workspace, asked.run_id)
+    return msgspec.structs.replace(asked, config=config)
+
+
+def _said(wish: Wish) -> _Said:
+    for text, what in ((wish.intent, "INTENT"), (wish.out or "", "--out")):
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadRun(f"{what} is not text in the locale's encoding", "write it in UTF-8") from None
+        if "\0" in text:
+            raise BadRun(f"{what} holds a NUL", "give text")
+    try:
+        return fit({"intent": wish.intent, "replan": wish.replan}, _Said)
+    except Misfit as misfit:
+        raise BadRun(misfit.message, misfit.hint) from misfit
+
+
+def _effective(wish: Wish, workspace: Path) -> OrchestraConfig:
+    source = wish.config if wish.config is not None else _of_workspace(workspace)
+    config = DEFAULTS if source is None else read_config(source.content, source.where)
+    flags = Flags(concurrency=wish.concurrency, retries=wish.retries, out=wish.out)
+    try:
+        return placed(effective(config, flags), workspace)
+    except BadConfig as error:
+        if source is None or error.message.startswith("--"):
+            raise
+        raise BadConfig(f"{source.where}: {error.message}", error.hint) from error
+
+
+def _of_workspace(workspace: Path) -> Source | None:
+    """The workspace's own configuration; None where there is none. One that cannot be read is not passed over."""
+    path = workspace / FILE
+    if not os.path.lexists(path):
+        return None
+    try:
+        with path.open("rb") as file:
+            return Source(FILE, file.read(BYTES_READ_MAX))
+    except OSError as error:
+        why = error.strerror or errno.errorcode.get(error.errno or 0, "it cannot be read")
+        raise BadConfig(f"{FILE}: {why}", "mend or remove it, or name another with --config") from error
+
+
+BYTES_READ_MAX: Final = 1 << 20
+"""More than a configuration may have, so that one that is too large is refused as such."""
