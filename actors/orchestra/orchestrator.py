@@ -38,8 +38,9 @@ from contracts.orchestra_events import (
 from contracts.payload import Correlated, Payload
 from events.event import Event, parse_time, time_after
 
-RUNS_MAX = 64
-"""So many runs are open at once; a further one is refused (``busy``)."""
+RUNS_MAX = 32
+"""So many runs are open at once; a further one is refused (``busy``). All that their workers may begin with one start
+fits into one reaction of the engine."""
 
 GRACE_SECONDS = 120.0
 """So much longer than its run lasts a permit, so that its last attempt can begin until the very end."""
@@ -305,7 +306,7 @@ def _cancel(run: Run | None, event: Event, asked: RunCancelRequested) -> list[Pa
         return [RunCancelAnswered(request=event.position, run_id=asked.run_id, accepted=False, text=text)]
     return [
         RunCancelAnswered(request=event.position, run_id=asked.run_id, accepted=True),
-        Correlated(_stopping(run, "cancelled", [asked.reason], []), run.run_id),
+        Correlated(_stopping(run, "cancelled", [asked.reason.strip() or "cancelled"], []), run.run_id),
     ]
 
 
