@@ -82,6 +82,17 @@ def test_endless_output_without_a_newline_is_cut_and_the_program_goes_on(tmp_pat
 
 
 @pytest.mark.slow
+def test_ten_gigabytes_of_output_pass_by(tmp_path: Path) -> None:
+    (tmp_path / "artifacts").mkdir()
+    one = Wishes(
+        argv=("head", "-c", str(10 * 2**30), "/dev/zero"), artifacts=str(tmp_path / "artifacts"),
+        limits=Limits(seconds=300),
+    )  # fmt: skip
+    outcome = anyio.run(run, one)
+    assert (outcome.exit_code, outcome.stdout_bytes, outcome.stdout) == (0, 10 * 2**30, bytes(2**20))
+
+
+@pytest.mark.slow
 def test_output_that_never_ends_is_ended(tmp_path: Path) -> None:
     outcome = boxed(tmp_path, "while True: print('y' * 4096, end='')", limits=SHORT)
     assert outcome.timed_out
@@ -329,6 +340,20 @@ exit 1
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SandboxUnavailable, match="could not be built: bwrap: No permissions"):
         boxed(tmp_path, "")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become a user who may make no namespaces")
+def test_where_the_kernel_refuses_namespaces_nothing_runs() -> None:
+    script = Path(__file__).parents[1] / "support" / "ordinary_refused.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    said, left = done.stdout.splitlines()
+    assert said.startswith("the sandbox could not be built: bwrap: ")
+    assert "namespace" in said
+    assert left == "[]"
 
 
 @pytest.mark.parametrize("program", ["no-such-program", "/usr/bin/no-such-program", "/home/x/tool", "./tool", "../ls"])
