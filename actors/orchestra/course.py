@@ -22,6 +22,9 @@ from contracts.orchestra_events import (
 )
 from contracts.payload import Payload
 
+FAILURES_MAX: Final = 50
+"""So many failed tasks, the latest, are remembered for who makes another plan."""
+
 CHANGES_MAX: Final = 2_000
 """So many changes stand in one event at most."""
 
@@ -36,7 +39,7 @@ class Course(msgspec.Struct, frozen=True):
     ``revision``, ``attempt`` and ``faults`` (what was wrong with the planner's answers) are those of the plan in hand.
     ``planner_permit``: position of the grant. ``tasks``: the plan's, the ``kept`` first of them done since earlier
     ones; ``board`` says where they stand. ``places``: task -> the workers' places that it occupies. ``ends``: position
-    of each task's ``task.finished``; 0: none. ``failures``: name and reason of each task that failed by itself.
+    of each task's ``task.finished``; 0: none. ``failures``: name and reason of the tasks that failed by themselves.
     """
 
     run_id: str
@@ -122,7 +125,7 @@ def task_ended(course: Course, position: int, finished: TaskFinished) -> Course:
     left = {one: held for one, held in course.places.items() if one != place}
     failures = course.failures
     if finished.result.state == "failed":
-        failures = [*failures, [course.tasks[place].name, finished.reason]]
+        failures = [*failures[1 - FAILURES_MAX :], [course.tasks[place].name, finished.reason]]
     return replace(
         course, places=left, ends=course.ends.changed(place, position), failures=failures,
         security=course.security or finished.security,

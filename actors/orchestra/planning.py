@@ -21,7 +21,8 @@ CHUNK_BYTES: Final = 640 * 1024
 
 TASKS_TOLD: Final = 50
 TOLD_CHARS_MAX: Final = 200
-"""What a planner is told of earlier tasks: of so many, so much each, so that the question fits into an event."""
+"""What a planner is told of tasks that are done, and of failures: of so many, so much each. The question has to fit into
+an event."""
 
 _FENCED: Final = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
 
@@ -76,7 +77,7 @@ def _replacing(course: Course) -> str:
     """What a later revision is told: data about tasks, fenced, for tools wrote parts of it."""
     kept = course.tasks[: course.kept][-TASKS_TOLD:]
     done = [{"task_id": task.name, "intent": task.intent[:TOLD_CHARS_MAX]} for task in kept]
-    failed = [{"task_id": name, "why": why[:TOLD_CHARS_MAX]} for name, why in course.failures[-TASKS_TOLD:]]
+    failed = [{"task_id": name, "why": why[:TOLD_CHARS_MAX]} for name, why in course.failures]
     facts = json.dumps({"done": done, "failed": failed}, ensure_ascii=True, indent=1)
     return (
         "Parts of an earlier plan failed. Give only the tasks that replace what failed and what was still to come; "
