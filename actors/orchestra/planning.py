@@ -21,8 +21,8 @@ CHUNK_BYTES: Final = 640 * 1024
 
 TASKS_TOLD: Final = 50
 TOLD_CHARS_MAX: Final = 200
-"""What a planner is told of tasks that are done, and of failures: of so many, so much each. The question has to fit into
-an event."""
+"""What a planner is told of tasks that are done, and of failures: of so many, so much each; it has to fit into an
+event."""
 
 _FENCED: Final = re.compile(r"```[A-Za-z]*[ \t]*\n(.*?)\n[ \t]*```", re.DOTALL)
 
