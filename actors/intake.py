@@ -12,7 +12,7 @@ import msgspec
 
 from actors.actor import StoredBlob
 from contracts.payload import decode, encode, type_of
-from events.blobs import BLOB_BYTES_MAX, BlobStore
+from events.blobs import BLOB_BYTES_MAX, BlobStore, BlobWriter
 from events.event import DATA_BYTES_MAX, Draft
 from events.redact import Redactor
 
@@ -55,36 +55,56 @@ class Intake:
 
 
 class ContentStream:
-    """Content on its way into the blob store; blocking. What the methods mean: see ``actors.actor.BlobStream``."""
+    """Content on its way into the blob store; blocking. What the methods mean: see ``actors.actor.BlobStream``.
+
+    The limit is one of the masked content, so that it cannot cut a secret in two and keep the first part.
+    """
 
     def __init__(self, redactor: Redactor, blobs: BlobStore, limit: int) -> None:
         if not 0 <= limit <= BLOB_BYTES_MAX:
             raise ValueError(f"a stream keeps 0 to {BLOB_BYTES_MAX} bytes, not {limit}")
-        self._redactor = redactor
+        self._redaction = redactor.stream()
         self._blobs = blobs
         self._limit = limit
-        self._held = bytearray()
+        self._writer: BlobWriter | None = None
         self._total = 0
+        self._cut = False
+        self._ended = False
 
     def write(self, chunk: bytes) -> None:
-        """Take more content."""
+        """Take more content. Raises OSError; ValueError when the stream has ended."""
+        writer = self._begun()
         self._total += len(chunk)
-        self._held += chunk[: max(0, self._limit + _BEYOND - len(self._held))]
+        if not self._cut:
+            self._keep(writer, self._redaction.feed(chunk))
 
     def finish(self) -> StoredBlob:
-        """Store what was kept. Raises OSError."""
-        masked = self._redactor.content(bytes(self._held))
-        kept = masked[: text_end(masked, self._limit)]
-        cut = len(kept) < len(masked) or self._total > len(self._held)
-        return StoredBlob(sha256=self._blobs.put(kept), size=len(kept), total=self._total, cut=cut)
+        """Store what was kept. Raises OSError; ValueError when the stream has ended."""
+        writer = self._begun()
+        if not self._cut:
+            self._keep(writer, self._redaction.finish())
+        sha256, size = writer.finish()
+        self._ended = True
+        return StoredBlob(sha256=sha256, size=size, total=self._total, cut=self._cut)
 
     def abandon(self) -> None:
-        """Leave nothing of it."""
-        self._held.clear()
+        """Leave nothing of it. Raises OSError."""
+        if not self._ended:
+            self._ended = True
+            if self._writer is not None:
+                self._writer.abandon()
 
+    def _begun(self) -> BlobWriter:
+        if self._ended:
+            raise ValueError("this stream is finished, or abandoned")
+        if self._writer is None:
+            self._writer = self._blobs.writer()
+        return self._writer
 
-_BEYOND: Final = 65_536
-"""So much behind the limit is looked at, for secrets that begin before it."""
+    def _keep(self, writer: BlobWriter, masked: bytes) -> None:
+        end = text_end(masked, self._limit - writer.size)
+        self._cut = end < len(masked)
+        writer.append(masked[:end])
 
 
 def text_end(content: bytes, limit: int) -> int:

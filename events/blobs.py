@@ -1,11 +1,13 @@
 """The content-addressed store for what is too large for a line: ``blobs/<aa>/<sha256>`` (DESIGN §2).
 
 A blob is durable before the event that names it is written. Content is checked against its name at each reading.
+What is not finished has a name that ends in ``.tmp`` and is nobody's; ``BlobStore.clear_unfinished`` removes it.
 """
 
 from __future__ import annotations
 
 import errno
+import re
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count
@@ -19,6 +21,9 @@ BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
 
 BLOB_BYTES_MAX: Final = 256 * 1024 * 1024
 """Upper bound of one blob."""
+
+_UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
+_READ_BYTES: Final = 1 << 20
 
 
 class BlobStore:
@@ -60,6 +65,21 @@ class BlobStore:
             raise CorruptLog(f"blobs/{sha256_hex[:2]}/{sha256_hex}", 0, 0, "its content is not what its name says")
         return content
 
+    def writer(self) -> BlobWriter:
+        """A writer of a blob whose content comes piece by piece. Raises OSError."""
+        self._disk.make_folder(self._folder)
+        return BlobWriter(self._disk, self._folder, *self._create(f"{self._folder}/stream"))
+
+    def clear_unfinished(self) -> int:
+        """Remove what writers that were killed have left; how much it was. Only for who holds the log's lock, before
+        it writes itself. Raises OSError."""
+        removed = 0
+        for folder in (self._folder, *(f"{self._folder}/{number:02x}" for number in range(256))):
+            for name in filter(_UNFINISHED.fullmatch, self._disk.names(folder)):
+                self._disk.unlink(f"{folder}/{name}")
+                removed += 1
+        return removed
+
     def _create(self, path: str) -> tuple[str, DiskFile]:
         """A new file beside ``path`` that no other writer has; what a crash left there keeps its name."""
         for number in count(1):
@@ -80,3 +100,80 @@ class BlobStore:
             if error.errno in {errno.ELOOP, errno.EISDIR}:
                 return None
             raise
+
+
+class BlobWriter:
+    """A blob that grows, in a file that nobody takes for one before it is whole. Made by ``BlobStore.writer``; for one
+    thread at a time. After an OSError it can only be abandoned: what the disk holds then is not known."""
+
+    def __init__(self, disk: Disk, folder: str, path: str, file: DiskFile) -> None:
+        self._disk = disk
+        self._folder = folder
+        self._path = path
+        self._file = file
+        self._hash = sha256()
+        self._size = 0
+        self._writable = True
+        self._left = True
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has by now."""
+        return self._size
+
+    def append(self, chunk: bytes) -> None:
+        """Write more (redacted already). Raises OSError; ValueError, and writes nothing, when it would become larger
+        than ``BLOB_BYTES_MAX``."""
+        if self._size + len(chunk) > BLOB_BYTES_MAX:
+            raise ValueError(f"a blob holds at most {BLOB_BYTES_MAX} bytes, not {self._size + len(chunk)}")
+        self._begin()
+        self._file.append(chunk)
+        self._writable = True
+        self._hash.update(chunk)
+        self._size += len(chunk)
+
+    def finish(self) -> tuple[str, int]:
+        """Make it durable under its name, and return its SHA-256 in hex and its size. Raises OSError; what stands under
+        the name is then this content, or what stood there before."""
+        self._begin()
+        digest = self._hash.hexdigest()
+        folder = f"{self._folder}/{digest[:2]}"
+        self._disk.make_folder(folder)
+        stands = digest in self._disk.names(folder) and self._hash_of(f"{folder}/{digest}") == digest
+        if not stands:
+            self._file.sync()
+            self._disk.rename(self._path, f"{folder}/{digest}")
+            self._left = False
+        self._disk.sync_folder(folder)  # who put there what stands may have crashed before it was durable
+        self.abandon()  # what is left of it when its content stood there before
+        return digest, self._size
+
+    def abandon(self) -> None:
+        """Leave nothing that is unfinished; does nothing the second time. Raises OSError."""
+        self._writable = False
+        self._file.close()
+        if self._left:
+            self._disk.unlink(self._path)
+            self._left = False
+
+    def _begin(self) -> None:
+        """What begins now may fail, and nothing may follow then."""
+        if not self._writable:
+            raise ValueError("this blob is finished or abandoned, or a write of it failed")
+        self._writable = False
+
+    def _hash_of(self, path: str) -> str:
+        """The hash of what stands at ``path``; "" for a link or a folder."""
+        found = sha256()
+        try:
+            file = self._disk.open(path)
+            try:
+                for start in range(0, file.size(), _READ_BYTES):
+                    found.update(file.read_at(start, _READ_BYTES))
+            finally:
+                file.close()
+        except OSError as error:
+            if error.errno in {errno.ELOOP, errno.EISDIR}:
+                return ""
+            raise
+        return found.hexdigest()

@@ -1,16 +1,15 @@
 """The redactor: no secret enters the log or a blob (DESIGN §2; research, secrets).
 
 Everything from outside passes it, on values and before encoding. Two ways of knowing a secret: its shape
-(``events.secret_shapes``), and exact match with the secrets that this process was told, also as base64, hex,
-URL-encoded and JSON-escaped. The exact match is the near-certain one; the shapes catch the rest's bulk.
+(``events.secret_shapes``), and exact match with the secrets that this process was told, also encoded and escaped
+(``events.secret_forms``). The exact match is the near-certain one; the shapes catch the rest's bulk. In content of
+blobs, which nobody waits for, more is found (``events.redact_content``).
 
 Masking what is masked changes nothing. Keys of a mapping that become equal are told apart by a number.
 """
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, time, timedelta
@@ -18,18 +17,19 @@ from decimal import Decimal
 from enum import Enum
 from functools import cache
 from typing import Any, Final
-from urllib.parse import quote, quote_plus, unquote
+from urllib.parse import unquote
 from uuid import UUID
 
 import msgspec
 
+from events import secret_forms
+from events.redact_content import PASSES, ContentMasker, shape_spans
+from events.redact_stream import RedactionStream
+from events.secret_forms import SECRET_CHARS_MIN, text_forms, usable
 from events.secret_shapes import SECRET_VARIABLE, SHAPES, TELLING_NAME, URL_PASSWORD, Shape
 
-MASK: Final = "***REDACTED***"
+MASK: Final = secret_forms.MASK
 """What stands where a secret stood."""
-
-SECRET_CHARS_MIN: Final = 6
-"""Shorter known secrets are not matched: they would mask ordinary words."""
 
 DEPTH_MAX: Final = 150
 """How deeply a value may nest."""
@@ -39,10 +39,6 @@ _NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType
 
 _LONG: Final = 4096
 """In longer text, searching form by form is the faster way to find that there is none."""
-
-_PASSES: Final = 4
-"""Masking may uncover a shape (a key that began right behind another one), hardly ever twice."""
-
 
 _NEEDLES: Final = tuple(dict.fromkeys(needle for shape in SHAPES for needle in shape.needles))
 
@@ -62,45 +58,21 @@ def secrets_in(environment: Mapping[str, str]) -> list[str]:
     return list(dict.fromkeys(secret.strip() for secret in found if secret.strip()))
 
 
-def _bytes(secret: str) -> bytes:
-    try:
-        return secret.encode("utf-8", "surrogateescape")  # what a variable that is no text really held
-    except UnicodeEncodeError:
-        return secret.encode("utf-8", "surrogatepass")
-
-
-def _forms(secret: str) -> set[str]:
-    """``secret`` as it may stand in text. In base64, also within longer content: the characters it alone decides."""
-    raw = _bytes(secret)
-    encoded = base64.b64encode(raw).decode()
-    in_base64 = {encoded, encoded.rstrip("=")}
-    for ahead, undecided in ((0, 0), (1, 2), (2, 3)):
-        inside = base64.b64encode(bytes(ahead) + raw).decode()
-        in_base64.add(inside[undecided : (ahead + len(raw)) * 8 // 6])
-    forms = {secret, raw.hex(), raw.hex().upper()}
-    forms |= {json.dumps(secret, ensure_ascii=plain)[1:-1] for plain in (True, False)}
-    forms |= in_base64 | {form.replace("+", "-").replace("/", "_") for form in in_base64}
-    for escaped in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        forms |= {escaped, re.sub("%..", lambda match: match[0].lower(), escaped)}
-    return forms
-
-
 class Redactor:
     """Masks secrets in values. ``known``: exact secrets of this process, beside the shapes."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        forms = {form for secret in known if len(secret) >= SECRET_CHARS_MIN for form in _forms(secret)}
-        usable = [form for form in forms if len(form) >= SECRET_CHARS_MIN and form not in MASK]
-        longest_first = sorted(usable, key=lambda form: (-len(form), form))
-        self._forms = longest_first
-        self._known = re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+        secrets = [secret for secret in known if len(secret) >= SECRET_CHARS_MIN]
+        self._forms = usable(form for secret in secrets for form in text_forms(secret))
+        self._known = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
+        self._content = ContentMasker(secrets)
 
     def text(self, text: str) -> str:
         """``text`` with each secret replaced by ``MASK``; the same object when there is none."""
         if len(text) < SECRET_CHARS_MIN:
             return text
         before = text
-        for _ in range(_PASSES):
+        for _ in range(PASSES):
             masked = self._masked(before)
             if masked == before:
                 break
@@ -109,9 +81,13 @@ class Redactor:
 
     def content(self, content: bytes) -> bytes:
         """``content`` of a blob, with each secret replaced; bytes that are not text pass unchanged around them."""
-        text = content.decode("utf-8", "surrogateescape")
-        masked = self.text(text)
-        return content if masked is text else masked.encode("utf-8", "surrogateescape")
+        stream = self.stream()
+        masked = stream.feed(content) + stream.finish()
+        return content if masked == content else masked
+
+    def stream(self) -> RedactionStream:
+        """What gives ``content`` for content that comes in pieces."""
+        return RedactionStream(self._content)
 
     def value(self, value: Any) -> Any:
         """``value`` with each secret in each string at any depth replaced, keys included; the same object when there
@@ -212,15 +188,12 @@ class Redactor:
 
 
 def _mask_shape(shape: Shape, text: str) -> str:
-    def mask(match: re.Match[str]) -> str:
-        group = match.lastindex or 0
-        found = match[group]
-        if found == MASK or not shape.check(found):
-            return match[0]
-        start, end = match.start(group) - match.start(), match.end(group) - match.start()
-        return match[0][:start] + MASK + match[0][end:]
-
-    return shape.pattern.sub(mask, text)
+    parts: list[str] = []
+    at = 0
+    for start, end in shape_spans(shape, text):
+        parts += text[at:start], MASK
+        at = end
+    return "".join((*parts, text[at:])) if parts else text
 
 
 def _free(key: Any, taken: Mapping[Any, Any], original: Mapping[Any, Any]) -> Any:

@@ -14,11 +14,20 @@ from typing import Final, NamedTuple
 
 _RUN: Final = "(?<![A-Za-z0-9])"
 _NAMES: Final = (
+    # What all of them begin with: asked first, because trying one after the other takes five times as long.
+    "(?-i:(?=[pcsaembirPCSAEMBIR][acdehilnoprsuwACDEHILNOPRSUW]))(?:"
     "passw(?:or)?ds?|passphrase|pwd|client[_-]?secret|secret(?:[_-]?access)?(?:[_-]?key)?(?:[_-]?base)?|secrets"
     "|(?:api|access|auth|private|signing|encryption|master|account|shared[_-]?access)[_-]?keys?"
-    "|(?:access|api|auth|bearer|bot|csrf|id|refresh|session)[_-]?tokens?|credentials?"
+    "|(?:access|api|auth|bearer|bot|csrf|id|refresh|session)[_-]?tokens?|credentials?)"
 )
 _VALUE: Final = r"""(?:\\*"([^"\\\n]{6,})|\\*'([^'\\\n]{6,})|\\*["']?([^\s"',;&\\]{6,}))"""
+_BEGIN: Final = "-----BEGIN [A-Z0-9 ]*+(?:(?<=PRIVATE KEY)|(?<=PRIVATE KEY BLOCK))-----"
+_END: Final = "-----END [A-Z0-9 ]*+-----"
+
+PEM_BEGIN: Final = re.compile(_BEGIN)
+"""The beginning of the one shape of any length; ``PEM_END`` ends it."""
+
+PEM_END: Final = re.compile(_END)
 
 
 def _anything(_found: str) -> bool:
@@ -56,10 +65,7 @@ def _named(needle: str, pattern: str, check: Callable[[str], bool] = _anything) 
 
 SHAPES: Final = (
     # PEM, OpenSSH, PGP; without its end all that follows counts as key
-    _key(
-        "private key",
-        "-----BEGIN [A-Z0-9 ]*+(?:(?<=PRIVATE KEY)|(?<=PRIVATE KEY BLOCK))-----(?:.*?-----END [A-Z0-9 ]*+-----|.*)",
-    ),
+    _key("private key", f"{_BEGIN}(?:.*?{_END}|.*)"),
     _key("age-secret-key-1", "AGE-SECRET-KEY-1[0-9A-Z]{58}"),
     _key("akia asia abia acca", f"{_RUN}(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{{16}}(?![A-Za-z0-9])"),  # AWS
     _key("ghp_ gho_ ghu_ ghs_ ghr_", "gh[pousr]_[A-Za-z0-9]{36,}"),  # GitHub
