@@ -52,8 +52,9 @@ def look(wishes: Wishes) -> Ground:
     privileged = os.geteuid() == 0
     uid, gid, lent = _tool_ids(wishes, privileged=privileged)
     if privileged:
-        for path in sorted({*wishes.allow_read, *wishes.allow_write, *given} - {OWN_TMP, *lent}):
-            _check_visible(path, uid, gid)
+        for path in sorted({*wishes.allow_read, *wishes.allow_write, *given} - {OWN_TMP}):
+            if not any(within(path, folder) for folder in lent):
+                _check_visible(path, uid, gid)
     hidden = tuple(_hidden(wishes))
     return Ground(
         machine=machine,

@@ -21,7 +21,7 @@ from actors.orchestra.bubblewrap import bubblewrap
 from actors.orchestra.doorway import Door
 from actors.orchestra.outside import OUTSIDE, Outside
 from actors.orchestra.proxy_rules import Caps
-from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
+from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes, within
 
 _LEND: Final = str(Path(__file__).with_name("lend.py"))
 
@@ -62,7 +62,9 @@ def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, 
     plan = sandbox.plan(wishes, ground)
     try:
         if ground.privileged:
-            os.chown(wishes.artifacts, ground.uid, ground.gid, follow_symlinks=False)
+            lent = any(within(wishes.artifacts, folder) for folder in ground.lent)  # root's there is the tool's
+            uid, gid = (0, 0) if lent else (ground.uid, ground.gid)
+            os.chown(wishes.artifacts, uid, gid, follow_symlinks=False)
         options, handed = _opened(plan, stack)
     except OSError as error:  # too many open files, or no memory
         raise SandboxUnavailable(f"the sandbox could not be prepared: {error.strerror}", "try again") from error

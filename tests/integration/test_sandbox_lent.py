@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 from actors.orchestra import lend, runner, syscalls
@@ -65,6 +66,28 @@ def test_two_folders_one_in_the_other_and_a_single_file_are_lent(tmp_path: Path)
     assert said(tmp_path, code, fs="rw", allow_write=paths) == ""
     assert owners(tmp_path / "w") == {"inner": 0, "a": 0, "b": 0}
     assert (tmp_path / "one").read_text() == "x"
+
+
+def test_artifacts_and_inputs_may_lie_in_what_is_lent(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    for name in (".pmagent/tasks/1/artifacts", ".pmagent/tasks/1/inputs"):
+        (folder / name).mkdir(parents=True, mode=0o700)
+    (folder / ".pmagent/tasks/1/inputs/a").write_text("given")
+    code = f"""
+import os
+print(open("/inputs/a").read(), os.listdir("{folder}/.pmagent"), os.stat("/artifacts").st_uid == os.getuid())
+open("/artifacts/x", "w").close(); open("{folder}/y", "w").close()
+"""
+    artifacts = folder / ".pmagent/tasks/1/artifacts"
+    one = wishes(
+        artifacts, code, fs="rw", allow_write=(str(folder),), hide=(f"{folder}/.pmagent",),
+        inputs=f"{folder}/.pmagent/tasks/1/inputs",
+    )  # fmt: skip
+    outcome = anyio.run(runner.run, one)
+    assert (outcome.exit_code, outcome.stdout) == (0, b"given [] True\n"), outcome
+    assert (artifacts / "x").is_file()
+    assert owners(folder).keys() == {".pmagent", "tasks", "1", "artifacts", "inputs", "a", "x", "y"}
+    assert set(owners(folder).values()) == {0}
 
 
 def test_only_what_may_be_written_is_lent(tmp_path: Path) -> None:
