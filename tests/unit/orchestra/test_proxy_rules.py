@@ -195,7 +195,7 @@ def test_host_may_say_what_the_target_says(host: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", [b"xn--bcher-kva.example", b"evil.example", b"api.example.org:81", b"api.example.org:443", b"127.1", b"\xff"]
+    "host", [b"xn--bcher-kva.example", b"evil.example", b"api.example.org:8", b"api.example.org:443", b"127.1", b"\xff"]
 )  # fmt: skip
 def test_host_may_not_say_anything_else(host: bytes) -> None:
     assert refused("GET", "http://api.example.org/", (b"host", host)).status == 403
