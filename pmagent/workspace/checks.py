@@ -105,7 +105,8 @@ def ask(workspace: Path, kind: CheckKind, names: Sequence[str], settings: Kernel
     PmagentError."""
     from pmagent.operations import call
 
-    reads = [os.path.abspath(path) for path in settings.check_reads.split(os.pathsep) if path]
+    # Real paths: the sandbox shows nothing that a link leads to.
+    reads = [os.path.realpath(os.path.expanduser(path)) for path in settings.check_reads.split(os.pathsep) if path]
     arguments = {"kind": kind, "names": list(names), "seconds": settings.check_seconds, "reads": reads}
     document = call(workspace, "kernel.checks", arguments).document
     return msgspec.convert(document["results"], list[CheckResult])
