@@ -2,8 +2,8 @@
 
 A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans
 are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is
-to end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every task
-ends before the run does.
+to end a run early (an operator, its time, a permit that is taken back) goes through ``run.stopping``, so that every
+task ends before the run does.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ replace = msgspec.structs.replace
 class Run(msgspec.Struct, frozen=True):
     """An open run. ``requested``: position of its request; ``timer``: of its time limit's; ``asked``: of the permit's
     (0: none is asked for); ``permit``: of the grant. ``ends_at``: log time at which its time is over. ``doing``:
-    planning, permit, running or stopping (then ``cause``, ``reasons`` and ``mend`` say why)."""
+    planning, permit, running or stopping (then ``cause``, ``reasons`` and ``mend`` say why). ``done`` and ``failed``:
+    tasks of the last plan that has come to its end."""
 
     run_id: str
     requested: int
@@ -71,6 +72,8 @@ class Run(msgspec.Struct, frozen=True):
     cause: StopCause | None = None
     reasons: list[str] = []
     mend: list[str] = []
+    done: int = 0
+    failed: int = 0
 
 
 class OrchestratorState(msgspec.Struct, frozen=True):
@@ -110,6 +113,8 @@ class Orchestrator:
             case RunRefused(run_id=run_id, request=request) | RunEnded(run_id=run_id, request=request):
                 known = state.runs.get(run_id)
                 return state if known is None or known.requested != request else _without(state, run_id)
+            case PlanFinished(run_id=run_id, done=done, failed=failed) if run_id in state.runs:
+                return _with(state, replace(state.runs[run_id], done=done, failed=failed))
         if event.actor != self.name:
             return state
         found = state.runs.get(getattr(data, "run_id", event.correlation))
@@ -252,9 +257,10 @@ def _planned(run: Run, event: Event, made: PlanMade) -> Iterator[Payload]:
 def _unplanned(run: Run, failed: PlanFailed) -> Iterator[Payload]:
     """There is no plan: the run never began, or goes no further."""
     if run.cause is not None:
-        yield from _ended(run, run.cause, run.reasons, run.mend, 0, 0)
+        yield from _ended(run, run.cause, run.reasons, run.mend, run.done, run.failed)
     elif run.revision:
-        yield from _ended(run, "failed", ["there is no other plan", *failed.reasons], failed.mend, 0, 0)
+        why = ["there is no other plan", *failed.reasons]
+        yield from _ended(run, "failed", why, failed.mend, run.done, run.failed)
     else:
         yield from _over(run)
         yield RunRefused(
@@ -312,4 +318,4 @@ def _cancel(run: Run | None, event: Event, asked: RunCancelRequested) -> list[Pa
 
 def _without_help(run: Run, name: str) -> Iterator[Payload]:
     """Who plans or works is halted: nothing of the run can go on, nor end in order."""
-    yield from _ended(run, "failed", [f"the {name} is halted"], [_HALTED], 0, 0)
+    yield from _ended(run, "failed", [f"the {name} is halted"], [_HALTED], run.done, run.failed)

@@ -41,9 +41,11 @@ replace = msgspec.structs.replace
 
 
 class WorkerState(msgspec.Struct, frozen=True):
-    """Assignments without a result yet, by task; ``live``: whether what runs now takes runs up."""
+    """Assignments without a result yet, by task; ``stopping``: open runs that are to end, and why; ``live``: whether
+    what runs now takes runs up."""
 
     jobs: dict[str, Job] = {}
+    stopping: dict[str, str] = {}
     live: bool = True
 
 
@@ -66,7 +68,7 @@ class Worker:
             case DaemonStarted(surface=surface):
                 return replace(state, live=surface in LIVE)
             case TaskAssigned():
-                return _with(state, Job(event.position, data))
+                return _with(state, Job(event.position, data, stop=state.stopping.get(data.run_id, "")))
             case TaskFinished(result=result):
                 return replace(state, jobs={name: job for name, job in state.jobs.items() if name != result.task_id})
             case RunStopping() | RunEnded():
@@ -85,13 +87,16 @@ class Worker:
                 jobs = [job for job in state.jobs.values() if job.assigned.run_id == run_id]
                 return [decided for job in jobs for decided in _stopped(job)]
             case TaskAssigned(assignment=assignment):
-                return [next_attempt(state.jobs[assignment.task_id])] if state.live else []
-        job = _decided_on(state, event)
-        if job is None:
+                job = state.jobs[assignment.task_id]
+                if job.stop:  # the run began and was stopped by one reading of the surfaces
+                    return [finished(job, None, "failed", job.stop)]
+                return [next_attempt(job)] if state.live else []
+        over = _decided_on(state, event)
+        if over is None:
             return []
-        if job.doing == "ready":
-            return [next_attempt(job)] if state.live else []
-        return concluded(job, event)
+        if over.doing == "ready":
+            return [next_attempt(over)] if state.live else []
+        return concluded(over, event)
 
 
 def _with(state: WorkerState, job: Job) -> WorkerState:
@@ -142,10 +147,12 @@ def _stopping(state: WorkerState, data: RunStopping | RunEnded) -> WorkerState:
     """The run is to end: each of its jobs knows why. When it has ended it has none left."""
     if isinstance(data, RunEnded):
         left = {name: job for name, job in state.jobs.items() if job.assigned.run_id != data.run_id}
-        return state if len(left) == len(state.jobs) else replace(state, jobs=left)
+        stopping = {run: why for run, why in state.stopping.items() if run != data.run_id}
+        return replace(state, jobs=left, stopping=stopping)
     why = "; ".join(data.reasons)
     return replace(
         state,
+        stopping={**state.stopping, data.run_id: why},
         jobs={
             name: replace(job, stop=why) if job.assigned.run_id == data.run_id else job
             for name, job in state.jobs.items()
