@@ -11,6 +11,7 @@ from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine
 from actors.oa.policy import allows
 from actors.snapshot import EngineState, export_engine
+from contracts.content import Content, whole
 from contracts.daemon import DaemonStarted
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
 from contracts.kernel import KernelModeDecided, KernelObserved
@@ -29,6 +30,7 @@ from replay.replayer import fold_log, replay_log
 from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_models import check_models, check_models_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
+from replay.simulation.invariants_runs import check_runs
 from replay.simulation.world import Violation, require
 
 QUEUE_MAX: Final = 2000
@@ -42,12 +44,21 @@ class Documents(Protocol):
         """Take durable events."""
         ...
 
-    def render(self) -> dict[str, bytes]:
-        """All documents."""
+    @property
+    def owing(self) -> bool:
+        """Whether documents that no snapshot would know of may not be on disk yet."""
         ...
 
-    def take_changed(self) -> dict[str, bytes]:
+    def render(self) -> dict[str, Content]:
+        """All documents but those of what is long over."""
+        ...
+
+    def take_changed(self) -> dict[str, Content]:
         """Those that may have changed since the last call."""
+        ...
+
+    def settle(self) -> None:
+        """What was taken last is on disk."""
         ...
 
     def export(self) -> dict[str, bytes]:
@@ -83,6 +94,7 @@ class Watch:
         """Facts whose sender was told that they are durable: id -> position."""
         self.performed: Counter[int] = Counter()
         self._durable_documents = documents() if documents else None
+        self._shown: dict[str, Content] = {}
         self._folded = 0
         self._started_at = 0
 
@@ -125,9 +137,10 @@ class Watch:
             return
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)
-        shown = self._durable_documents.render()
+        self._shown |= self._durable_documents.take_changed()
         for path, content in documents.items():
-            require(content == shown.get(path), f"the document {path} shows something else than what is durable")
+            known = path in self._shown and content == whole(self._shown[path], self._blobs)
+            require(known, f"the document {path} shows something else than what is durable")
 
     def acknowledge(self, id: str, position: int) -> None:
         """Somebody was told that the fact ``id`` is durable."""
@@ -220,6 +233,7 @@ class Watch:
         check_reasoning(self.history)
         check_contexts(self.history)
         check_models(self.history)
+        check_runs(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -330,6 +344,6 @@ def _answers(event: Event, request: Event) -> bool:
         return event.data.request == request.position
     return (
         not isinstance(event.data, EffectRefused) and effect_of(event.data) is None
-        and event.type.split(".")[0] in ("oa", "reasoning", "sim")
+        and event.type.split(".")[0] in ("oa", "reasoning", "run", "sim")
         and getattr(event.data, "request", 0) == request.position
     )

@@ -17,9 +17,11 @@ from actors.actor import AnyActor
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.snapshot import FORMAT, Snapshot, encode_snapshot, export_engine, restore_engine, usable
+from contracts.content import Content, whole
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
+from contracts.orchestra_events import RunRequested
 from contracts.payload import OutwardRequest, effect_of, type_of, typed
 from events.blobs import BlobStore
 from events.commit import Committer
@@ -136,7 +138,7 @@ class Machine:
                 self.engine.fold(event)
         if self.documents is not None:
             self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
-            self._write_documents(self.documents.render())
+            self._write_changed()
         self._committer = Committer(self.storage)
         self._commit_due = self._write_due = self._stopping = False
         self._running: dict[int, Running] = {}
@@ -158,9 +160,13 @@ class Machine:
             if output.events:
                 self._submit(output)
         self._take_up([event for event in before if self.engine.effects.is_open(event.position)])
-        started = DaemonStarted(version="sim", python="3", surface="daemon")
+        command = world.faults.strike("start: takes no runs up")
+        surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
+        started = DaemonStarted(version="sim", python="3", surface=surface)
         self.append(started, f"daemon.started:{self.boot}", "daemon")
         self._in_process(FIRST_SECONDS, "first look", self._look)
+        if command:  # it opens the log for something else, and is done soon
+            self._in_process(world.between(0.0, 3.0), "command ends", self.stop)
         if self._again:
             self._in_process(world.between(0.0, 0.5), "power", self._lose_power)
 
@@ -211,6 +217,8 @@ class Machine:
         tail = self.storage.tail()
         if not self.engine.quiescent or self.engine.sequencer.position != tail.position:
             return
+        if self.documents is not None and self.documents.owing:
+            return
         extra = self.documents.export() if self.documents is not None else {}
         snapshot = Snapshot(FORMAT, self._log_id, tail, CODE, export_engine(self.engine), extra)
         self._snapshots.append(encode_snapshot(snapshot))
@@ -239,7 +247,8 @@ class Machine:
         self, payload: msgspec.Struct, id: str, actor: str, done: Callable[[int], None] | None = None
     ) -> None:
         """Take a fact; ``done`` is called with its position when it and what follows from it are durable."""
-        draft = self._intake.fact(payload, id, actor, f"c-{id}")
+        correlation = payload.run_id if isinstance(payload, RunRequested) else f"c-{id}"
+        draft = self._intake.fact(payload, id, actor, correlation)
         output = self.engine.accept(draft, self._world.now())
         position = self.engine.sequencer.seen(draft.id) or 0
         self._submit(output or Output([], [], []), lambda: done(position) if done is not None else None)
@@ -309,9 +318,11 @@ class Machine:
         self._write_due = False
         if self.documents is not None:
             self._write_documents(self.documents.take_changed())
+            self.documents.settle()
 
-    def _write_documents(self, documents: dict[str, bytes]) -> None:
-        for path, content in documents.items():
+    def _write_documents(self, documents: dict[str, Content]) -> None:
+        for path, rendered in documents.items():
+            content = whole(rendered, self.blobs)
             self._world.disk.put(f"{DOCUMENTS}/{path}", content)
             self._world.faults.note("document: written")
             self._world.note(f"{path} {sha256(content).hexdigest()}")

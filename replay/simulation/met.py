@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from contracts.effect import RequestRefused
+from actors.orchestra.states import DEPENDENCY_FAILED
+from contracts.daemon import DaemonStarted
+from contracts.effect import EffectInterrupted, RequestRefused
 from contracts.kernel import KernelModeDecided
 from contracts.model import ModelCallFailed, ModelFailed
+from contracts.orchestra_events import (
+    PlanMade,
+    PlannerCallRequested,
+    RunCancelAnswered,
+    RunEnded,
+    RunRefused,
+    TaskAttemptFailed,
+    TaskAttemptRequested,
+    TaskChange,
+    TasksChanged,
+)
 from contracts.reasoning import check_payload, is_safe
 from contracts.reasoning_events import (
     OaContextAnswered,
@@ -24,7 +37,48 @@ def met_in(history: Sequence[Event]) -> list[str]:
     """See the module."""
     met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
     met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
-    return [*met, *(one for event in history for one in _reasoning(history, event))]
+    return [*met, *(one for event in history for tell in (_reasoning, _runs, _tasks) for one in tell(history, event))]
+
+
+def _runs(_: Sequence[Event], event: Event) -> Iterator[str]:
+    data = event.data
+    match data:
+        case RunRefused(code=code):
+            yield f"run refused: {code}"
+        case RunEnded(state=state):
+            yield f"run ended: {state}"
+        case RunCancelAnswered(accepted=accepted):
+            yield "run: taken back" if accepted else "run: cannot be taken back"
+        case PlanMade(revision=revision, kept=kept):
+            if revision:
+                yield "run: a plan in another's place"
+            if kept:
+                yield "run: tasks kept"
+        case PlannerCallRequested() if "could not be used" in data.prompt:
+            yield "planner: told what was wrong"
+
+
+def _tasks(history: Sequence[Event], event: Event) -> Iterator[str]:
+    data = event.data
+    match data:
+        case TasksChanged(changes=changes):
+            yield from _changes(changes)
+        case TaskAttemptRequested(attempt=attempt):
+            if attempt > 1:
+                yield "task: a further attempt"
+            if isinstance(history[event.causation - 1].data, DaemonStarted):
+                yield "run: goes on after a start"
+        case TaskAttemptFailed(retry_at=""):
+            yield "task: no further attempt"
+        case EffectInterrupted(request=request, reason=reason):
+            if isinstance(history[request - 1].data, TaskAttemptRequested):
+                yield f"task: cut off by a {reason}"
+
+
+def _changes(changes: Sequence[TaskChange]) -> Iterator[str]:
+    for change in changes:
+        if change.step == "give_up":
+            yield "task: dependency failed" if change.reason == DEPENDENCY_FAILED else "task: ended by its run"
 
 
 def _reasoning(history: Sequence[Event], event: Event) -> Iterator[str]:

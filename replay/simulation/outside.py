@@ -12,10 +12,13 @@ from contracts.effect import ActorHalted, ActorResumed, EffectFailed
 from contracts.kernel import KernelReadRequested
 from contracts.model import ModelCallRequested
 from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
+from contracts.orchestra_events import PlannerCallRequested, TaskAttemptRequested
 from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
+from replay.simulation.attempts import Attempts, Planners, asked
 from replay.simulation.machine import Machine, Running
 from replay.simulation.models import Models
 from replay.simulation.reasoning import Reasoning
+from replay.simulation.runs import Runs
 from replay.simulation.surfaces import WORKSPACE, SimFiles
 from replay.simulation.tools import Tools
 from replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
@@ -29,6 +32,14 @@ MISUSES = {
     "permit: used by another": "holder",
 }
 """Fault -> the ``use`` of a job."""
+
+HANGS = {
+    OaToolRequested: "tool: hangs",
+    ModelCallRequested: "model: hangs",
+    PlannerCallRequested: "planner: hangs",
+    TaskAttemptRequested: "attempt: never returns",
+}
+"""What is requested -> the fault that it never answers."""
 
 
 class Demand:
@@ -52,6 +63,9 @@ class Outside:
         self._reasoning = Reasoning(world, self._files, secret)
         self._tools = Tools(world, self._files, secret)
         self._models = Models(world, secret)
+        self._runs = Runs(world, secret)
+        self._attempts = Attempts(world, secret)
+        self._planners = Planners(world, secret)
         self._number = 0
         self._observations = 0
         self.demands: list[Demand] = []
@@ -60,10 +74,12 @@ class Outside:
 
     # --- the plan of a run ---------------------------------------------------------------------------------------
 
-    def plan(self, demands: int, thoughts: int, changes: int, seconds: float) -> None:
-        """Put a run's demands, ``thoughts`` more that ask for reasoning, surface changes, clock faults and stops on the
-        calendar."""
+    def plan(self, demands: int, thoughts: int, runs: int, changes: int, seconds: float) -> None:
+        """Put a run's demands, ``thoughts`` more that ask for reasoning, ``runs`` that have to do with Orchestra,
+        surface changes, clock faults and stops on the calendar."""
         world = self._world
+        for _ in range(runs):
+            world.later(world.between(0.0, seconds), "run", self.orchestrate)
         for _ in range(thoughts):
             world.later(world.between(0.0, seconds), "thought", self.think)
         for _ in range(demands):
@@ -110,12 +126,20 @@ class Outside:
         self.demands.append(demand)
         self._send(demand)
 
+    def _put_in_order(self) -> None:
+        """More often than not the kernel was put in order for what the operator wants now."""
+        if self._world.random.random() < 0.7:
+            self._files.write_state("green", 2)
+            self._world.later(0.3, "watcher", self._observe)
+
+    def orchestrate(self) -> None:
+        """The operator wants a run, or that one ends."""
+        self._put_in_order()
+        self._world.later(0.5, "run", lambda: self.demand(self._runs.demand(self._number + 1)))
+
     def think(self) -> None:
         """The operator wants a program to be run, or its context written."""
-        world = self._world
-        if world.random.random() < 0.7:  # more often than not the kernel was put in order for it
-            self._files.write_state("green", 2)
-            world.later(0.3, "watcher", self._observe)
+        self._put_in_order()
         if self._machine.up:  # whoever asks reads the surfaces, and finds a daemon
             self.demand(self._reasoning.demand(self._number + 1))
 
@@ -193,16 +217,30 @@ class Outside:
         if isinstance(data, ModelCallRequested):
             self._call_model(running, data, seconds)
             return
+        if isinstance(data, TaskAttemptRequested):
+            self._attempt(running, data, seconds)
+            return
         world.later(seconds, "performed", lambda: self._machine.answer(running, self._outcome(running)))
-        if world.faults.strike("effect: answers twice"):
+        twice = "planner: answers twice" if isinstance(data, PlannerCallRequested) else "effect: answers twice"
+        if world.faults.strike(twice):
+            self._again(running, seconds)
+
+    def _attempt(self, running: Running, request: TaskAttemptRequested, seconds: float) -> None:
+        world, attempts = self._world, self._attempts
+        if world.faults.strike("attempt: answers late"):
+            seconds = world.between(1.0, 40.0)
+        seconds, timed_out = attempts.seconds(request, seconds)
+        world.later(
+            seconds, "attempt",
+            lambda: self._machine.answer(running, attempts.outcome(running.event, timed_out=timed_out)),
+        )
+        if world.faults.strike("attempt: answers twice"):
             self._again(running, seconds)
 
     def _hangs(self, data: msgspec.Struct) -> bool:
-        """Whether a tool or a model never answers: its own time, or the run's, has to end it."""
-        faults = self._world.faults
-        if isinstance(data, OaToolRequested):
-            return faults.strike("tool: hangs")
-        return isinstance(data, ModelCallRequested) and faults.strike("model: hangs")
+        """Whether a tool, a model, a planner or a program never answers: its own time, or the run's, has to end it."""
+        fault = HANGS.get(type(data))
+        return fault is not None and self._world.faults.strike(fault)
 
     def _call_model(self, running: Running, request: ModelCallRequested, seconds: float) -> None:
         world = self._world
@@ -242,4 +280,8 @@ class Outside:
             return self._tools.write(event, self._machine.watch.read(event.data.request).data)
         if isinstance(event.data, ModelCallRequested):
             return self._models.outcome(event, self._machine.watch.read(event.data.ask).data)
+        if isinstance(event.data, TaskAttemptRequested):
+            return self._attempts.outcome(event, timed_out=False)
+        if isinstance(event.data, PlannerCallRequested):
+            return self._planners.outcome(event, asked(self._machine.watch.history, event))
         return Done(n=getattr(event.data, "n", 0), text=f"token: {self._secret}")
