@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from contracts.jobs import JobStatus
 from contracts.oa_documents import (
     BootAnswer,
     BootRefusal,
@@ -18,6 +19,7 @@ from contracts.oa_documents import (
 )
 from contracts.orchestra import PlanAnswer, PlanRequest, PlanTask, TaskAssignment, TaskDocument, TaskResult
 from contracts.orchestra_config import OrchestraConfig
+from contracts.orchestra_documents import RunLogLine, RunMetrics
 from contracts.reasoning import (
     PAYLOADS,
     PROGRAM_TOOLS,
@@ -69,6 +71,9 @@ DOCUMENTS: dict[str, type[msgspec.Struct]] = {
     "orchestra/plan_task": PlanTask,
     "orchestra/task_assignment": TaskAssignment,
     "orchestra/task_result": TaskResult,
+    "orchestra/log_line": RunLogLine,
+    "orchestra/metrics": RunMetrics,
+    "job/job_status": JobStatus,
 }
 """``<area>/<name>`` -> type; the schema lies in ``schemas/<area>/v1/<name>.json``."""
 

@@ -84,9 +84,10 @@ class SnapshotTaker:
         self._since += len(events)
         last = events[-1]
         if self._held is not None and last.position == self._held[0]:
-            self.ready = self._encode(self._held[1], Tail(last.position, 0, last.time, sums[-1]))
+            if not self._owing:
+                self.ready = self._encode(self._held[1], Tail(last.position, 0, last.time, sums[-1]))
             self._held = None
-        elif self._held is None and self._since >= EVENTS_BETWEEN and self._engine.quiescent:
+        elif self._held is None and self._since >= EVENTS_BETWEEN and self._engine.quiescent and not self._owing:
             self._since = 0
             position = self._engine.sequencer.position
             if position > last.position:
@@ -98,6 +99,8 @@ class SnapshotTaker:
         """The snapshot at an orderly end, if the engine stands at the durable tail."""
         if not self._engine.quiescent or self._engine.sequencer.position != tail.position or not tail.position:
             return None
+        if self._owing:
+            return None
         return self._encode(export_engine(self._engine), tail)
 
     def write(self, content: bytes) -> None:
@@ -107,6 +110,11 @@ class SnapshotTaker:
             write_atomic(self._path, content, 0o600)
         except OSError as error:
             self.failure = error
+
+    @property
+    def _owing(self) -> bool:
+        """Whether a start from a snapshot would not know of documents that are still to be written."""
+        return self._documents.owing
 
     def _encode(self, engine: EngineState, tail: Tail) -> bytes:
         return encode_snapshot(

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -53,8 +54,9 @@ from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.secrets import known_secrets
-from projections.documents import Documents
-from projections.rebuild import DocumentUnwritable, write_documents
+from projections.disk import Desk, DocumentUnwritable
+from projections.documents import Documents, Taken
+from projections.rebuild import rewrite_documents
 from projections.registry import all_projections
 
 PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS}
@@ -63,6 +65,13 @@ cannot act."""
 
 OPERATOR = "operator"
 """The actor of facts that a person's command makes."""
+
+
+PAUSE_FACTOR: Final = 3.0
+"""After documents have been written nothing is written for so many times as long as that took, unless somebody waits
+for it: a long run's documents are large, and change all the time."""
+PAUSE_SECONDS_MAX: Final = 10.0
+"""The longest such pause."""
 
 
 class Refused(PmagentError):
@@ -107,12 +116,15 @@ class Host:
         models: Models,
     ) -> None:
         self._blobs = blobs
+        self._desk = Desk(layout.workspace, blobs)
+        self._writing = anyio.Lock()
         self.layout = layout
         self.runtime = runtime
         self.documents = documents
         self.storage = storage
         self.models = models
         self._dirty = anyio.Event()
+        self._urged = anyio.Event()
         self._written = anyio.Condition()
         self._folded = 0
         self._flushed = 0
@@ -214,6 +226,8 @@ class Host:
         """Return when the documents on disk show everything that is durable now. Raises what stood in the writer's
         way."""
         target = self._folded
+        if self._flushed < target:
+            self._urged.set()
         async with self._written:
             while self._flushed < target and not self._writer_ended:
                 await self._written.wait()
@@ -226,8 +240,11 @@ class Host:
         try:
             while True:
                 await self._dirty.wait()
-                self._dirty = anyio.Event()
+                self._dirty, self._urged = anyio.Event(), anyio.Event()
+                began = anyio.current_time()
                 await self._write_changed()
+                with anyio.move_on_after(min((anyio.current_time() - began) * PAUSE_FACTOR, PAUSE_SECONDS_MAX)):
+                    await self._urged.wait()
         except DocumentUnwritable as error:
             self._unwritable = error
             raise
@@ -252,31 +269,46 @@ class Host:
         OA's to tell; so this is only remembered, as ``unwritten``, and the next document that changes brings it to
         light if it still holds.
         """
-        self.documents.take_changed()
+        documents = self.documents.take()
         try:
-            await anyio.to_thread.run_sync(write_documents, self.layout.workspace, self.documents.render())
+            await self._write(documents)
         except DocumentUnwritable as error:
-            self.unwritten = error
+            self.unwritten = self.unwritten or error
             self.documents.doubt()
+
+    async def rewrite(self) -> list[tuple[str, bool]]:
+        """Write what is not on disk as the log says, from the log; each document's path, and whether it was written.
+        Raises DocumentUnwritable, CorruptLog."""
+        async with self._writing:
+            return await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self.layout.workspace)))
 
     async def _write_changed(self) -> None:
         folded = self._folded
-        documents = self.documents.take_changed()
-        with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(write_documents, self.layout.workspace, documents)
+        await self._write(self.documents.take())
         self.unwritten = None
         async with self._written:
             self._flushed = folded
             self._written.notify_all()
 
+    async def _write(self, documents: Taken) -> None:
+        with anyio.CancelScope(shield=True):
+            async with self._writing:
+                await anyio.to_thread.run_sync(self._desk.write, documents)
+        self.documents.settle()
 
-def fold_into(storage: StorageReader, engine: Engine, documents: Documents, blobs: BlobStore, start: int) -> None:
-    """Fold what the log holds behind position ``start``. Raises CorruptLog, NotFound (a blob), HistoryError."""
+
+def fold_into(
+    storage: StorageReader, engine: Engine, documents: Documents, blobs: BlobStore, start: int,
+    retired: Callable[[Taken], None] = lambda _: None,
+) -> None:
+    """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
+    meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
     for run in runs(storage, start + 1):
         events = [typed(stored, blobs) for stored in run]
         documents.fold(events, [stored.sum for stored in run])
         for event in events:
             engine.fold(event)
+        retired(documents.take_retired())
 
 
 @asynccontextmanager
@@ -314,7 +346,8 @@ async def _live(
     blobs = BlobStore(disk, str(layout.blobs))
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     start = load(layout.snapshot, storage.log_id, storage, engine, documents)
-    fold_into(storage, engine, documents, blobs, start)
+    old = _OldDocuments(Desk(layout.workspace, blobs))
+    fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
     io = RealIo(layout.workspace, intake, partial(_event, layout, blobs))
@@ -324,6 +357,7 @@ async def _live(
     completed = engine.complete(now())
     runtime = Runtime(engine, storage, {**PERFORMERS, **run_performers(), **model_performers(models)}, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models)
+    host.unwritten = old.unwritten
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     for output in (Output(first, [], []), completed):  # in the order of their positions
@@ -345,6 +379,22 @@ async def _live(
     final = taker.final(storage.tail())
     if final is not None:
         taker.write(final)
+
+
+class _OldDocuments:
+    """Writes what a crash has left different of documents that are no part of the state any more. They are final, and
+    were written long since: one that cannot be is told, and ends nothing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.unwritten: DocumentUnwritable | None = None
+
+    def write(self, documents: Taken) -> None:
+        """Write those that differ, as far as it goes."""
+        try:
+            self._desk.write(documents)
+        except DocumentUnwritable as error:
+            self.unwritten = self.unwritten or error
 
 
 def _event(layout: Layout, blobs: BlobStore, position: int) -> Event:

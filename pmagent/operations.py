@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -54,7 +54,7 @@ from pmagent.workspace.checks import run as run_checks
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
-from projections.rebuild import documents_of, write_documents
+from projections.rebuild import rewrite_documents
 from projections.registry import all_projections
 
 
@@ -75,8 +75,9 @@ def new_request(kind: str) -> str:
 async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
     """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused (rulings A)."""
     event = await host.ask(OaSnapshotRequested(), _request(arguments, "oa.snapshot"), {"oa.snapshot_taken"})
-    rendered = host.documents.render().get(STATE_PATH)
-    state = msgspec.json.decode(rendered, type=StateDocument) if rendered is not None else None
+    part = host.documents.every().get(STATE_PATH)
+    rendered = part.content() if part is not None else None
+    state = msgspec.json.decode(rendered, type=StateDocument) if isinstance(rendered, bytes) else None
     answer = snapshot_answer(event.data, state)
     if answer.success and host.unwritten is not None:  # asked for again: the answer is known, but the file is not there
         raise host.unwritten
@@ -142,9 +143,15 @@ async def status(host: Host, _: dict[str, Any]) -> Answer:
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
     """Write every document that is not on disk as the log says."""
-    documents = host.documents.render()
-    written = await anyio.to_thread.run_sync(write_documents, host.layout.workspace, documents)
-    return Answer(document={"documents": sorted(documents), "written": written})
+    return _rebuilt(await host.rewrite())
+
+
+def _rebuilt(documents: Iterable[tuple[str, bool]]) -> Answer:
+    """Of a path that came twice, what happened to it last is the last."""
+    written = dict(documents)
+    return Answer(
+        document={"documents": sorted(written), "written": [path for path, done in written.items() if done]}
+    )
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
@@ -207,8 +214,7 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
     if name == "status":
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
-        documents = documents_of(workspace)
-        return Answer(document={"documents": sorted(documents), "written": write_documents(workspace, documents)})
+        return _rebuilt(rewrite_documents(workspace))
     if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
         return _no_workspace(workspace, name)  # a log is not begun just because somebody stands in the wrong folder
     with flat_errors():

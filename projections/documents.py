@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from contracts.content import Content
 from contracts.payload import BlobSource, typed
 from events.event import Event
 from events.reader import runs
 from events.storage import StorageReader
-from projections.projection import AnyProjection
+from projections.projection import AnyProjection, Part
+
+Taken = dict[str, Part]
+"""Documents that may have changed: path -> how each is computed. Of one path, the newest."""
 
 
 class Documents:
-    """Folds durable events for every projection, and remembers whose documents may have changed."""
+    """Folds durable events for every projection, and remembers which documents may have changed.
+
+    What projections retire is kept until it is taken: so whoever folds a log of any length takes in between.
+    """
 
     def __init__(self, projections: Sequence[AnyProjection]) -> None:
         self._projections = list(projections)
@@ -24,7 +31,10 @@ class Documents:
         for projection in self._projections:
             for cls in projection.hears:
                 self._hearers.setdefault(cls, []).append(projection)
-        self._changed: set[str] = set(self._states)
+        self._taken: dict[str, Any] = {}
+        """The states that the documents taken so far show; none where that is not known."""
+        self._retired: Taken = {}
+        self._in_hand: Taken = {}
 
     def fold(self, events: Sequence[Event], sums: Sequence[str]) -> bool:
         """Take durable events with their sums; whether any document may have changed."""
@@ -34,30 +44,66 @@ class Documents:
                 before = self._states[projection.name]
                 after = projection.evolve(before, event, sum_)
                 if after is not before:
-                    self._states[projection.name] = after
-                    self._changed.add(projection.name)
+                    self._states[projection.name] = self._without_old(projection, after)
                     changed = True
         return changed
 
-    def take_changed(self) -> dict[str, bytes]:
-        """The documents of the projections that changed since the last call, rendered."""
-        found: dict[str, bytes] = {}
+    def _without_old(self, projection: AnyProjection, state: Any) -> Any:
+        kept = projection.retire(state)
+        if kept is not state:
+            gone = projection.documents(state, kept)
+            taken = self._taken.get(projection.name)
+            if taken is not None:  # what has been taken as it is needs no second look
+                changed = projection.documents(state, taken)
+                gone = {path: part for path, part in gone.items() if path in changed}
+            self._retired.update(gone)
+        return kept
+
+    def take(self) -> Taken:
+        """The documents that may have changed since the last call. They count as owed until ``settle``."""
+        found = {**self._in_hand, **self._retired}
         for projection in self._projections:
-            if projection.name in self._changed:
-                found.update(projection.render(self._states[projection.name]))
-        self._changed.clear()
+            state = self._states[projection.name]
+            since = self._taken.get(projection.name)
+            if state is not since:
+                found.update(projection.documents(state, since))
+                self._taken[projection.name] = state
+        self._in_hand, self._retired = {**self._in_hand, **self._retired}, {}
         return found
+
+    def take_retired(self) -> Taken:
+        """What has been retired since the last call, for who goes through a whole log; not owed any more."""
+        found = {**self._in_hand, **self._retired}
+        self._in_hand, self._retired = {}, {}
+        return found
+
+    def settle(self) -> None:
+        """What was taken last is on disk."""
+        self._in_hand = {}
 
     def doubt(self) -> None:
         """Take every document for changed: what is on disk is not known."""
-        self._changed.update(self._states)
+        self._taken.clear()
 
-    def render(self) -> dict[str, bytes]:
-        """All documents."""
-        found: dict[str, bytes] = {}
+    @property
+    def owing(self) -> bool:
+        """Whether documents that are in no state any more may not be on disk yet: a snapshot would lose them."""
+        return bool(self._retired or self._in_hand)
+
+    def take_changed(self) -> dict[str, Content]:
+        """``take``, computed."""
+        return computed(self.take())
+
+    def every(self) -> Taken:
+        """All documents but those that have been retired."""
+        found: Taken = {}
         for projection in self._projections:
-            found.update(projection.render(self._states[projection.name]))
+            found.update(projection.documents(self._states[projection.name], None))
         return found
+
+    def render(self) -> dict[str, Content]:
+        """``every``, computed."""
+        return computed(self.every())
 
     def export(self) -> dict[str, bytes]:
         """The folds, for the snapshot cache."""
@@ -72,13 +118,33 @@ class Documents:
     def restore(self, states: dict[str, Any]) -> None:
         """Take what ``decoded`` gave."""
         self._states = dict(states)
+        self.doubt()
+
+
+def computed(documents: Taken) -> dict[str, Content]:
+    """Path -> content."""
+    return {path: part.content() for path, part in documents.items()}
+
+
+def folded(
+    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
+) -> Iterator[Taken]:
+    """The documents as of position ``until`` (default: the tail), from the log alone, a part at a time: of a path that
+    comes twice, the later one counts. Raises CorruptLog, NotFound."""
+    documents = Documents(projections)
+    for run in runs(storage, 1, until):
+        documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
+        old = documents.take_retired()
+        if old:
+            yield old
+    yield documents.every()
 
 
 def rebuild(
     storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
-) -> dict[str, bytes]:
-    """The documents as of position ``until`` (default: the tail), from the log alone. Raises CorruptLog, NotFound."""
-    documents = Documents(projections)
-    for run in runs(storage, 1, until):
-        documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
-    return documents.render()
+) -> dict[str, Content]:
+    """All of ``folded`` at once: for small logs."""
+    found: dict[str, Content] = {}
+    for part in folded(storage, projections, blobs, until):
+        found.update(computed(part))
+    return found

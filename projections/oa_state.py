@@ -22,6 +22,7 @@ from contracts.oa_documents import (
 )
 from contracts.reasoning import IMPLEMENTATION_STATUS, PROGRAM_IDS, TOOL_IDS, TOOLS_INTERFACE, TOOLS_REGISTRY
 from events.event import Event, LogCreated
+from projections.projection import Part
 
 PATH = "share/orchestrator_assistant/STATE.json"
 
@@ -63,9 +64,15 @@ class OaState:
                 return msgspec.structs.replace(state, document=document) if document else state
         return state
 
-    def render(self, state: OaStateView) -> dict[str, bytes]:
-        """Path -> content; nothing before the first valid observation."""
-        return {PATH: render(state.document)} if state.document else {}
+    def retire(self, state: OaStateView) -> OaStateView:
+        """There is one document, and it stays."""
+        return state
+
+    def documents(self, state: OaStateView, since: OaStateView | None) -> dict[str, Part]:
+        """Nothing before the first valid observation."""
+        if state.document is None or (since is not None and since.document is state.document):
+            return {}
+        return {PATH: Part(render, (state.document,))}
 
 
 def render(document: StateDocument) -> bytes:

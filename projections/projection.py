@@ -1,14 +1,28 @@
-"""What a projection is: a document that is a pure function of a prefix of the log (DESIGN §4)."""
+"""What a projection is: documents that are a pure function of a prefix of the log (DESIGN §4)."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
+from contracts.content import Content
 from events.event import Event
 
 S = TypeVar("S")
+
+
+class Part(NamedTuple):
+    """A document that is not computed yet: ``render(*given)`` does that, in any thread, for what is given is
+    immutable."""
+
+    render: Callable[..., Content]
+    given: tuple[Any, ...]
+
+    def content(self) -> Content:
+        """Compute it."""
+        return self.render(*self.given)
 
 
 class Projection(Protocol[S]):
@@ -32,8 +46,14 @@ class Projection(Protocol[S]):
         """The state after ``event``, whose line has this sum."""
         ...
 
-    def render(self, state: S) -> dict[str, bytes]:
-        """The documents: path relative to the workspace -> content."""
+    def retire(self, state: S) -> S:
+        """The state without what is final and old; ``state`` itself where that is nothing. Asked after each event, so
+        that a state does not grow with the log; what it leaves out has been given out before."""
+        ...
+
+    def documents(self, state: S, since: S | None) -> dict[str, Part]:
+        """The documents of ``state``: path relative to the workspace -> how it is computed. Those that are as in the
+        earlier state ``since`` may be left out."""
         ...
 
 

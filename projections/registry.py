@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from projections.oa_state import OaState
 from projections.projection import AnyProjection
+from projections.runs.folders import RunFolders
 
 
 def all_projections() -> list[AnyProjection]:
     """One of each, in the order in which their documents are written."""
-    return [OaState()]
+    return [OaState(), RunFolders()]

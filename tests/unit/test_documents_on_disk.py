@@ -2,31 +2,77 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from contracts.content import CHUNK_BYTES, BlobContent, Content, Growing
+from events.errors import NotFound
 from projections import rebuild
-from projections.rebuild import LEADS_OUT, Difference, DocumentUnwritable, check_documents, write_documents
+from projections.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
+from projections.documents import Taken
+from projections.projection import Part
+from projections.rebuild import check_documents
 
-DOCUMENTS = {"share/a.json": b"[1]", "b/c/d.json": b"{}"}
+SMALL = {"share/a.json": b"[1]", "b/c/d.json": b"{}"}
+LARGE = os.urandom(3_000_000)
+
+
+class Blobs:
+    """Blobs in memory, which counts how often they are read."""
+
+    def __init__(self, *contents: bytes) -> None:
+        self.contents = {sha256(content).hexdigest(): content for content in contents}
+        self.read = 0
+
+    def get(self, sha256: str) -> bytes:
+        """See BlobSource."""
+        self.read += 1
+        try:
+            return self.contents[sha256]
+        except KeyError:
+            raise NotFound(f"there is no blob {sha256}") from None
+
+
+def same(content: Content) -> Content:
+    return content
+
+
+def parts(contents: Mapping[str, Content]) -> Taken:
+    return {path: Part(same, (content,)) for path, content in contents.items()}
+
+
+def blob(content: bytes) -> BlobContent:
+    return BlobContent(sha256(content).hexdigest(), len(content))
+
+
+def differences(desk: Desk, documents: Taken) -> list[Difference]:
+    return [found for _, found in desk.differences(documents) if found is not None]
 
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace whose log gives ``DOCUMENTS``; they are written. A private file lies beside it."""
+    """A workspace whose log gives ``SMALL``; they are written. A private file lies beside it."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private" / "a.json").write_bytes(b"private")
     workspace = tmp_path / "workspace"
     workspace.mkdir()
-    monkeypatch.setattr(rebuild, "documents_of", lambda _workspace: DOCUMENTS)
-    assert write_documents(workspace, DOCUMENTS) == list(DOCUMENTS)
+
+    def of_log(_: Path) -> Iterator[Taken]:
+        yield parts(SMALL)
+
+    monkeypatch.setattr(rebuild, "parts_of", of_log)
+    assert Desk(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
     return workspace
 
 
 def test_what_is_as_the_log_says_is_not_written_again(workspace: Path) -> None:
     assert check_documents(workspace) == []
-    assert write_documents(workspace, DOCUMENTS) == []
+    assert Desk(workspace, Blobs()).write(parts(SMALL)) == []
 
 
 def test_each_document_that_is_not_as_the_log_says_is_named_and_written(workspace: Path) -> None:
@@ -35,20 +81,41 @@ def test_each_document_that_is_not_as_the_log_says_is_named_and_written(workspac
     assert check_documents(workspace) == [
         Difference("share/a.json", "differs", 1, "1]", "2]"), Difference("b/c/d.json", "missing")
     ]
-    assert write_documents(workspace, DOCUMENTS) == list(DOCUMENTS)
+    assert Desk(workspace, Blobs()).write(parts(SMALL)) == list(SMALL)
     assert check_documents(workspace) == []
 
 
-@pytest.mark.parametrize("link", ["share", "share/a.json"])
-def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(workspace: Path, link: str) -> None:
+def test_of_a_path_that_comes_twice_the_later_content_counts(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_log(_: Path) -> Iterator[Taken]:
+        yield parts({"share/a.json": b"old"})
+        yield parts(SMALL)
+
+    monkeypatch.setattr(rebuild, "parts_of", of_log)
+    assert check_documents(workspace) == []
+    monkeypatch.setattr(rebuild, "parts_of", lambda _: iter([parts(SMALL), parts({"share/a.json": b"new"})]))
+    assert [found.path for found in check_documents(workspace)] == ["share/a.json"]
+
+
+@pytest.mark.parametrize(("link", "why"), [("share", LEADS_OUT), ("share/a.json", LINK)])
+def test_a_link_out_of_the_workspace_is_neither_read_nor_written_through(
+    workspace: Path, link: str, why: str
+) -> None:
     (workspace / "share/a.json").unlink()
     if link == "share":
         (workspace / "share").rmdir()
     (workspace / link).symlink_to(Path("..") / "private" if link == "share" else workspace.parent / "private/a.json")
-    assert check_documents(workspace) == [Difference("share/a.json", "unreadable", found=LEADS_OUT)]
+    assert check_documents(workspace) == [Difference("share/a.json", "unreadable", found=why)]
     with pytest.raises(DocumentUnwritable, match="share"):
-        write_documents(workspace, DOCUMENTS)
+        Desk(workspace, Blobs()).write(parts(SMALL))
     assert (workspace.parent / "private/a.json").read_bytes() == b"private"
+
+
+def test_a_folder_that_is_a_link_inside_the_workspace_is_gone_through(workspace: Path) -> None:
+    (workspace / "b/c").rename(workspace / "elsewhere")
+    (workspace / "b/c").symlink_to(Path("..") / "elsewhere")
+    (workspace / "elsewhere/d.json").unlink()
+    assert Desk(workspace, Blobs()).write(parts(SMALL)) == ["b/c/d.json"]
+    assert (workspace / "elsewhere/d.json").read_bytes() == b"{}"
 
 
 def test_links_in_a_circle_are_said_not_a_failure(workspace: Path) -> None:
@@ -58,4 +125,119 @@ def test_links_in_a_circle_are_said_not_a_failure(workspace: Path) -> None:
     (workspace / "b/e").symlink_to("c")
     assert [found.path for found in check_documents(workspace)] == ["b/c/d.json"]
     with pytest.raises(DocumentUnwritable, match="b/c"):
-        write_documents(workspace, DOCUMENTS)
+        Desk(workspace, Blobs()).write(parts(SMALL))
+
+
+@pytest.mark.parametrize("what", ["folder", "fifo"])
+def test_what_is_no_regular_file_is_not_waited_for(workspace: Path, what: str) -> None:
+    path = workspace / "share/a.json"
+    path.unlink()
+    os.mkdir(path) if what == "folder" else os.mkfifo(path)
+    assert [found.state for found in check_documents(workspace)] == ["unreadable"]
+
+
+def test_a_blob_is_copied_and_read_again_only_where_its_copy_differs(tmp_path: Path) -> None:
+    blobs, documents = Blobs(LARGE), parts({"runs/x/out.bin": blob(LARGE)})
+    desk = Desk(tmp_path, blobs)
+    assert desk.write(documents) == ["runs/x/out.bin"]
+    assert (tmp_path / "runs/x/out.bin").read_bytes() == LARGE
+    read = blobs.read
+    assert desk.write(documents) == []
+    assert differences(desk, documents) == []
+    assert blobs.read == read
+    damaged = bytearray(LARGE)
+    damaged[2_000_000] ^= 1
+    (tmp_path / "runs/x/out.bin").write_bytes(damaged)
+    assert [found.offset for found in differences(desk, documents)] == [2_000_000]
+    (tmp_path / "runs/x/out.bin").write_bytes(LARGE[:-1])
+    assert [found.offset for found in differences(desk, documents)] == [len(LARGE) - 1]
+    assert desk.write(documents) == ["runs/x/out.bin"]
+    assert sorted(path.name for path in (tmp_path / "runs/x").iterdir()) == ["out.bin"]
+
+
+def test_a_lost_blob_is_told_and_what_it_was_for_is_not_touched(tmp_path: Path) -> None:
+    desk, documents = Desk(tmp_path, Blobs()), parts({"a/out": blob(b"gone")})
+    with pytest.raises(DocumentUnwritable, match="lost: there is no blob"):
+        desk.write(documents)
+    assert list((tmp_path / "a").iterdir()) == []
+    assert [found.state for found in differences(desk, documents)] == ["missing"]
+    (tmp_path / "a/out").write_bytes(b"other")
+    assert [found.state for found in differences(desk, documents)] == ["differs"]
+    with pytest.raises(DocumentUnwritable, match="lost"):
+        desk.write(documents)
+    assert (tmp_path / "a/out").read_bytes() == b"other"
+
+
+def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:
+    name = "é" * 127
+    assert Desk(tmp_path, Blobs()).write(parts({f"a/{name}": b"x"})) == [f"a/{name}"]
+    assert (tmp_path / "a" / name).read_bytes() == b"x"
+
+
+def grown(*pieces: bytes) -> Growing:
+    content = Growing()
+    for piece in pieces:
+        content = content.added(piece)
+    return content
+
+
+def test_what_grows_is_only_added_to(tmp_path: Path) -> None:
+    desk, path = Desk(tmp_path, Blobs()), tmp_path / "x/log"
+    content = grown(LARGE[:CHUNK_BYTES - 1])
+    desk.write(parts({"x/log": content}))
+    inode = path.stat().st_ino
+    for start in range(CHUNK_BYTES - 1, 1_000_000, 99_999):
+        content = content.added(LARGE[start : start + 99_999])
+        desk.write(parts({"x/log": content}))
+        assert path.read_bytes() == b"".join(content.pieces())
+    assert path.stat().st_ino == inode
+    assert differences(desk, parts({"x/log": content})) == []
+
+
+@pytest.mark.parametrize("harm", ["longer", "shorter", "other", "gone", "link", "folder gone"])
+def test_what_grows_is_replaced_where_somebody_has_changed_it(tmp_path: Path, harm: str) -> None:
+    desk, path = Desk(tmp_path, Blobs()), tmp_path / "x/log"
+    desk.write(parts({"x/log": grown(b"one\n")}))
+    if harm in ("longer", "shorter", "other"):
+        path.write_bytes({"longer": b"one\nmore\n", "shorter": b"on", "other": b"eno\n"}[harm])
+        os.utime(path, ns=(1, 1))
+    else:
+        path.unlink()
+        if harm == "folder gone":
+            path.parent.rmdir()
+        if harm == "link":
+            path.symlink_to(tmp_path / "elsewhere")
+    write = partial(desk.write, parts({"x/log": grown(b"one\n", b"two\n")}))
+    if harm == "link":
+        with pytest.raises(DocumentUnwritable, match="symbolic link"):
+            write()
+        path.unlink()
+    assert write() == ["x/log"]
+    assert path.read_bytes() == b"one\ntwo\n"
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_new_process_leaves_what_has_grown_as_it_is_and_goes_on_from_there(tmp_path: Path) -> None:
+    Desk(tmp_path, Blobs()).write(parts({"x/log": grown(b"one\n")}))
+    inode = (tmp_path / "x/log").stat().st_ino
+    desk = Desk(tmp_path, Blobs())
+    assert desk.write(parts({"x/log": grown(b"one\n")})) == []
+    assert desk.write(parts({"x/log": grown(b"one\n", b"two\n")})) == ["x/log"]
+    assert (tmp_path / "x/log").stat().st_ino == inode
+
+
+def test_only_so_many_growing_documents_are_remembered(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, Blobs())
+    many = {f"x/{number}": grown(b"one\n") for number in range(MARKS_MAX + 10)}
+    desk.write(parts({**many}))
+    desk.write(parts({path: content.added(b"two\n") for path, content in many.items()}))
+    assert {path.read_bytes() for path in (tmp_path / "x").iterdir()} == {b"one\ntwo\n"}
+    assert len(desk._marks) == MARKS_MAX
+
+
+def test_pieces_from_anywhere_are_the_same_bytes() -> None:
+    content = grown(*(LARGE[at : at + 7_777] for at in range(0, 300_000, 7_777)))
+    every = b"".join(content.pieces())
+    assert (len(every), every) == (content.size, LARGE[: content.size])
+    for start in (0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, content.size - 1, content.size):
+        assert b"".join(content.pieces(start)) == every[start:]

@@ -7,7 +7,8 @@ from events.errors import CorruptLog, NotFound
 from events.verify import verify_log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
-from projections.rebuild import Difference, check_documents
+from projections.disk import Difference
+from projections.rebuild import check_documents
 
 LOG = ".pmagent/log"
 BLOBS = ".pmagent/blobs"

@@ -45,7 +45,9 @@ def snapshot(workspace: Path) -> None:
     for position, payload in enumerate([LogCreated(log_id="0" * 32), read_surfaces(workspace)], 1):
         event = Event(position, "2026-11-21T18:00:00.000000Z", "x", "fact", "t", "t", "", 0, payload, encode(payload))
         state = projection.evolve(state, event, "0" * 64)
-    for path, content in projection.render(state).items():
+    for path, part in projection.documents(state, None).items():
+        content = part.content()
+        assert isinstance(content, bytes)
         (workspace / path).parent.mkdir(exist_ok=True)
         (workspace / path).write_bytes(content)
 

@@ -1,0 +1,150 @@
+"""Files below a folder that foreign programs may write in too: reached step by step, never through a link.
+
+Each step is opened from the folder that it lies in, so nobody who moves or links folders meanwhile leads us elsewhere.
+Folders on the way may be links that stay below the root when the work begins; what is opened is where they led then.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ_BYTES: Final = 1 << 20
+
+Mark = tuple[int, int, int, int]
+"""What tells whether a file is still the one that was written: device, inode, size, time of its last change."""
+
+
+class LeadsOut(Exception):
+    """A link on the way leads out of the root, or in a circle."""
+
+
+class Tree:
+    """The files below ``root``, which must exist; paths are relative to it, their parts divided by ``/``. Blocking."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+
+    def read(self, path: str) -> Iterator[bytes]:
+        """The content of a regular file, piece by piece. Raises LeadsOut, OSError (FileNotFoundError, or
+        NotADirectoryError, where there is none; EISDIR for a folder; ELOOP for a link; EINVAL for what else)."""
+        with self._folder(path, make=False) as (folder, name):
+            descriptor = os.open(name, _READ, dir_fd=folder)
+        with open(descriptor, "rb", buffering=0) as file:
+            _check_regular(os.fstat(descriptor).st_mode)
+            while piece := file.read(_READ_BYTES):
+                yield piece
+
+    def size(self, path: str) -> int:
+        """The size of a regular file in bytes. Raises as ``read`` does."""
+        with self._folder(path, make=False) as (folder, name):
+            found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        _check_regular(found.st_mode)
+        return found.st_size
+
+    def mark(self, path: str) -> Mark | None:
+        """What tells the regular file at ``path`` from any other, and from itself changed; None where there is none.
+        Raises LeadsOut, OSError."""
+        try:
+            with self._folder(path, make=False) as (folder, name):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return _mark(found) if stat.S_ISREG(found.st_mode) else None
+
+    def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True) -> Mark:
+        """Make ``pieces`` the content of ``path``, as one step: a temporary file beside it, then a new name. Folders
+        on the way are made. A link or a folder at ``path`` itself is refused. ``sync``: durable when this returns.
+
+        Raises LeadsOut, OSError; what stood there stays then, except when only the last sync failed.
+        """
+        with self._folder(path, make=True) as (folder, name):
+            with suppress(FileNotFoundError):
+                found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                if stat.S_ISLNK(found.st_mode):
+                    raise OSError(errno.ELOOP, "refusing to replace a symbolic link")
+            temporary = f".pmagent.{os.getpid()}.{os.urandom(6).hex()}.tmp"
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            descriptor = os.open(temporary, flags, 0o644, dir_fd=folder)
+            try:
+                with open(descriptor, "wb") as file:
+                    file.writelines(pieces)
+                    file.flush()
+                    if sync:
+                        os.fsync(descriptor)
+                    mark = _mark(os.fstat(descriptor))
+                os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(temporary, dir_fd=folder)
+                raise
+            if sync:
+                os.fsync(folder)
+        return mark
+
+    def extend(self, path: str, mark: Mark, pieces: Iterable[bytes]) -> Mark | None:
+        """Add ``pieces`` at the end of ``path``, if it is still what ``mark`` says, and make them durable; None, and
+        nothing is written, when it is not. Raises LeadsOut, OSError; some of it may be there then."""
+        flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        try:
+            with self._folder(path, make=False) as (folder, name):
+                descriptor = os.open(name, flags, dir_fd=folder)
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES}:
+                return None
+            raise
+        with open(descriptor, "wb") as file:
+            if _mark(os.fstat(descriptor)) != mark:
+                return None
+            file.writelines(pieces)
+            file.flush()
+            os.fdatasync(descriptor)
+            return _mark(os.fstat(descriptor))
+
+    @contextmanager
+    def _folder(self, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+        """A descriptor of the folder in which ``path`` lies, and its name there."""
+        *above, name = path.split("/")
+        folder = os.open(self._root, _FOLDER)
+        try:
+            for part in self._resolved(above):
+                if make:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=folder)
+                inner = os.open(part, _FOLDER, dir_fd=folder)
+                os.close(folder)
+                folder = inner
+            yield folder, name
+        finally:
+            os.close(folder)
+
+    def _resolved(self, above: list[str]) -> tuple[str, ...]:
+        """The folders on the way, links replaced by what they lead to. Raises LeadsOut."""
+        wanted = self._root.joinpath(*above)
+        try:
+            found = wanted.resolve()
+        except (OSError, RuntimeError):  # what a circle raises depends on the Python version
+            raise LeadsOut from None
+        if not found.is_relative_to(self._root):
+            raise LeadsOut
+        return found.relative_to(self._root).parts
+
+
+def _check_regular(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if stat.S_ISLNK(mode):
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "no regular file")
+
+
+def _mark(found: os.stat_result) -> Mark:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,185 @@
+"""Documents on disk: compared with what they must be, and written; never through a link that leads elsewhere."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterable, Iterator
+from hashlib import sha256
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from contracts.content import BlobContent, Content, Growing
+from contracts.payload import BlobSource
+from events.errors import PmagentError
+from events.tree import LeadsOut, Mark, Tree
+from projections.projection import Part
+
+LEADS_OUT: Final = "a link leads out of the workspace"
+"""Such a link is neither read nor written through: what it leads to is nobody's document."""
+LINK: Final = "a link stands there"
+"""It is neither followed nor replaced, wherever it leads."""
+
+MARKS_MAX: Final = 128
+"""So many growing documents are remembered as written; another one is compared as a whole again."""
+
+_EXCERPT_BYTES: Final = 80
+_NO_FILE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
+
+
+class DocumentUnwritable(PmagentError):
+    """A document cannot be written where it belongs."""
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A document that is not what the log says: ``state`` is missing, unreadable (``found`` says why) or differs:
+    ``offset`` is then the first differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped).
+    """
+
+    path: str
+    state: str
+    offset: int = 0
+    expected: str = ""
+    found: str = ""
+
+
+class Desk:
+    """The documents in a workspace, written and compared; blocking, for one thread at a time."""
+
+    def __init__(self, workspace: Path, blobs: BlobSource) -> None:
+        self._tree = Tree(workspace)
+        self._blobs = blobs
+        self._marks: dict[str, tuple[int, Mark]] = {}
+        """Growing documents as they were left: path -> how many bytes they had, and what tells that they still are."""
+
+    def write(self, documents: dict[str, Part]) -> list[str]:
+        """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths. Raises
+        DocumentUnwritable."""
+        return [path for path, part in documents.items() if self._put(path, part.content())]
+
+    def differences(self, documents: dict[str, Part]) -> Iterator[tuple[str, Difference | None]]:
+        """Each path with what is wrong there, if anything is."""
+        for path, part in documents.items():
+            yield path, self._compared(path, part.content())
+
+    def _put(self, path: str, content: Content) -> bool:
+        try:
+            if isinstance(content, Growing):
+                return self._grow(path, content)
+            if self._compared(path, content) is None:
+                return False
+            # What a power loss takes of a blob's copy is found at the next start, and copied again.
+            self._tree.replace(path, self._pieces(content), sync=not isinstance(content, BlobContent))
+        except LeadsOut:
+            raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DocumentUnwritable(
+                f"{path} cannot be written: {reason}", "mend that, then pmagent rebuild; the log is unharmed"
+            ) from error
+        return True
+
+    def _grow(self, path: str, content: Growing) -> bool:
+        """By its last bytes where the file is as it was left; else it is compared, and replaced if it differs."""
+        known = self._marks.pop(path, None)
+        written, mark = True, None
+        if known is not None and known[0] <= content.size:
+            mark = self._tree.extend(path, known[1], content.pieces(known[0]))
+        if mark is None:
+            mark = self._tree.mark(path)
+            written = mark is None or self._compared(path, content) is not None
+            if mark is None or written:
+                mark = self._tree.replace(path, content.pieces())
+        self._marks[path] = (content.size, mark)
+        while len(self._marks) > MARKS_MAX:
+            del self._marks[next(iter(self._marks))]
+        return written
+
+    def _pieces(self, content: Content) -> Iterable[bytes]:
+        if isinstance(content, bytes):
+            return (content,)
+        return content.pieces() if isinstance(content, Growing) else _lazily(content, self._blobs)
+
+    def _compared(self, path: str, content: Content) -> Difference | None:
+        try:
+            if isinstance(content, BlobContent):
+                return self._compared_blob(path, content)
+            return _first_difference(path, self._pieces(content), self._tree.read(path))
+        except LeadsOut:
+            return Difference(path, "unreadable", found=LEADS_OUT)
+        except DocumentUnwritable as error:  # it is not there, and what it must be is lost
+            return Difference(path, "differs", expected=error.message)
+        except OSError as error:
+            if error.errno in _NO_FILE:
+                return Difference(path, "missing")
+            why = LINK if error.errno == errno.ELOOP else errno.errorcode.get(error.errno or 0, "")
+            return Difference(path, "unreadable", found=why)
+
+    def _compared_blob(self, path: str, content: BlobContent) -> Difference | None:
+        """By its size and hash, so that the blob is read only where it matters."""
+        if self._tree.size(path) == content.size:
+            found = sha256()
+            for piece in self._tree.read(path):
+                found.update(piece)
+            if found.hexdigest() == content.sha256:
+                return None
+        return _first_difference(path, _lazily(content, self._blobs), self._tree.read(path))
+
+
+def _lazily(content: BlobContent, blobs: BlobSource) -> Iterator[bytes]:
+    """Raises DocumentUnwritable when the blob is gone or damaged."""
+    try:
+        yield blobs.get(content.sha256)
+    except PmagentError as error:
+        raise DocumentUnwritable(f"a document's content is lost: {error.message}", error.hint) from error
+
+
+def _first_difference(path: str, expected: Iterable[bytes], found: Iterable[bytes]) -> Difference | None:
+    """Where two contents differ first, each given in pieces as they come."""
+    ours, theirs = _Window(expected), _Window(found)
+    while True:
+        left, right = ours.next(), theirs.next()
+        size = min(len(left), len(right))
+        if left[:size] != right[:size] or not size:
+            if not left and not right:
+                return None
+            at = next((i for i in range(size) if left[i] != right[i]), size)
+            ours.take(at)
+            theirs.take(at)
+            return Difference(path, "differs", ours.offset, ours.excerpt(), theirs.excerpt())
+        ours.take(size)
+        theirs.take(size)
+
+
+class _Window:
+    """A content in pieces, gone through."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self._piece = b""
+        self.offset = 0
+
+    def next(self) -> bytes:
+        """What comes next, not empty before the end."""
+        while not self._piece:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._piece = piece
+        return self._piece
+
+    def take(self, size: int) -> None:
+        """Go on by so much of what ``next`` gave."""
+        self._piece = self._piece[size:]
+        self.offset += size
+
+    def excerpt(self) -> str:
+        """The next bytes, escaped."""
+        shown = b""
+        for piece in chain((self._piece,), self._pieces):
+            shown += piece[: _EXCERPT_BYTES - len(shown)]
+            if len(shown) == _EXCERPT_BYTES:
+                break
+        return shown.decode("utf-8", "backslashreplace")

@@ -1,0 +1,1 @@
+"""Run folders: what a run of Orchestra leaves for people and programs, computed from its events (DESIGN §4)."""

@@ -1,0 +1,153 @@
+"""A run for programs: its metrics, its job, and each task as the specification's document; pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from contracts.jobs import JobError, JobState, JobStatus
+from contracts.orchestra import LOG_CHARS_MAX, LogEntry, Metrics, TaskDocument, Timestamps
+from contracts.orchestra_documents import RunMetrics, TaskMetrics
+from contracts.orchestra_events import PlannedTask
+from events.event import parse_time
+from projections.runs.places import places
+from projections.runs.view import Run, Task
+
+SERVICE: Final = "pmagent-orchestra"
+
+_DETAIL_CHARS_MAX: Final = 16_384
+
+
+def metrics(run: Run) -> bytes:
+    """``metrics.json``."""
+    return _document(run_metrics(run))
+
+
+def job(run: Run) -> bytes:
+    """``jobs/<run_id>.json``."""
+    return _document(job_status(run))
+
+
+def _document(document: msgspec.Struct) -> bytes:
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+
+
+def milliseconds(start: str, end: str) -> int:
+    """The whole milliseconds between two log times; 0 where time went back."""
+    return max(int((parse_time(end) - parse_time(start)).total_seconds() * 1000), 0)
+
+
+def retries(task: Task, planned: PlannedTask) -> int:
+    """How many of its retries a task has used."""
+    return min(max(task.attempts - 1 - task.uncounted, 0), planned.constraints.max_retries)
+
+
+def run_metrics(run: Run) -> RunMetrics:
+    """The numbers of a run as it stands."""
+    pairs = list(zip(run.tasks, run.planned_tasks, strict=True))
+    ran = [task.duration_ms for task, _ in pairs if task.attempts and task.ended]
+    return RunMetrics(
+        run_id=run.run_id,
+        started_at=run.at,
+        completed_at=run.ended or None,
+        total_duration_ms=milliseconds(run.at, run.ended) if run.ended else None,
+        tasks_total=len(pairs),
+        tasks_succeeded=sum(task.state == "done" for task, _ in pairs),
+        tasks_failed=sum(task.state == "failed" for task, _ in pairs),
+        tasks_retried=sum(retries(task, planned) > 0 for task, planned in pairs),
+        avg_task_duration_ms=round(sum(ran) / len(ran), 3) if ran else None,
+        total_tokens_used=run.asking.tokens,
+        artifacts_total_bytes=sum(artifact.size_bytes for left in run.left for artifact in left.artifacts),
+        tasks=[
+            TaskMetrics(
+                task_id=planned.task_id, name=planned.name, duration_ms=task.duration_ms, exit_code=task.exit_code,
+                retry_count=retries(task, planned), state=task.state,
+            )
+            for task, planned in pairs
+        ],
+    )
+
+
+def job_status(run: Run) -> JobStatus:
+    """The run in the shape in which every service tells of its jobs."""
+    total = len(run.tasks)
+    ended = sum(task.state in ("done", "failed") for task in run.tasks)
+    done = sum(task.state == "done" for task in run.tasks)
+    status = _job_state(run)
+    made: dict[str, Any] = {
+        "progress": 1.0 if status == "complete" else round(ended / total, 4) if total else 0.0,
+        "message": _message(run, ended, total),
+    }
+    if status == "failed":
+        detail = "; ".join(run.reasons)[:_DETAIL_CHARS_MAX]
+        made["error"] = JobError(code=run.code or str(run.end), detail=detail)
+    if run.doing == "over":
+        at = places(run.asked.config.paths, run.run_id)
+        made["result"] = {
+            "state": run.end, "done": done, "failed": ended - done, "folder": at.folder, "report": at.report,
+        }  # fmt: skip
+    return JobStatus(job_id=run.run_id, status=status, service=SERVICE, updated_at=run.updated, **made)
+
+
+def _job_state(run: Run) -> JobState:
+    if run.doing == "over":
+        return "complete" if run.end in ("done", "planned") else "failed"
+    return "running" if run.begun else "queued"
+
+
+def _message(run: Run, ended: int, total: int) -> str:
+    match run.doing:
+        case "planning":
+            return "a plan is being made" if not run.begun else "another plan is being made for what failed"
+        case "permit":
+            return "waiting for the OA's permit"
+        case "running":
+            return f"{ended} of {total} tasks have ended"
+        case "stopping":
+            return f"stopping: {'; '.join(run.reasons)}"[:_DETAIL_CHARS_MAX]
+    return f"the run has ended: {run.end}"
+
+
+def task_documents(run: Run) -> list[TaskDocument]:
+    """Each task of the newest plan, whole, as it stands."""
+    return [_task(run, task, planned) for task, planned in zip(run.tasks, run.planned_tasks, strict=True)]
+
+
+def _task(run: Run, task: Task, planned: PlannedTask) -> TaskDocument:
+    return TaskDocument(
+        task_id=planned.task_id,
+        parent_id=planned.parent_id,
+        level=3,
+        intent=planned.intent,
+        inputs=planned.inputs,
+        tools=planned.tools,
+        constraints=planned.constraints,
+        state=task.state,
+        retries=retries(task, planned),
+        logs=_logs(task),
+        artifacts=run.left[task.left].artifacts if task.left >= 0 else [],
+        metrics=Metrics(duration_ms=task.duration_ms, exit_code=task.exit_code),
+        timestamps=Timestamps(
+            created_at=task.created, started_at=task.started or None, completed_at=task.ended or None
+        ),
+    )
+
+
+def _logs(task: Task) -> list[LogEntry]:
+    found: list[LogEntry] = []
+    for one in task.tries:
+        begins = {"attempt": one.attempt}
+        found.append(_entry(one.at, "info", f"attempt {one.attempt} begins", begins))
+        if one.reason:
+            found.append(_entry(one.ended or one.at, "error", f"attempt {one.attempt}: {one.reason}", begins))
+    if task.state == "done":
+        found.append(_entry(task.ended, "info", "done", {}))
+    elif task.state == "failed":
+        found.append(_entry(task.ended, "error", f"failed: {task.reason}", {}))
+    return found
+
+
+def _entry(time: str, level: str, message: str, payload: dict[str, Any]) -> LogEntry:
+    entry = {"timestamp": time, "level": level, "message": message[:LOG_CHARS_MAX], "payload": payload}
+    return msgspec.convert(entry, LogEntry)

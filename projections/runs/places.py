@@ -1,0 +1,118 @@
+"""Where a run's documents lie. No document of one run has the path of another's, nor lies below one; nor do those of
+two runs, for the path of each names its run, and no other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import permutations
+from typing import Final
+
+import msgspec
+
+from actors.orchestra.placeholders import filled
+from contracts.orchestra import Artifact
+from contracts.orchestra_config import PathSettings
+
+JOBS: Final = "jobs"
+FORBIDDEN: Final = frozenset((".pmagent", ".git", "share", JOBS))
+"""Folders of the workspace in which no run leaves anything; jobs/ has its status."""
+DEFAULTS: Final = PathSettings()
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_PATH_BYTES_MAX: Final = 1_024
+_NAME_BYTES_MAX: Final = 200
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Paths relative to the workspace. ``moved``: not all are where the configuration says, which cannot be used."""
+
+    folder: str
+    config: str
+    plan: str
+    metrics: str
+    log: str
+    report: str
+    artifacts: str
+    job: str
+    moved: bool = False
+
+    def artifact(self, task_id: str, path: str) -> str:
+        """Where an artifact of a task lies."""
+        return f"{self.artifacts}/{task_id}/{path}"
+
+
+@lru_cache(maxsize=256)
+def places(paths: PathSettings, run_id: str) -> Places:
+    """The places of the run's documents: those of its configuration; where these are outside the workspace, in folders
+    that are no run's, would be shared by two runs or are in each other's way, the specification's."""
+    found = _at(paths, run_id)
+    return found if found is not None else msgspec.structs.replace(_default(run_id), moved=True)
+
+
+def apart(artifacts: Iterable[Artifact]) -> tuple[list[Artifact], list[str]]:
+    """The artifacts of which none has another's path or lies below another, the first of them where two clash; and the
+    paths of the others."""
+    kept: list[Artifact] = []
+    files: set[str] = set()
+    folders: set[str] = set()
+    lost: list[str] = []
+    for artifact in artifacts:
+        above = _above(artifact.path)
+        if artifact.path in files or artifact.path in folders or not files.isdisjoint(above):
+            lost.append(artifact.path)
+            continue
+        kept.append(artifact)
+        files.add(artifact.path)
+        folders.update(above)
+    return kept, lost
+
+
+def _above(path: str) -> list[str]:
+    """The folders in which it lies."""
+    parts = path.split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts))]
+
+
+def _default(run_id: str) -> Places:
+    found = _at(DEFAULTS, run_id)
+    assert found is not None, "the specification's paths can be used"
+    return found
+
+
+def _at(paths: PathSettings, run_id: str) -> Places | None:
+    values = {"run_id": run_id}
+    try:
+        folder, log, report, artifacts = (
+            _plain(filled(template, values))
+            for template in (f"{paths.runs}/{{run_id}}", paths.logs, paths.report, paths.artifacts)
+        )
+    except KeyError:
+        return None
+    found = Places(
+        folder, f"{folder}/config.yaml", f"{folder}/plan.json", f"{folder}/metrics.json", log, report, artifacts,
+        f"{JOBS}/{run_id}.json",
+    )
+    own = (found.config, found.plan, found.metrics, log, report, artifacts)
+    usable = all(_usable(path, run_id) for path in own)
+    clash = any(one == other or other.startswith(f"{one}/") for one, other in permutations(own, 2))
+    return found if usable and not clash else None
+
+
+def _plain(path: str) -> str:
+    """Without ``.`` and doubled slashes."""
+    head = "/" if path.startswith("/") else ""
+    return head + "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _usable(path: str, run_id: str) -> bool:
+    parts = path.split("/")
+    return (
+        not path.startswith("/")
+        and ".." not in parts
+        and parts[0].lower() not in FORBIDDEN
+        and _ID.findall(path) == [run_id]
+        and len(path.encode()) <= _PATH_BYTES_MAX
+        and all(len(part.encode()) <= _NAME_BYTES_MAX for part in parts)
+    )

@@ -1,0 +1,264 @@
+"""``report.md``: a run told to people; pure, and the same bytes for the same events.
+
+Intents, arguments, names of files and what tools wrote are hostile: all of it passes ``projections.markdown``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from contracts.orchestra_events import PlannedTask
+from projections.markdown import code, cut, fenced, inline, table
+from projections.runs.charts import chart, waterfall
+from projections.runs.numbers import retries, run_metrics
+from projections.runs.places import places
+from projections.runs.view import Counted, Run, Task
+
+ROWS_MAX: Final = 500
+"""So many rows a table has at most; what is left out is said."""
+TRIED_MAX: Final = 100
+"""Attempts are told of so many tasks."""
+INTENT_LINES_MAX: Final = 60
+
+_STATES: Final = {
+    "planned": "planned; nothing was run",
+    "done": "done",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "timed_out": "out of time",
+    "stopped": "stopped: the OA took its permit back",
+    "refused": "refused",
+}
+_DOING: Final = {
+    "planning": "open: a plan is being made",
+    "permit": "open: waiting for the OA's permit",
+    "running": "open: running",
+    "stopping": "open: stopping",
+}
+
+NONE: Final = "-"
+
+Pairs = list[tuple[Task, PlannedTask]]
+
+
+def report(run: Run, log_id: str) -> bytes:
+    """The report of a run as it stands, or stood at its end."""
+    pairs: Pairs = list(zip(run.tasks, run.planned_tasks, strict=True))
+    sections = (
+        _head(run), _intent(run), _reasons(run), _facts(run, log_id), _tasks(pairs), _order(pairs), _times(pairs),
+        _attempts(pairs), _failures(run, pairs), _artifacts(run), _revisions(run), _remarks(run), _network(run),
+    )  # fmt: skip
+    return ("\n\n".join("\n".join(section) for section in sections if section) + "\n").encode()
+
+
+def state_of(run: Run) -> str:
+    """How the run stands, in words."""
+    return _STATES[run.end] if run.end is not None else _DOING[run.doing]
+
+
+def duration(milliseconds: int) -> str:
+    """A time for people."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000:02} s"
+
+
+def _head(run: Run) -> list[str]:
+    first = next((line for line in run.asked.intent.splitlines() if line.strip()), "")
+    return [f"# Run: {inline(first, 100)}", "", f"**{inline(state_of(run))}**"]
+
+
+def _intent(run: Run) -> list[str]:
+    lines = run.asked.intent.splitlines()
+    told = [cut(line, 1_000) for line in lines[:INTENT_LINES_MAX]]
+    more = [f"… {len(lines) - INTENT_LINES_MAX} more lines"] if len(lines) > INTENT_LINES_MAX else []
+    return ["## Intent", "", *fenced([*told, *more])]
+
+
+def _reasons(run: Run) -> list[str]:
+    if not run.reasons:
+        return []
+    mends = ["", "What would mend it:", "", *_items(run.mend)] if run.mend else []
+    security = ["", "**This was a violation of security.**"] if run.security else []
+    return ["## Why", "", *_items(run.reasons), *mends, *security]
+
+
+def _items(texts: Iterable[str]) -> list[str]:
+    return [f"- {inline(text, 1_000)}" for text in texts]
+
+
+def _facts(run: Run, log_id: str) -> list[str]:
+    numbers = run_metrics(run)
+    asked = run.asked
+    rows = [
+        ("Run, and trace id", code(run.run_id)),
+        ("Requested", run.at),
+        ("Begun", run.begun or NONE),
+        ("Ended", run.ended or NONE),
+        ("Duration", duration(numbers.total_duration_ms) if numbers.total_duration_ms is not None else NONE),
+        ("Action class", code(asked.action)),
+        ("Permit", f"position {run.permit} of the log" if run.permit else NONE),
+        ("Plan", inline("as given" if run.given else "made by the planner")),
+        ("Tools", "simulated: nothing was run" if asked.dry_run else "run in the sandbox"),
+        ("Tasks", _counts(run)),
+        ("Tokens", "not told" if numbers.total_tokens_used is None else str(numbers.total_tokens_used)),
+        ("Artifacts", f"{numbers.artifacts_total_bytes} bytes"),
+        ("Log", code(log_id)),
+        ("Last event", f"position {run.position}"),
+        ("Its sum", code(run.sum)),
+    ]
+    asking = run.asking
+    if asking.calls:
+        cost = "" if asking.cost_usd is None else f", {asking.cost_usd:.4f} USD"
+        rows.append(("Planner", f"{asking.calls} calls, {duration(asking.duration_ms)}{cost}"))
+    return ["## Facts", "", *table(("What", "Value"), rows)]
+
+
+def _counts(run: Run) -> str:
+    states = [task.state for task in run.tasks]
+    told = [f"{states.count(state)} {state}" for state in ("done", "failed", "running", "blocked", "planned")]
+    return f"{len(states)}: {', '.join(one for one in told if not one.startswith('0 '))}" if states else "none"
+
+
+def _tasks(pairs: Pairs) -> list[str]:
+    if not pairs:
+        return []
+    shown = pairs
+    if len(pairs) > ROWS_MAX:  # what went well can be missed
+        shown = sorted(pairs, key=lambda pair: pair[0].state == "done")[:ROWS_MAX]
+        chosen = {planned.task_id for _, planned in shown}
+        shown = [pair for pair in pairs if pair[1].task_id in chosen]
+    rows = (
+        (
+            code(planned.name),
+            inline(planned.intent, 120),
+            code(_command(planned)),
+            task.state,
+            str(task.attempts),
+            duration(task.duration_ms) if task.attempts else NONE,
+        )
+        for task, planned in shown
+    )
+    return [
+        "## Tasks", "", *table(("Task", "Intent", "Program", "State", "Attempts", "Duration"), rows),
+        *_left_out(len(pairs) - len(shown), "tasks", "metrics.json has all of them"),
+    ]  # fmt: skip
+
+
+def _command(planned: PlannedTask) -> str:
+    """Program and arguments; an argument that holds blanks, or nothing, in quotes."""
+    words = [planned.tools[0], *planned.inputs.args]
+    return cut(" ".join(word if word and " " not in word else f"'{word}'" for word in words), 160)
+
+
+def _left_out(count: int, what: str, where: str) -> list[str]:
+    return ["", f"{count} more {what} are left out here; {where}."] if count > 0 else []
+
+
+def _order(pairs: Pairs) -> list[str]:
+    drawn = chart(pairs)
+    return ["## Order", "", *drawn] if drawn else []
+
+
+def _times(pairs: Pairs) -> list[str]:
+    drawn = waterfall(pairs)
+    return ["## Time", "", *drawn] if drawn else []
+
+
+def _attempts(pairs: Pairs) -> list[str]:
+    """Of tasks that did not do what they should at once."""
+    told = [(task, planned) for task, planned in pairs if any(one.reason for one in task.tries)]
+    rows: list[tuple[str, ...]] = []
+    for task, planned in told[:TRIED_MAX]:
+        for one in task.tries:
+            ends = one.reason or ("ended well" if one.ended else "is running")
+            times = (one.at, one.ended or NONE, inline(ends, 300), one.retry_at or NONE)
+            rows.append((code(planned.name), str(one.attempt), *times))
+    if not rows:
+        return []
+    heads = ("Task", "Attempt", "Began", "Ended", "What became of it", "Again")
+    used = sum(retries(task, planned) for task, planned in pairs)
+    return [
+        "## Attempts", "", f"Retries used: {used}.", "", *table(heads, rows),
+        *_left_out(len(told) - TRIED_MAX, "tasks", "tasks.jsonl has every attempt"),
+    ]  # fmt: skip
+
+
+def _failures(run: Run, pairs: Pairs) -> list[str]:
+    failed = [(task, planned) for task, planned in pairs if task.state == "failed" and task.attempts]
+    if not failed:
+        return []
+    lines = ["## Failures"]
+    for task, planned in failed[:TRIED_MAX]:
+        lines += ["", f"### {inline(planned.name)}", "", inline(task.reason, 1_000) or "no reason is known"]
+        said = run.said.get(planned.task_id)
+        if said:
+            lines += ["", "Its last lines:", "", *fenced(said)]
+    return [*lines, *_left_out(len(failed) - TRIED_MAX, "tasks failed, which", "tasks.jsonl has every reason")]
+
+
+def _artifacts(run: Run) -> list[str]:
+    at = places(run.asked.config.paths, run.run_id)
+    found = list(_left(run))
+    if not found:
+        return []
+    rows = (
+        (code(name), code(path, 255), str(size), code(checksum)) for name, path, size, checksum in found[:ROWS_MAX]
+    )
+    return [
+        "## Artifacts", "", f"In {code(at.artifacts, 1_100)}, in a folder for each task.", "",
+        *table(("Task", "Path", "Bytes", "SHA-256"), rows),
+        *_left_out(len(found) - ROWS_MAX, "artifacts", "they lie in the same folder"),
+    ]  # fmt: skip
+
+
+def _left(run: Run) -> Iterator[tuple[str, str, int, str]]:
+    for left in run.left:
+        for one in left.artifacts:
+            yield left.name, f"{left.task_id}/{one.path}", one.size_bytes, one.checksum
+
+
+def _revisions(run: Run) -> list[str]:
+    if len(run.revisions) < 2:
+        return []
+    rows = (
+        (str(one.revision), one.at, code(one.plan_id), str(one.tasks), str(one.kept)) for one in run.revisions
+    )
+    lines = ["## Plans", "", *table(("Revision", "Made", "Plan", "New tasks", "Kept tasks"), rows)]
+    if run.replaced:
+        gone = ((code(one.name), str(one.revision), inline(one.reason, 300) or NONE) for one in run.replaced)
+        lines += ["", "Tasks that a later plan replaced:", "", *table(("Task", "Of revision", "Why"), gone)]
+    return [*lines, *_left_out(run.replaced_more, "replaced tasks", "tasks.jsonl names them")]
+
+
+def _remarks(run: Run) -> list[str]:
+    at = places(run.asked.config.paths, run.run_id)
+    notes = run.notes
+    if at.moved:
+        notes = notes.noted("paths in the configuration cannot be used; documents lie where pmagent puts them")
+    lines: list[str] = []
+    for title, counted in (("Violations", run.violations), ("Not enforced, or not kept", notes)):
+        if counted.texts:
+            lines += [*([""] if lines else []), f"## {title}", "", *_items(counted.texts), *_more(counted)]
+    return lines
+
+
+def _more(counted: Counted) -> list[str]:
+    return [f"- and {counted.more} more"] if counted.more else []
+
+
+def _network(run: Run) -> list[str]:
+    if not run.contacts:
+        return []
+    rows = (
+        (
+            code(f"{one.host}:{one.port}"), one.verdict, inline(one.reason, 200) or NONE, str(one.count),
+            str(one.bytes_out), str(one.bytes_in),
+        )
+        for one in run.contacts
+    )  # fmt: skip
+    heads = ("Host", "Verdict", "Reason", "Connections", "Bytes out", "Bytes in")
+    return ["## Network", "", *table(heads, rows), *_left_out(run.contacts_more, "connections", "the log has them")]
