@@ -30,7 +30,8 @@ from replay.simulation.world import World
 CODES: Final = (1, 2, 77, 126, 127, 255)
 SIGNALS: Final = (6, 9, 11, 15, 64)
 BOUNDS: Final = ("memory", "output", "processes")
-CONTENT: Final = b"rows watered: 7\n"
+CONTENTS: Final = (b"", *(b"rows watered: %d\n" % number for number in range(5)), b"row\n" * 30_000)
+"""What tools write and leave; it lies in the blob store before anybody says so."""
 
 PLANNER_FAULTS: Final[dict[str, tuple[PlannerFailure, bool]]] = {
     "planner: times out": ("timed_out", True),
@@ -75,7 +76,7 @@ class Attempts:
         if faults.strike("attempt: ends without a word"):
             return self._exited(event, exit_code=None, signal=None)
         if faults.strike("attempt: floods"):
-            return self._exited(event, exit_code=random.choice((0, 1)), **self._flood(event))
+            return self._exited(event, exit_code=random.choice((0, 1)), **self._flood())
         return self._exited(event)
 
     def _unstarted(self, event: Event, *, again: bool) -> TaskUnstarted:
@@ -88,13 +89,12 @@ class Attempts:
 
     def _exited(self, event: Event, **more: Any) -> TaskExited:
         asked: TaskAttemptRequested = event.data
-        said = Captured(
-            sha256=sha256(CONTENT).hexdigest(), size_bytes=len(CONTENT), total_bytes=len(CONTENT), cut=False
-        )
+        left = self._left("stdout")
+        said = Captured(sha256=left.checksum, size_bytes=left.size_bytes, total_bytes=left.size_bytes, cut=False)
         fields: dict[str, Any] = {
             "exit_code": 0, "signal": None, "timed_out": False, "exceeded": "", "stdout": said, "stderr": said,
             "last_lines": [f"watered with token={self._secret}"],
-            "artifacts": [Artifact(path="stdout", size_bytes=len(CONTENT), checksum=said.sha256)],
+            "artifacts": [left, self._left("rows/watered.txt")],
             "duration_ms": self._world.random.randrange(1500),
         }
         return TaskExited(
@@ -102,13 +102,15 @@ class Attempts:
             **(fields | more),
         )
 
-    def _flood(self, event: Event) -> dict[str, Any]:
-        digest = sha256(CONTENT).hexdigest()
+    def _left(self, path: str) -> Artifact:
+        content = self._world.random.choice(CONTENTS)
+        return Artifact(path=path, size_bytes=len(content), checksum=sha256(content).hexdigest())
+
+    def _flood(self) -> dict[str, Any]:
         return {
             "last_lines": ["A\x1b[5m" * 12_000] * LAST_LINES_MAX,
             "artifacts": [
-                Artifact(path=f"{event.position}/{'x' * 200}-{number}", size_bytes=len(CONTENT), checksum=digest)
-                for number in range(ARTIFACTS_MAX)
+                self._left(f"{'x' * 200}/{number}") for number in range(ARTIFACTS_MAX)
             ],
             "notes": ["too large to keep"] * 500,
         }

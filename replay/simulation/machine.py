@@ -83,6 +83,11 @@ class Machine:
         self._again = False
         self._snapshots: list[bytes] = []
 
+    def provide(self, contents: Sequence[bytes]) -> None:
+        """Keep these as blobs: what performers will say that was left."""
+        for content in contents:
+            self._unwatched(self.blobs.put, content)
+
     # --- life and death ------------------------------------------------------------------------------------------
 
     def guard(self, action: Callable[..., Any], *arguments: Any) -> None:
@@ -174,7 +179,7 @@ class Machine:
         if self._held is not None:
             self.observe()
 
-    def _unwatched(self, look: Callable[..., None], *arguments: Any) -> None:
+    def _unwatched(self, look: Callable[..., Any], *arguments: Any) -> None:
         """The simulation looks at the disk: that is no operation of the process."""
         self._world.disk.watched = False
         try:

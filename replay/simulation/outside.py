@@ -14,7 +14,7 @@ from contracts.model import ModelCallRequested
 from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
 from contracts.orchestra_events import PlannerCallRequested, TaskAttemptRequested
 from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
-from replay.simulation.attempts import Attempts, Planners, asked
+from replay.simulation.attempts import CONTENTS, Attempts, Planners, asked
 from replay.simulation.machine import Machine, Running
 from replay.simulation.models import Models
 from replay.simulation.reasoning import Reasoning
@@ -70,6 +70,7 @@ class Outside:
         self._observations = 0
         self.demands: list[Demand] = []
         machine.perform = self.perform
+        machine.provide(CONTENTS)
         machine.observe = self._observe
 
     # --- the plan of a run ---------------------------------------------------------------------------------------
