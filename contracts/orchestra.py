@@ -149,7 +149,7 @@ class LogEntry(Document, frozen=True, kw_only=True):
 
 
 class Artifact(Document, frozen=True, kw_only=True):
-    """A file that a task left: path below the run's artifacts, size, and SHA-256 of its bytes as hex."""
+    """A file that a task left: path below the task's folder of artifacts, size, and SHA-256 of its bytes as hex."""
 
     path: RelativePath
     size_bytes: Count

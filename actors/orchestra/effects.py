@@ -24,7 +24,7 @@ from actors.orchestra.artifacts import Collected, Found
 from actors.orchestra.runner import run
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, wishes_of
 from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
-from contracts.orchestra import PATH_CHARS_MAX, Artifact
+from contracts.orchestra import Artifact
 from contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
@@ -122,8 +122,7 @@ async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
         await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
         for artifact in finished.result.artifacts:
             content = await io.blob(artifact.checksum)
-            path = artifact.path.partition("/")[2]
-            await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{path}", content)
+            await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
     return folder if assigned.after else ""
 
 
@@ -158,9 +157,9 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
     asked: TaskAttemptRequested = event.data
     stdout = await _captured(outcome.stdout, outcome.stdout_bytes, io)
     stderr = await _captured(outcome.stderr, outcome.stderr_bytes, io)
-    artifacts, skipped = await _collected(asked.task_id, folder, io)
+    artifacts, skipped = await _collected(folder, io)
     own = [
-        Artifact(path=f"{asked.task_id}/{name}", size_bytes=stream.size_bytes, checksum=stream.sha256)
+        Artifact(path=name, size_bytes=stream.size_bytes, checksum=stream.sha256)
         for name, stream in zip(STREAMS, (stdout, stderr), strict=True)
     ]
     cut = [
@@ -193,21 +192,18 @@ def _contact(contact: msgspec.Struct) -> NetContact:
     return msgspec.convert(msgspec.structs.asdict(contact), NetContact)
 
 
-async def _collected(task_id: str, folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
+async def _collected(folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
     """The files that the attempt left, stored; and what of them was not kept."""
     collected = Collected(folder)
     artifacts: list[Artifact] = []
     notes: list[str] = []
     with closing(_walk(collected)) as files:
         while (file := await anyio.to_thread.run_sync(next, files, None)) is not None:
-            path = f"{task_id}/{file.path}"
             if file.path.partition("/")[0] in STREAMS:
                 notes.append(f"artifact {file.path}: the name is that of the task's output")
-            elif len(path) > PATH_CHARS_MAX:
-                notes.append(f"artifact {file.path}: the path is too long")
             else:
                 stored = await _content(file, io)
-                artifacts.append(Artifact(path=path, size_bytes=stored.size, checksum=stored.sha256))
+                artifacts.append(Artifact(path=file.path, size_bytes=stored.size, checksum=stored.sha256))
                 if stored.cut:
                     notes.append(f"of artifact {file.path}, {stored.size} of {stored.total} bytes were kept")
     return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
@@ -242,7 +238,7 @@ async def _simulated(event: Event, io: Io) -> TaskExited:
         request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
         signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
         last_lines=[SIMULATED.decode().strip()],
-        artifacts=[Artifact(path=f"{asked.task_id}/stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
+        artifacts=[Artifact(path="stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
     )
 
 

@@ -65,7 +65,7 @@ class Seen:
 
     def said(self, workspace: Path, name: str, stream: str = "stdout") -> str:
         """What the task wrote, from the blob store."""
-        artifacts = {one.path.partition("/")[2]: one.checksum for one in self.task(name).result.artifacts}
+        artifacts = {one.path: one.checksum for one in self.task(name).result.artifacts}
         digest = artifacts[stream]
         return (workspace / ".pmagent" / "blobs" / digest[:2] / digest).read_text("utf-8")
 
@@ -117,7 +117,7 @@ def test_a_task_reads_the_workspace_and_what_those_before_it_left(workspace: Pat
     assert isinstance(end, RunEnded)
     assert end.state == "done"
     assert seen.said(workspace, "second") == "kept\ndone\n"
-    assert {one.path.partition("/")[2] for one in seen.task("first").result.artifacts} == {
+    assert {one.path for one in seen.task("first").result.artifacts} == {
         "stdout", "stderr", "sub/file",
     }
     assert not list((workspace / ".pmagent" / "tasks").iterdir())
