@@ -55,6 +55,13 @@ def start_daemon() -> subprocess.Popen[bytes]:
     return daemon
 
 
+def make_repository() -> None:
+    """The workspace as a git repository of its own, with what it holds committed."""
+    git = ["git", "-C", str(WORKSPACE), "-c", "user.name=demo", "-c", "user.email=demo@localhost"]
+    for command in (["init", "--quiet", "--initial-branch=main"], ["add", "."], ["commit", "--quiet", "-m", "Begin"]):
+        subprocess.run([*git, *command], check=True)
+
+
 def change_surface() -> None:
     """Let a check fail, as a tool that writes the reality summary would: in place, not atomically."""
     path = WORKSPACE / "share" / "REALITY_GREEN_SUMMARY.json"
@@ -68,6 +75,7 @@ def main() -> None:
     """Run it all."""
     shutil.rmtree(DEMO, ignore_errors=True)
     shutil.copytree(EXAMPLE, WORKSPACE)
+    make_repository()
 
     say("a daemon on the example workspace")
     daemon = start_daemon()
@@ -89,6 +97,7 @@ def main() -> None:
         ("workspace", WORKSPACE),
         ("log", WORKSPACE / ".pmagent" / "log"),
         ("OA state", WORKSPACE / "share" / "orchestrator_assistant" / "STATE.json"),
+        ("runs", WORKSPACE / "runs"),
         ("daemon's messages", DEMO / "daemon.stderr"),
     ):
         print(f"{what:>18}  {path.relative_to(ROOT)}")
@@ -106,6 +115,12 @@ def run_live() -> None:
     pmagent("oa", "decision", "Publish it with git push", "--constraint", "no_git_push", "--format", "text", expect=1)
     pmagent("oa", "generate", "Run the guards", "--format", "text")
     pmagent("oa", "transition", "2", "--criterion", "notes written=yes", "--format", "text")
+
+    say("a plan of nine tasks, each in a sandbox: joins, retries, and a branch that is meant to fail")
+    pmagent("run", "summarise this repository", "--plan", "examples/plan.yaml", expect=1)
+    pmagent("runs")
+    (report,) = WORKSPACE.glob("runs/*/report.md")
+    print("".join(report.read_text("utf-8").partition("## Time")[1:]).partition("## Failures")[0], flush=True)
 
     say("a kernel surface changes: the mode change travels through the log")
     position = json.loads(pmagent("status", "--format", "json", show=False))["log"]["position"]
