@@ -103,6 +103,13 @@ CHANCES: Final[dict[str, float]] = {
     "attempt: violates": 0.08,
     "attempt: ends without a word": 0.08,
     "attempt: floods": 0.06,
+    "check: same name twice": 0.1,
+    "check: not there": 0.1,
+    "check: exits with a failure": 0.3,
+    "check: killed by a signal": 0.1,
+    "check: takes too long": 0.1,
+    "check: exceeds a bound": 0.1,
+    "check: floods": 0.05,
     "start: takes no runs up": 0.1,
     "snapshot: stale": 0.3,
     "snapshot: of another log": 0.2,
@@ -135,6 +142,7 @@ CONSEQUENCES: Final = (
     "run: tasks kept", "run: goes on after a start", "task: dependency failed",
     "task: a further attempt", "task: no further attempt", "task: cut off by a crash", "task: cut off by a stop",
     "task: ended by its run", "planner: told what was wrong",
+    "check: passed", "check: failed", "check: could not be run", "check: run again", "checks: not taken",
 )
 """What follows from faults; counted too, so that it is known to have been met."""
 

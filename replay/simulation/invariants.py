@@ -28,6 +28,7 @@ from events.storage import StorageReader
 from events.verify import verify_log
 from replay.replayer import fold_log, replay_log
 from replay.simulation.disk import SimDisk
+from replay.simulation.invariants_checks import check_checks
 from replay.simulation.invariants_models import check_models, check_models_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
 from replay.simulation.invariants_runs import check_runs
@@ -234,6 +235,7 @@ class Watch:
         check_contexts(self.history)
         check_models(self.history)
         check_runs(self.history)
+        check_checks(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -344,6 +346,6 @@ def _answers(event: Event, request: Event) -> bool:
         return event.data.request == request.position
     return (
         not isinstance(event.data, EffectRefused) and effect_of(event.data) is None
-        and event.type.split(".")[0] in ("oa", "reasoning", "run", "sim")
+        and event.type.split(".")[0] in ("check", "oa", "reasoning", "run", "sim")
         and getattr(event.data, "request", 0) == request.position
     )

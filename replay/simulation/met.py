@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from actors.orchestra.states import DEPENDENCY_FAILED
+from contracts.checks import CheckAnswered, CheckRunRequested
 from contracts.daemon import DaemonStarted
 from contracts.effect import EffectInterrupted, RequestRefused
 from contracts.kernel import KernelModeDecided
@@ -37,7 +38,8 @@ def met_in(history: Sequence[Event]) -> list[str]:
     """See the module."""
     met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
     met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
-    return [*met, *(one for event in history for tell in (_reasoning, _runs, _tasks) for one in tell(history, event))]
+    tells = (_reasoning, _runs, _tasks, _checks)
+    return [*met, *(one for event in history for tell in tells for one in tell(history, event))]
 
 
 def _runs(_: Sequence[Event], event: Event) -> Iterator[str]:
@@ -73,6 +75,17 @@ def _tasks(history: Sequence[Event], event: Event) -> Iterator[str]:
         case EffectInterrupted(request=request, reason=reason):
             if isinstance(history[request - 1].data, TaskAttemptRequested):
                 yield f"task: cut off by a {reason}"
+
+
+def _checks(_: Sequence[Event], event: Event) -> Iterator[str]:
+    match event.data:
+        case CheckRunRequested(attempt=attempt) if attempt > 1:
+            yield "check: run again"
+        case CheckAnswered(results=results, error=error):
+            if error:
+                yield "checks: not taken"
+            for result in results:
+                yield f"check: {'passed' if result.passed else 'failed' if result.ran else 'could not be run'}"
 
 
 def _changes(changes: Sequence[TaskChange]) -> Iterator[str]:

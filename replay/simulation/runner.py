@@ -18,6 +18,7 @@ from events.segments import segment_firsts
 from replay.simulation.altered import altered_is_found
 from replay.simulation.disk import Crashed
 from replay.simulation.invariants import Documents
+from replay.simulation.invariants_checks import check_checks_idle
 from replay.simulation.invariants_reasoning import check_idle
 from replay.simulation.invariants_runs import check_runs_idle
 from replay.simulation.machine import FOLDER, Machine
@@ -118,7 +119,8 @@ def _play(
     wanted = random.randrange(5, 40) if demands is None else demands
     thoughts = random.randrange(0, 20) if demands is None else demands // 2
     runs = random.randrange(0, 10) if demands is None else demands // 2
-    outside.plan(wanted, thoughts, runs, random.randrange(0, 12), SAFETY_SECONDS)
+    checks = random.randrange(0, 6) if demands is None else demands // 2
+    outside.plan(wanted, thoughts, runs, checks, random.randrange(0, 12), SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
         world.step()
@@ -143,6 +145,7 @@ def _play(
     require(not machine.engine.effects.open, "an effect is still open")
     check_idle(machine.engine.states)
     check_runs_idle(machine.engine.states)
+    check_checks_idle(machine.engine.states)
     for met in met_in(watch.history):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
