@@ -18,6 +18,7 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
+from actors.orchestra.sandbox import PROTECTED, REPOSITORY, is_repository
 from contracts.orchestra import RelativePath
 
 TOLD_MAX: Final = 50
@@ -55,7 +56,8 @@ class Collected:
     the next file is asked for. What is left out is told by ``skipped`` afterwards; nothing in the folder is changed.
 
     Files with a second name are left out: the other name may be one outside, that was there before. So are files whose
-    path is no ``RelativePath`` in UTF-8, files that the service may not read, and whatever goes beyond ``bounds``.
+    path is no ``RelativePath`` in UTF-8, files that the service may not read, whatever programs of the host obey where
+    it lies (``PROTECTED``, repositories of git), and whatever goes beyond ``bounds``.
 
     Raises OSError where the folder itself cannot be opened, or is a link.
     """
@@ -82,8 +84,13 @@ class Collected:
         return (*self._skipped, *((f"{self._unnamed} more",) if self._unnamed else ()))
 
     def _in(self, folder: int, above: tuple[bytes, ...]) -> Iterator[Found]:
-        for name in self._names(folder, above):
+        names = self._names(folder, above)
+        obeyed = {os.fsencode(REPOSITORY)} if is_repository([os.fsdecode(name) for name in names]) else set()
+        for name in names:
             parts = (*above, name)
+            if name in obeyed or os.fsdecode(name).lower() in PROTECTED:
+                self._skip(parts, "programs obey what has this name")
+                continue
             try:
                 handle = os.open(name, _AS_ITSELF, dir_fd=folder)
             except OSError as error:

@@ -16,7 +16,16 @@ from pathlib import Path
 from typing import Final
 
 from actors.orchestra import syscalls
-from actors.orchestra.sandbox import HELPERS, MASKED, PROTECTED, Ground, Guarded, Hidden
+from actors.orchestra.sandbox import (
+    HELPERS,
+    MASKED,
+    PROTECTED,
+    REPOSITORY,
+    Ground,
+    Guarded,
+    Hidden,
+    is_repository,
+)
 from actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
 
 ENTRIES_MAX: Final = 200_000
@@ -71,15 +80,20 @@ def look(wishes: Wishes) -> Ground:
 
 
 def protected_in(folder: str) -> set[str]:
-    """All paths in ``folder`` with a protected name, links and missing targets included; what lies in one is not looked
-    at. Raises SandboxRefused when there are too many entries to look at."""
+    """All paths in ``folder`` with a protected name, links and missing targets included, and the ``HEAD`` of what is a
+    repository under another name; what lies in one is not looked at. Raises SandboxRefused when there are too many
+    entries to look at."""
     found: set[str] = set()
     seen = 0
     pending = [folder]
     while pending:
-        with _entries(pending.pop()) as entries:
+        here = pending.pop()
+        names: set[str] = set()
+        below: list[str] = []
+        with _entries(here) as entries:
             for entry in entries:
                 seen += 1
+                names.add(entry.name)
                 if seen > ENTRIES_MAX:
                     raise SandboxRefused(
                         f"{folder} has more than {ENTRIES_MAX} entries and cannot be guarded",
@@ -88,7 +102,11 @@ def protected_in(folder: str) -> set[str]:
                 if entry.name.lower() in PROTECTED:
                     found.add(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
+                    below.append(entry.path)
+        if is_repository(names):
+            found.add(f"{here}/{REPOSITORY}")
+        else:
+            pending += below
     return found
 
 
@@ -185,7 +203,7 @@ def _guarded(wishes: Wishes, hidden: tuple[Hidden, ...]) -> Iterator[Guarded]:
     wanted = {path for path in kept if any(within(path, folder) for folder in writable)}
     for folder in writable:
         if os.path.isdir(folder):
-            wanted |= protected_in(folder)
+            wanted |= set(_whole(protected_in(folder), folder))
             wanted |= {f"{folder}/{name}" for name in MASKED}
     for pointed in sorted(path for git in wanted if git.endswith("/.git") for path in _pointed(git)):
         if any(within(pointed, folder) and pointed != folder for folder in writable):
@@ -196,6 +214,17 @@ def _guarded(wishes: Wishes, hidden: tuple[Hidden, ...]) -> Iterator[Guarded]:
         if not any(within(guarded.path, above) for above in done):  # what is above guards it too
             done.append(guarded.path)
             yield guarded
+
+
+def _whole(found: set[str], folder: str) -> Iterator[str]:
+    """Instead of the ``HEAD`` of a repository all of it; of ``folder`` itself, to be written, what git obeys in it."""
+    for path in found:
+        if os.path.basename(path) != REPOSITORY:
+            yield path
+        elif os.path.dirname(path) != folder:
+            yield os.path.dirname(path)
+        else:
+            yield from (path, f"{folder}/config", f"{folder}/hooks", f"{folder}/commondir")
 
 
 def _guard(path: str, folder: str) -> Guarded:

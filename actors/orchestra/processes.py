@@ -15,7 +15,7 @@ import anyio
 
 from actors.orchestra.wishes import ARTIFACTS
 
-_RESIDENT = re.compile(r"^Rss(?:Anon|Shmem):\s+(\d+) kB$", re.MULTILINE)
+_RESIDENT = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB$", re.MULTILINE)
 
 
 class Inside:
@@ -75,7 +75,8 @@ class Inside:
         await anyio.wait_readable(self._handle)
 
     def memory(self) -> int:
-        """Bytes of memory that the processes use which no file on a disk holds; shared ones are counted for each."""
+        """Bytes of memory that the processes use which no file on a disk holds, page tables included; what is shared is
+        counted for each."""
         used = 0
         for pid in self._below():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):

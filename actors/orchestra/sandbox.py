@@ -9,6 +9,7 @@ the same arguments, and they can be read, compared and tested without a process.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
@@ -35,6 +36,9 @@ PROTECTED: Final = frozenset((
     ".ssh", ".mcp.json", ".vscode", ".idea", ".claude",
 ))  # fmt: skip
 """Names that no tool writes, in whatever writable folder: programs of the host run, or obey, what lies there."""
+
+REPOSITORY: Final = "HEAD"
+"""The file by which git knows a repository, see ``is_repository``."""
 
 MASKED: Final = (".git", ".pmagent", "orchestra.config.yaml")
 """Of these, the ones that a writable folder gets a read-only stand-in for where it lacks them."""
@@ -109,6 +113,12 @@ class Plan(msgspec.Struct, frozen=True):
 
     options: tuple[Argument, ...]
     command: tuple[str, ...]
+
+
+def is_repository(names: Collection[str]) -> bool:
+    """Whether git takes a folder with these entries for a repository, whatever it is called, and obeys what its config
+    says (git, setup.c, is_git_directory)."""
+    return REPOSITORY in names and ("commondir" in names or ("objects" in names and "refs" in names))
 
 
 def plan(wishes: Wishes, ground: Ground) -> Plan:

@@ -53,6 +53,7 @@ NEVER: Final[dict[str, tuple[int | None, int | None]]] = {
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
     "msgget": (68, 186),
+    "semget": (64, 190),
     # Nodes: FIFOs and devices left behind would catch whoever opens them later.
     "mknod": (133, None),
     "mknodat": (259, 33),

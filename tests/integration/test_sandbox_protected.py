@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -143,6 +144,65 @@ os.symlink("/etc/passwd", "sub/.envrc"); open(".mcp.json", "w"); open("fine", "w
     assert not os.path.lexists(folder / "sub" / ".git")
     assert (folder / "sub" / ".git.planted" / "hooks" / "pre-commit").is_file()
     assert (folder / "fine").is_file()
+
+
+def bare(folder: Path, config: str = "[core]\n\tbare = true\n") -> Path:
+    """A repository that is not called .git, by hand."""
+    for name in ("objects", "refs", "hooks"):
+        (folder / name).mkdir(parents=True)
+    (folder / "config").write_text(config)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    return folder
+
+
+def obeyed(folder: Path) -> bool:
+    """Whether git takes it for a repository."""
+    asked = ["git", "-C", str(folder), "rev-parse", "--git-dir"]
+    environ = {"PATH": os.environ["PATH"], "GIT_CEILING_DIRECTORIES": str(folder.parent), "GIT_CONFIG_COUNT": "1",
+               "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"}  # fmt: skip
+    return subprocess.run(asked, env=environ, capture_output=True, check=False).returncode == 0
+
+
+def test_a_repository_under_another_name_is_not_written_and_its_parents_stay(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    assert obeyed(bare(folder / "deep" / "store"))
+    answers = attempts(
+        tmp_path, writable(folder), "write('deep/store/config')", "write('deep/store/hooks/post-receive')",
+        "os.rename('deep/store', 'deep/x')", "os.rename('deep', 'x')", "write('deep/file')",
+    )  # fmt: skip
+    assert answers == ["EROFS", "EROFS", "EBUSY", "EBUSY", "done"]
+
+
+def test_of_a_writable_folder_that_is_a_repository_git_obeys_nothing_new(tmp_path: Path) -> None:
+    folder = bare(tmp_path / "store")
+    (folder / "hooks").rmdir()
+    answers = attempts(
+        tmp_path, writable(folder), "write('config')", "write('HEAD')", "os.mkdir('hooks')",
+        "write('hooks/post-receive')", "write('commondir')", "os.unlink('config')", "write('refs/x')",
+    )  # fmt: skip
+    assert answers == ["EROFS", "EROFS", "EEXIST", "EROFS", "EISDIR", "EBUSY", "done"]
+    assert sorted(path.name for path in folder.iterdir()) == ["HEAD", "config", "objects", "refs"]
+
+
+def test_a_planted_repository_under_another_name_is_no_repository_afterwards(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    code = f"""
+import os
+os.chdir("{folder}")
+for name in ("one/objects", "one/refs", "two"): os.makedirs(name)
+for name in ("one", "two"): open(f"{{name}}/HEAD", "w").write("ref: refs/heads/main\\n")
+open("one/config", "w").write("[core]\\n\\tfsmonitor = id\\n")
+open("two/commondir", "w").write("../one\\n")
+os.mkdir("three"); open("three/HEAD", "w").close()
+"""
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    assert outcome.exit_code == 0, outcome
+    heads = [f"{folder}/{name}/HEAD" for name in ("one", "two")]
+    assert outcome.planted == tuple(f"{head}, now {head}.planted" for head in heads)
+    assert not obeyed(folder / "one")
+    assert not obeyed(folder / "two")
+    (folder / "one" / "HEAD.planted").rename(folder / "one" / "HEAD")
+    assert obeyed(folder / "one"), "git would have obeyed it"
 
 
 def test_what_cannot_be_looked_through_any_more_is_told(tmp_path: Path) -> None:

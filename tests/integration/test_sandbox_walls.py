@@ -160,7 +160,7 @@ def test_calls_that_broke_sandboxes_before_are_refused(tmp_path: Path) -> None:
         "io_uring_setup": 425,
         "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161, "bpf": 321,
         "perf_event_open": 298, "userfaultfd": 323, "mknodat": 259, "open_tree": 428, "fsopen": 430, "pidfd_getfd": 438,
-        "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "msgget": 68,
+        "memfd_create": 319, "memfd_secret": 447, "shmget": 29, "msgget": 68, "semget": 64,
     }  # fmt: skip
     code = CALL + f"""
 for number in {list(numbers.values())}:

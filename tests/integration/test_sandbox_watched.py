@@ -109,6 +109,18 @@ def test_memory_of_many_processes_together_is_ended(tmp_path: Path) -> None:
     assert outcome.exceeded == f"more than {2**28} bytes of memory by all processes"
 
 
+def test_page_tables_for_memory_that_is_only_looked_at_are_counted(tmp_path: Path) -> None:
+    """Each page of zeros that is read costs nothing but its place in a table, 4 KiB for 2 MiB of addresses."""
+    code = f"""
+import mmap
+space = mmap.mmap(-1, 128 * 2**30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+for at in range(0, len(space), 2**21): space[at]
+{SLEEP}
+"""
+    outcome = flooded(tmp_path, code, total_memory_bytes=2**27)
+    assert outcome.exceeded == f"more than {2**27} bytes of memory by all processes"
+
+
 def test_a_disk_that_gets_full_ends_the_run_whoever_fills_it(tmp_path: Path) -> None:
     outcome = flooded(tmp_path, SLEEP, free_bytes=2**61)
     assert outcome.exceeded == f"less than {2**61} bytes are left on the disk"

@@ -118,6 +118,19 @@ def test_names_that_no_document_holds_are_skipped_and_told_in_one_ascii_line(tmp
     assert all(told.isascii() and told.isprintable() for told in skipped)
 
 
+def test_what_programs_obey_where_it_lies_is_left_out(tmp_path: Path) -> None:
+    for path in (".git/config", "a/.VSCode/tasks.json", "store/objects/x", "store/refs/y", "orchestra.config.yaml/z"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).touch()
+    for path in (".envrc", "store/HEAD", "store/config", "HEAD", "two/HEAD", "two/commondir"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).touch()
+    content, skipped = taken(tmp_path)
+    assert list(content) == ["HEAD", "store/config", "store/objects/x", "store/refs/y", "two/commondir"]
+    obeyed = (".envrc", ".git", "a/.VSCode", "orchestra.config.yaml", "store/HEAD", "two/HEAD")
+    assert skipped == tuple(f"{path}: programs obey what has this name" for path in obeyed)
+
+
 def test_bounds_on_number_size_and_sum_leave_the_same_out_every_time(tmp_path: Path) -> None:
     for name, size in (("a", 10), ("b", 60), ("c", 30), ("d", 30), ("e", 5), ("f", 1)):
         (tmp_path / name).write_bytes(bytes(size))
