@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import uuid
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -127,32 +128,32 @@ def _detached(app: App, asked: RunRequested, *, as_json: bool) -> None:
 
 async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> Progress | None:
     """Conduct, show, and heed Ctrl-C. Raises KeyboardInterrupt when the run was left."""
-    left = False
     progress: Progress | None = None
+    left = False
 
-    async def heed() -> None:
+    async def heed(signals: AsyncIterator[signal.Signals]) -> None:
         nonlocal left
-        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-            asked = False
-            async for number in signals:
-                if asked:
-                    break
-                asked = True
-                screen.say("the run is being stopped; once more leaves it at once")
-                tasks.start_soon(conductor.cancel, f"cancelled by {signal.Signals(number).name}")
+        asked = False
+        async for number in signals:
+            if asked:
+                break
+            asked = True
+            screen.say("the run is being stopped; once more leaves it as it is")
+            tasks.start_soon(conductor.cancel, f"cancelled by {number.name}")
         left = True
         tasks.cancel_scope.cancel()
 
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(heed)
-            tasks.start_soon(screen.show)
-            progress = await conductor.conduct(detach=detach)
-            tasks.cancel_scope.cancel()
-    finally:
-        if left:
-            screen.say(f"left as it stands; pmagent runs {conductor.short_id} shows it")
-        await screen.close()
-    if left:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(heed, signals)
+                tasks.start_soon(screen.show)
+                progress = await conductor.conduct(detach=detach)
+                tasks.cancel_scope.cancel()
+        finally:
+            if left and progress is None:
+                screen.say(f"left as it is; pmagent runs {conductor.short_id} shows it")
+            await screen.close()
+    if left and progress is None:
         raise KeyboardInterrupt
     return progress

@@ -60,6 +60,7 @@ def whole(progress: Progress) -> dict[str, Any]:
         "revision": progress.revision,
         "requested_at": progress.requested_at,
         "ended_at": progress.last_time if progress.over else None,
+        "names": {task.planned.task_id: task.name for task in progress.tasks.values()},
         "tasks": [msgspec.to_builtins(task_document(task)) for task in progress.tasks.values()],
     }
 
@@ -87,7 +88,9 @@ def summary(output: Output, progress: Progress) -> None:
     took = spoken(duration_ms(progress) / 1000)
     total = len(progress.tasks)
     of = f"{total} task{'s' if total != 1 else ''}"
-    said = of if state == "planned" else f"{progress.counts['done']} of {of} done" if total else "nothing was run"
+    said = "nothing was run"
+    if total and state != "refused":
+        said = of if state == "planned" else f"{progress.counts['done']} of {of} done"
     simulated = ", simulated" if progress.asked.dry_run and state != "refused" else ""
     sign, style = MARKS.get(state, ("•", ""))
     if state == "planned" and progress.over:

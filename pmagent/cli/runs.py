@@ -126,15 +126,15 @@ def _counted(run: Listed) -> str:
 
 def _entry(run: Listed) -> dict[str, Any]:
     data = run.end.data if run.end is not None else None
-    ended = isinstance(data, RunEnded)
+    done, failed = (data.done, data.failed) if isinstance(data, RunEnded) else (0, 0)
     return {
         "run_id": run.asked.run_id,
         "intent": run.asked.intent,
         "action": run.asked.action,
         "state": run.state,
         "reasons": run.reasons,
-        "done": data.done if ended else 0,
-        "failed": data.failed if ended else 0,
+        "done": done,
+        "failed": failed,
         "plan_only": run.asked.plan_only,
         "dry_run": run.asked.dry_run,
         "requested_at": run.requested.time,

@@ -1,0 +1,247 @@
+"""``pmagent run``, ``runs`` and ``cancel`` as people and programs use them, with a daemon and without, into pipes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fastjsonschema
+import pytest
+
+from contracts.generate import FOLDER
+from tests.support.boxes import real_boxes
+from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
+from tests.support.daemons import running
+from tests.support.started import LONG, QUICK, in_workspace, started
+
+pytestmark = [real_boxes, pytest.mark.slow]
+
+
+@pytest.fixture(params=["daemon", "alone"])
+def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[bool]:
+    """With a daemon, and without."""
+    there = request.param == "daemon"
+    held: AbstractContextManager[object] = running(workspace) if there else nullcontext()
+    with held:
+        yield there
+
+
+@cache
+def task_validator() -> Any:
+    schema = json.loads((FOLDER / "orchestra" / "v1" / "task.json").read_text())
+    return fastjsonschema.compile(schema, use_default=False)
+
+
+def run(workspace: Path, *arguments: str) -> Ran:
+    """``pmagent run`` with the plan of the workspace."""
+    return spawn("run", "Look around", "--plan", "plan.yaml", *arguments, cwd=workspace)
+
+
+def latest(workspace: Path) -> dict[str, Any]:
+    """The newest run."""
+    runs: list[dict[str, Any]] = pmagent(workspace, "runs", "--format", "json").document["runs"]
+    return runs[0]
+
+
+def test_a_run_tells_of_each_task_and_of_its_end(workspace: Path, daemon: bool) -> None:
+    done = run(in_workspace(workspace, QUICK))
+    assert done.code == 0, done.errors
+    said = done.errors
+    assert said.index("hello  running") < said.index("hello  done") < said.index("look  running")
+    assert "2 of 2 tasks done" in done.text
+    run_id = done.lines[-1].split()[-1]
+    assert f"report  runs/{run_id}/report.md" in done.text
+    assert latest(workspace)["run_id"] == run_id
+    carried = pmagent(workspace, "log", "tail", "-n", "all", "--type", "daemon.started", "data.surface=orchestra.run")
+    assert daemon == (carried.out == b""), "whoever holds the log carries the run"
+
+
+@pytest.mark.usefixtures("daemon")
+def test_as_json_there_is_one_document_on_stdout(workspace: Path) -> None:
+    done = run(in_workspace(workspace, QUICK), "--format", "json")
+    assert done.code == 0, done.errors
+    found = done.document
+    assert (found["state"], found["exit_code"], found["done"], found["failed"]) == ("done", 0, 2, 0)
+    assert [(task["name"], task["state"], task["attempts"]) for task in found["tasks"]] == [
+        ("hello", "done", 1), ("look", "done", 1),
+    ]
+    assert found["folder"] == f"runs/{found['run_id']}"
+    assert "look  done" in done.errors, "progress is told all the same"
+
+
+def test_the_documents_are_written_when_the_command_ends(workspace: Path, daemon: bool) -> None:
+    found = run(in_workspace(workspace, QUICK), "--format", "json").document
+    folder = workspace / found["folder"]
+    assert "hello" in (folder / "artifacts" / found["tasks"][1]["task_id"] / "stdout").read_text()
+    assert found["run_id"] in (workspace / found["report"]).read_text()
+    if not daemon:
+        assert pmagent(workspace, "rebuild", "--check").code == 0
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_failed_task_fails_the_run_and_is_named_with_its_reason(workspace: Path) -> None:
+    bad = '[{"task_id": "bad", "intent": "x", "tools": ["sh"], "inputs": {"args": ["-c", "echo no luck >&2; exit 3"]}}]'
+    done = run(in_workspace(workspace, bad), "--retries", "0")
+    assert done.code == 1
+    assert "✗ bad: exit code 3: no luck" in done.text
+
+
+@pytest.mark.usefixtures("daemon")
+def test_plan_only_shows_the_order_and_runs_nothing(workspace: Path) -> None:
+    done = run(in_workspace(workspace, QUICK), "--plan-only")
+    assert done.code == 0, done.errors
+    assert [line.split() for line in done.lines[1:3]] == [["1", "hello"], ["2", "look"]]
+    run_id = done.lines[-1].split()[-1]
+    assert sorted(path.name for path in (workspace / "runs" / run_id).iterdir()) == [
+        "config.yaml", "plan.json", "report.md",
+    ]
+    assert pmagent(workspace, "log", "tail", "-n", "all", "--type", "task.*").out == b""
+
+
+def test_a_dry_run_decides_everything_and_starts_nothing(workspace: Path) -> None:
+    missing = '[{"task_id": "gone", "intent": "x", "tools": ["sh"], "inputs": {"args": ["-c", "exit 9"]}}]'
+    done = run(in_workspace(workspace, missing), "--dry-run")
+    assert done.code == 0, done.errors
+    assert "1 of 1 task done, simulated" in done.text
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_plan_may_come_from_stdin_and_a_run_go_to_another_folder(workspace: Path) -> None:
+    in_workspace(workspace, QUICK)
+    words = ["run", "Look", "--plan", "-", "--out", "./elsewhere", "--format", "json"]
+    done = subprocess.run(
+        [*PMAGENT, *words], cwd=workspace, env=clean_environment(), input=(workspace / "plan.yaml").read_bytes(),
+        capture_output=True, check=False, timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["folder"] == f"elsewhere/{found['run_id']}"
+    assert (workspace / found["report"]).is_file()
+
+
+def test_a_run_that_the_mode_forbids_is_refused_with_what_mends_it(workspace: Path, daemon: bool) -> None:
+    path = workspace / "share" / "REALITY_GREEN_SUMMARY.json"
+    content = json.loads(path.read_text())
+    content["checks"][0]["passed"] = False
+    path.write_text(json.dumps(content))
+    in_workspace(workspace, QUICK)
+    if daemon:
+        assert spawn("oa", "snapshot", cwd=workspace).code == 0
+    refused = run(workspace)
+    assert refused.code == 1, refused.errors
+    assert "✗ refused: nothing was run" in refused.text
+    assert "feature_work" in refused.text
+    assert "mend: " in refused.text
+    mending = run(workspace, "--action", "remediation")
+    assert mending.code == 0, mending.text
+
+
+def test_a_detached_run_goes_on_in_the_daemon_is_listed_and_can_be_cancelled(workspace: Path) -> None:
+    in_workspace(workspace, LONG)
+    with running(workspace):
+        left = run(workspace, "--detach")
+        assert left.code == 0, left.errors
+        (run_id,) = left.lines
+        with started(workspace, "log", "tail", "-n", "all", "-f", "--type", "tasks.*") as tail:
+            assert tail.process.stdout is not None
+            while b"running" not in tail.process.stdout.readline():
+                pass
+        shown = pmagent(workspace, "runs", run_id[:6])
+        assert "▸ open" in shown.text
+        assert latest(workspace)["state"] == "open"
+        assert "running" in next(line for line in shown.lines if " nap " in line)
+
+        cancelled = pmagent(workspace, "cancel", run_id[:6].upper())
+        assert (cancelled.code, "accepted" in cancelled.text) == (0, True)
+        ended = spawn(
+            "log", "tail", "-f", "--after", "1", "--exit-on", "run.ended", "--timeout", "30s", "--type", "run.ended",
+            cwd=workspace,
+        )
+        assert ended.code == 0
+        again = pmagent(workspace, "cancel", run_id, "--format", "json")
+        assert again.code == 1
+        assert again.document == {"run_id": run_id, "accepted": False, "text": "the run is cancelled already"}
+    assert latest(workspace)["state"] == "cancelled"
+
+
+def test_a_detached_run_that_is_refused_says_so(workspace: Path) -> None:
+    in_workspace(workspace, QUICK)
+    (workspace / "share" / "SSOT_SURFACE_V17.json").unlink()
+    with running(workspace):
+        done = run(workspace, "--detach", "--format", "json")
+    assert done.code == 1
+    assert done.document["state"] == "refused"
+
+
+def test_without_a_daemon_nothing_can_be_left_to_it(workspace: Path) -> None:
+    done = run(in_workspace(workspace, QUICK), "--detach")
+    assert (done.code, done.out) == (5, b"")
+    assert "pmagent up" in done.errors
+    assert not (workspace / ".pmagent" / "log").exists(), "nothing was recorded"
+
+
+def test_one_run_is_shown_as_the_contracts_task_documents(workspace: Path) -> None:
+    run_id = run(in_workspace(workspace, QUICK), "--format", "json").document["run_id"]
+    found = pmagent(workspace, "runs", run_id[:8], "--format", "json").document
+    assert [task["state"] for task in found["tasks"]] == ["done", "done"]
+    for task in found["tasks"]:
+        task_validator()(task)
+        assert task["timestamps"]["started_at"] <= task["timestamps"]["completed_at"]
+        assert {artifact["path"].rpartition("/")[2] for artifact in task["artifacts"]} == {"stdout", "stderr"}
+
+
+def test_a_run_that_a_killed_process_left_is_taken_up_and_can_be_cancelled_without_a_daemon(workspace: Path) -> None:
+    in_workspace(workspace, LONG)
+    with started(workspace, "run", "Sleep", "--plan", "plan.yaml") as killed:
+        killed.until("nap  running")
+        killed.send(signal.SIGKILL)
+        killed.end()
+    left = latest(workspace)
+    assert left["state"] == "open"
+
+    in_workspace(workspace, QUICK)
+    done = run(workspace)
+    assert done.code == 0, done.errors
+    assert f"taken up while this one runs: {left['run_id'][:8]}" in done.errors
+    assert pmagent(workspace, "runs", left["run_id"], "--format", "json").document["state"] == "open"
+
+    cancelled = pmagent(workspace, "cancel", left["run_id"][:8])
+    assert cancelled.code == 0, cancelled.errors
+    assert pmagent(workspace, "runs", left["run_id"], "--format", "json").document["state"] == "cancelled"
+    assert pmagent(workspace, "rebuild", "--check").code == 0
+
+
+def test_runs_lists_the_newest_first_and_no_more_than_wanted(workspace: Path) -> None:
+    in_workspace(workspace, QUICK)
+    ids = [run(workspace, "--plan-only", "--format", "json").document["run_id"] for _ in range(3)]
+    listed = pmagent(workspace, "runs", "-n", "2", "--format", "json").document["runs"]
+    assert [one["run_id"] for one in listed] == [ids[2], ids[1]]
+    assert [line.split()[0] for line in pmagent(workspace, "runs").lines[1:]] == [one[:8] for one in reversed(ids)]
+
+
+def test_runs_are_told_apart_by_as_much_of_the_id_as_is_needed(workspace: Path) -> None:
+    in_workspace(workspace, QUICK)
+    run(workspace, "--plan-only")
+    nobody = pmagent(workspace, "runs", "ffffffff-ffff-ffff-ffff-ffffffffffff")
+    assert nobody.code == 1
+    assert "there is no run" in nobody.errors
+    assert pmagent(workspace, "runs", "latest").code == 2
+    assert pmagent(workspace, "cancel", "latest").code == 2
+
+
+def test_where_there_is_no_log_there_are_no_runs(tmp_path: Path) -> None:
+    for words in (("runs",), ("runs", "ab"), ("cancel", "ab")):
+        done = pmagent(tmp_path, *words)
+        assert (done.code, done.out) == (1, b"")
+        assert "there is no log" in done.errors
+    (tmp_path / "plan.yaml").write_text(QUICK)
+    done = spawn("run", "x", "--plan", "plan.yaml", cwd=tmp_path)
+    assert done.code == 1
+    assert "is no workspace" in done.errors
+    assert not (tmp_path / ".pmagent").exists()

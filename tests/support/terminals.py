@@ -1,0 +1,81 @@
+"""A terminal for tests: what a person would see of what a program wrote to it; and a pty to give to the program."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import termios
+
+from pmagent.cli.clean import width
+
+_PART = re.compile(r"\x1b\[(\d*)([AJKm])|(\r)|(\n)|([^\x00-\x1f\x7f-\x9f]+)")
+
+
+class Terminal:
+    """Lines of ``columns``; the last ``rows`` of them can be written over. What it does not know is an error: a
+    program that we start says nothing that moves the cursor otherwise."""
+
+    def __init__(self, columns: int, rows: int) -> None:
+        self.columns, self.rows = columns, rows
+        self.lines: list[str] = [""]
+        self.row = self.column = 0
+        self.highest = 0
+        """How far up the cursor was moved at once, at most."""
+
+    def feed(self, written: bytes) -> None:
+        """Take what was written."""
+        text, at = written.decode(), 0
+        while at < len(text):
+            found = _PART.match(text, at)
+            assert found is not None, f"not known here: {text[at : at + 20]!r}"
+            at = found.end()
+            number, what, back, newline, shown = found.groups()
+            if shown:
+                for char in shown:
+                    self._put(char)
+            elif back:
+                self.column = 0
+            elif newline:
+                self._next()
+            elif what == "A":
+                up = int(number or 1)
+                self.highest = max(self.highest, up)
+                self.row = max(self.row - up, len(self.lines) - self.rows, 0)
+            elif what == "K":
+                self.lines[self.row] = self.lines[self.row][: self.column]
+            elif what == "J":
+                self.lines[self.row] = self.lines[self.row][: self.column]
+                del self.lines[self.row + 1 :]
+
+    @property
+    def text(self) -> str:
+        """Everything, what has scrolled away too."""
+        return "\n".join(line.rstrip() for line in self.lines).rstrip()
+
+    def _put(self, char: str) -> None:
+        if width(self.lines[self.row][: self.column]) + width(char) > self.columns:
+            self._next()
+            self.column = 0
+        line = self.lines[self.row].ljust(self.column)
+        self.lines[self.row] = line[: self.column] + char + line[self.column + 1 :]
+        self.column += 1
+
+    def _next(self) -> None:
+        self.row += 1
+        if self.row == len(self.lines):
+            self.lines.append("")
+
+
+def open_pty(columns: int, rows: int) -> tuple[int, int]:
+    """A new pseudo terminal of this size: the program's end last."""
+    master, slave = pty.openpty()
+    resize(master, columns, rows)
+    return master, slave
+
+
+def resize(terminal: int, columns: int, rows: int) -> None:
+    """Give the terminal another size."""
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
