@@ -6,6 +6,7 @@ Keys are made here from pieces, so that no file of the project holds the shape o
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Callable
@@ -22,9 +23,10 @@ def jwt() -> str:
     return ".".join(base64.urlsafe_b64encode(part.encode()).decode().rstrip("=") for part in parts)
 
 
-def pem(kind: str) -> str:
+def pem(kind: str, lines: int = 2) -> str:
     """A block with the header of a private key."""
-    return f"-----BEGIN {kind}-----\n{ALNUM}\n{ALNUM}\n-----END {kind}-----"
+    body = f"{ALNUM}\n" * lines
+    return f"-----BEGIN {kind}-----\n{body}-----END {kind}-----"
 
 
 BLANK_PEM = "PRIVATE" + " KEY"
@@ -101,3 +103,49 @@ FORMS: dict[str, Callable[[str], str]] = {
     "json": lambda secret: json.dumps(secret)[1:-1],
     "json-unicode": lambda secret: json.dumps(secret, ensure_ascii=False)[1:-1],
 }
+
+
+def _within(*around: bytes) -> Callable[[str], bytes]:
+    """In base64 between other content, wrapped after 76 characters."""
+    return lambda secret: base64.encodebytes(around[0] + as_bytes(secret) + around[1])
+
+
+def as_bytes(secret: str) -> bytes:
+    """The bytes of a secret, which need not be text."""
+    return secret.encode("utf-8", "surrogateescape")
+
+
+def _wide(encoding: str) -> Callable[[str], bytes]:
+    return lambda secret: f"so {secret}!".encode(encoding, "surrogatepass")
+
+
+def _coloured(secret: str) -> bytes:
+    return b"\x1b[31m" + as_bytes(secret[:3]) + b"\x1b[0;1m" + as_bytes(secret[3:]) + b"\x1b[0m"
+
+
+CONTENT_FORMS: dict[str, Callable[[str], bytes]] = {
+    "itself": as_bytes,
+    **{f"base64, {n} bytes before it": _within(b"padding-" * 9 + b"x" * n, b" and more" * 9) for n in range(3)},
+    "base64, no lines": lambda secret: base64.b64encode(as_bytes(secret)),
+    "base64, escaped line breaks": lambda secret: _within(b"y" * 50, b"")(secret).replace(b"\n", b"\\n"),
+    "base64, indented": lambda secret: _within(b"y" * 50, b"z")(secret).replace(b"\n", b"\r\n    "),
+    "base64 of UTF-16": lambda secret: base64.b64encode(f"say {secret}".encode("utf-16-le", "surrogatepass")),
+    "hex": lambda secret: as_bytes(secret).hex().encode(),
+    "hex with colons": lambda secret: as_bytes(secret).hex(":").upper().encode(),
+    "hex with blanks": lambda secret: as_bytes(secret).hex(" ", 2).encode(),
+    "hex as in C": lambda secret: b"".join(b"\\x%02x" % byte for byte in as_bytes(secret)),
+    "hex as in an array": lambda secret: b", ".join(b"0x%02X" % byte for byte in as_bytes(secret)),
+    "all in percent": lambda secret: b"".join(b"%%%02x" % byte for byte in as_bytes(secret)),
+    "html": lambda secret: as_bytes(html.escape(secret)),
+    "html without quotes": lambda secret: as_bytes(html.escape(secret, quote=False)),
+    "json, slashes escaped": lambda secret: json.dumps(secret)[1:-1].replace("/", "\\/").encode(),
+    **{
+        encoding: _wide(encoding)
+        for encoding in ("utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32-be", "utf-32")
+    },
+    "coloured": _coloured,
+    "letter by letter": lambda secret: b"\x1b[1m\x1b[0m".join(as_bytes(letter) for letter in secret),
+    "in a link": lambda secret: as_bytes(f"{secret[:4]}\x1b]8;;https://x.org\x07{secret[4:]}"),
+    "with characters of no width": lambda secret: as_bytes("\u200b".join(secret)),
+}
+"""A known secret as it may stand in content, between other bytes."""
