@@ -135,7 +135,7 @@ async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> P
         nonlocal left
         asked = False
         async for number in signals:
-            if asked:
+            if asked or detach or not conductor.asking:
                 break
             asked = True
             screen.say("the run is being stopped; once more leaves it as it is")
@@ -151,7 +151,7 @@ async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> P
                 progress = await conductor.conduct(detach=detach)
                 tasks.cancel_scope.cancel()
         finally:
-            if left and progress is None:
+            if left and progress is None and conductor.asking:
                 screen.say(f"left as it is; pmagent runs {conductor.short_id} shows it")
             await screen.close()
     if left and progress is None:

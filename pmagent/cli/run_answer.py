@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from actors.orchestra.graph import in_levels
-from actors.orchestra.plan import document as planned_document
-from contracts.orchestra import TaskDocument, Timestamps
-from contracts.orchestra_config import RETRIES_MAX
+from contracts.orchestra import TaskDocument
 from pmagent.cli.clean import shorten
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.run_table import MARKS, mark
@@ -50,8 +49,8 @@ def document(progress: Progress) -> dict[str, Any]:
     return made
 
 
-def whole(progress: Progress) -> dict[str, Any]:
-    """The run for programs, its tasks as the contract's task documents."""
+def whole(progress: Progress, tasks: Sequence[TaskDocument]) -> dict[str, Any]:
+    """The run for programs, its tasks as the contract's task documents; ``names``: as the plan calls them."""
     return {
         **document(progress),
         "intent": progress.asked.intent,
@@ -61,25 +60,8 @@ def whole(progress: Progress) -> dict[str, Any]:
         "requested_at": progress.requested_at,
         "ended_at": progress.last_time if progress.over else None,
         "names": {task.planned.task_id: task.name for task in progress.tasks.values()},
-        "tasks": [msgspec.to_builtins(task_document(task)) for task in progress.tasks.values()],
+        "tasks": [msgspec.to_builtins(task) for task in tasks],
     }
-
-
-def task_document(task: Shown) -> TaskDocument:
-    """The task as it stands (spec, Message/Task JSON Schema)."""
-    made = planned_document(task.planned, task.created)
-    result = task.result
-    return msgspec.structs.replace(
-        made,
-        state=task.state,
-        retries=max(0, min(task.attempt - 1, RETRIES_MAX)),
-        logs=result.logs if result is not None else [],
-        artifacts=result.artifacts if result is not None else [],
-        metrics=result.metrics if result is not None else made.metrics,
-        timestamps=Timestamps(
-            created_at=task.created, started_at=task.started or None, completed_at=task.ended or None
-        ),
-    )
 
 
 def summary(output: Output, progress: Progress) -> None:

@@ -40,7 +40,13 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
 
     with opened(app.layout) as history:
         if run_id is not None:
-            return _one(app, history.progress(history.called(_prefix(run_id))), as_json=format == "json")
+            requested = history.called(_prefix(run_id))
+            run = history.progress(requested)
+            if format == "text":
+                _one(app.output, run)
+            else:
+                app.output.document(whole(run, history.task_documents(requested)))
+            return Exit.DONE
         found = history.latest(count)
     if format == "json":
         app.output.document({"runs": [_entry(run) for run in found]})
@@ -49,20 +55,15 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
     return Exit.DONE
 
 
-def _one(app: App, run: Progress, *, as_json: bool) -> int:
-    if as_json:
-        app.output.document(whole(run))
-        return Exit.DONE
-    output, config = app.output, run.asked.config
+def _one(output: Output, run: Progress) -> None:
     summary(output, run)
-    output.line(f"  folder  {folder_of(config, run.run_id)}")
+    output.line(f"  folder  {folder_of(run.asked.config, run.run_id)}")
     output.line("  intent  ", shorten(run.asked.intent, output.columns - 10))
     until = run.last_time if run.over else now()
     for line in table(run, until, output.columns, len(run.tasks) + 1)[1:]:
         output.line(*line)
     for task in run.replaced:
         output.line("  ", Styled(f"replaced: {task.name} ({task.state})", "dim"))
-    return Exit.DONE
 
 
 @click.command(cls=Command, example="pmagent cancel --help")
@@ -76,10 +77,14 @@ def cancel(app: App, run_id: str, format: str) -> int:
     """
     from pmagent.operations import call, new_request
     from pmagent.orchestra.asking import CANCEL
+    from pmagent.orchestra.following import HeldByRun, held_by_run
     from pmagent.orchestra.history import opened
 
     with opened(app.layout) as history:
         run = history.progress(history.called(_prefix(run_id)))
+    held = "" if run.over else held_by_run(app.layout)
+    if held:
+        raise HeldByRun(f"the log is held by a run in another shell ({held})", "Ctrl-C there ends it")
     document: dict[str, Any] = {"run_id": run.run_id, "accepted": False, "text": f"the run is {run.state} already"}
     code: int = Exit.NO
     if not run.over:

@@ -58,6 +58,21 @@ class DaemonGone(PmagentError):
     exit_code = 5
 
 
+class HeldByRun(PmagentError):
+    """A run in another process holds the log, and takes no requests."""
+
+    exit_code = 5
+
+
+def held_by_run(layout: Layout) -> str:
+    """Which process holds the log to carry a run of its own; "" where none does."""
+    try:
+        holder = layout.lock.read_text("utf-8", "replace").strip()
+    except OSError:
+        return ""
+    return holder if holder.endswith(f", {RUN}") and is_locked(layout.lock) else ""
+
+
 class Watcher(Protocol):
     """Who is told. Nothing here may wait."""
 
@@ -77,6 +92,8 @@ class Conductor:
         self.layout = layout
         self.asked = asked
         self.progress: Progress | None = None
+        self.asking = False
+        """Whether the request may have been recorded."""
         self._watcher = watcher
         self._begun = anyio.Event()
         self._perform: Callable[[str, dict[str, Any]], Awaitable[Answer]] = self._ask_daemon
@@ -99,17 +116,30 @@ class Conductor:
             what = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
             raise NotFound(what, "pmagent init makes it one; --workspace names another")
         deadline = time.monotonic() + PATIENCE_SECONDS
+        waiting = ""
         while True:
-            try:
-                if is_locked(self.layout.lock):
-                    return await self._through_daemon(detach=detach)
-                if detach:
-                    raise NoDaemon("no daemon runs here that could carry the run", "start it: pmagent up")
-                return await self._here()
-            except (LogLocked, HolderGone):  # commands and daemons come and go; asking again is the same request
-                if time.monotonic() > deadline:
-                    raise
+            held = held_by_run(self.layout)
+            refusal: PmagentError = HeldByRun(f"a run in another shell holds the log ({held})", _SIDE_BY_SIDE)
+            if not held:
+                try:
+                    return await self._carried(detach=detach)
+                except (LogLocked, HolderGone) as error:  # commands and daemons come and go
+                    refusal = error
+            elif held != waiting:
+                waiting = held
+                self._watcher.say(f"a run in another shell ({held}) holds the log; waiting for its end")
+            self.asking = False
+            if time.monotonic() > deadline:
+                raise refusal
             await anyio.sleep(TRY_SECONDS)
+
+    async def _carried(self, *, detach: bool) -> Progress | None:
+        """``conduct``, once; asking again later is the same request."""
+        if is_locked(self.layout.lock):
+            return await self._through_daemon(detach=detach)
+        if detach:
+            raise NoDaemon("no daemon runs here that could carry the run", "start it: pmagent up")
+        return await self._here()
 
     async def cancel(self, reason: str) -> None:
         """Have the run end in order, as soon as its request is durable. What stands in the way is told."""
@@ -127,6 +157,7 @@ class Conductor:
         return await call_daemon(self.layout, name, arguments)
 
     async def _through_daemon(self, *, detach: bool) -> Progress | None:
+        self.asking = True
         answer = await self._ask_daemon(RUN, self._arguments())
         self._begun.set()
         if detach and answer.document["end"] is None:
@@ -152,6 +183,7 @@ class Conductor:
             self._perform = ask
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_fail_with_log, host)
+                self.asking = True
                 answer = await ask(RUN, self._arguments())
                 self._begun.set()
                 news = _News(host)
@@ -209,6 +241,9 @@ class Conductor:
                 f"the daemon is gone, and the run {self.short_id} stands as it is",
                 f"pmagent up takes it up again; pmagent runs {self.short_id} shows it",
             )
+
+
+_SIDE_BY_SIDE: Final = "wait for its end; or start pmagent up first, then runs go side by side"
 
 
 class _News:

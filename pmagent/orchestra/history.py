@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from contracts.orchestra import TaskDocument
 from contracts.orchestra_events import RunEnded, RunRefused, RunRequested
 from contracts.payload import typed
 from events.blobs import BlobStore
@@ -19,6 +20,8 @@ from events.segments import SegmentReader
 from events.storage import StorageReader
 from pmagent.layout import Layout
 from pmagent.orchestra.progress import Progress
+from projections.runs import fold as document_fold
+from projections.runs.numbers import task_documents
 
 REQUESTED: Final = "run.requested"
 _ENDS: Final = frozenset(("run.refused", "run.ended", "request.refused"))
@@ -107,13 +110,27 @@ class History:
     def progress(self, requested: Event) -> Progress:
         """The run as the log has it. Raises CorruptLog."""
         progress = Progress(requested)
+        for event, _ in self._of(requested):
+            progress.fold(event)
+            if progress.over:
+                break
+        return progress
+
+    def task_documents(self, requested: Event) -> list[TaskDocument]:
+        """The tasks of the run's newest plan, whole. Raises CorruptLog."""
+        run = document_fold.requested(requested, requested.data, "")
+        for event, sum_ in self._of(requested):
+            run = document_fold.evolved(run, event, sum_)
+            if run.end:
+                break
+        return task_documents(run)
+
+    def _of(self, requested: Event) -> Iterator[tuple[Event, str]]:
+        """The events of the run behind its request, with their sums."""
         for run in event_runs(self.storage, requested.position + 1):
             for stored in run:
-                if stored.correlation == progress.run_id:
-                    progress.fold(typed(stored, self.blobs))
-                    if progress.over:
-                        return progress
-        return progress
+                if stored.correlation == requested.correlation:
+                    yield typed(stored, self.blobs), stored.sum
 
     def _between(self, low: int, high: int) -> Iterator[StoredEvent]:
         for run in event_runs(self.storage, low, high):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import os
 import pty
 import re
 import struct
