@@ -1,0 +1,101 @@
+"""Puts a stand-in for the planner's program on PATH, and looks for what is left of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import select
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from contracts.orchestra_events import PlannerCallRequested
+from events.event import Event
+
+PROGRAM: Final = Path(__file__).with_name("claude_stand_in.py")
+RUN: Final = "5b0c7a52-3f7e-4c1d-9a55-0000000000aa"
+SYSTEM: Final = "/usr/local/bin:/usr/bin:/bin"
+SECONDS: Final = 30.0
+
+
+class StandIn:
+    """A ``claude`` in ``folder`` that does at its n-th call what the n-th of ``told`` says, and the last ever after."""
+
+    def __init__(self, folder: Path, *told: dict[str, Any]) -> None:
+        folder.mkdir()
+        self.folder = folder
+        (folder / "told.json").write_text(json.dumps(told))
+        program = folder / "claude"
+        program.write_text(f"#!{sys.executable} -I\n{PROGRAM.read_text()}")
+        program.chmod(0o755)
+        os.mkfifo(folder / "hanging")
+        self.path = f"{folder}:{SYSTEM}"
+
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """What it was called with, each time."""
+        numbers = sorted(int(file.stem.removeprefix("call-")) for file in self.folder.glob("call-*.json"))
+        return [json.loads((self.folder / f"call-{number}.json").read_text()) for number in numbers]
+
+    @property
+    def prompts(self) -> list[str]:
+        """What it was asked, each time."""
+        return [call["prompt"] for call in self.calls]
+
+    def wait_hanging(self) -> None:
+        """Return when it hangs; blocking."""
+        (self.folder / "hanging").open().close()
+
+    def processes(self) -> list[int]:
+        """Its processes that are there: a pidfd of each, for ``all_end`` to close."""
+        found: list[int] = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    handle = os.pidfd_open(int(entry.name))
+                except OSError:
+                    continue  # ended, or a thread
+                try:
+                    line = (entry / "cmdline").read_bytes().split(b"\0")
+                except (FileNotFoundError, ProcessLookupError):
+                    line = []
+                if os.fsencode(self.folder / "claude") in line:
+                    found.append(handle)
+                else:
+                    os.close(handle)
+        return found
+
+    def is_gone(self) -> bool:
+        """Whether no process of it is there, or all that are end within ``SECONDS``."""
+        return all_end(self.processes()) and not self.processes()
+
+
+def all_end(handles: Sequence[int], seconds: float = SECONDS) -> bool:
+    """Whether all processes of these pidfds, which are closed, end within this time."""
+    waiting = select.poll()
+    left = set(handles)
+    for handle in handles:
+        waiting.register(handle, select.POLLIN)
+    while left and (over := waiting.poll(seconds * 1000)):
+        for handle, _ in over:
+            waiting.unregister(handle)
+            left.discard(handle)
+    for handle in handles:
+        os.close(handle)
+    return not left
+
+
+def raw(content: bytes) -> dict[str, str]:
+    """Told to write exactly this."""
+    return {"raw": base64.b64encode(content).decode()}
+
+
+def request(prompt: str = "make a plan", seconds: float = SECONDS, model: str = "toy-1", position: int = 7) -> Event:
+    """A call of the planner, as it stands in the log."""
+    data = PlannerCallRequested(
+        permit=3, run_id=RUN, revision=0, attempt=1, action="feature_work", model=model, prompt=prompt, seconds=seconds
+    )
+    time = "2026-11-21T12:00:00.000000Z"
+    return Event(position, time, f"{position}", "decision", "coordinator", "planner.call_requested", RUN, 0, data, b"")
