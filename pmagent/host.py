@@ -344,6 +344,7 @@ async def _live(
     models: Models,
 ) -> AsyncIterator[Host]:
     blobs = BlobStore(disk, str(layout.blobs))
+    blobs.clear_unfinished()
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     start = load(layout.snapshot, storage.log_id, storage, engine, documents)
     old = _OldDocuments(Desk(layout.workspace, blobs))
