@@ -56,9 +56,11 @@ def inline(text: str, size: int = 500) -> str:
 
 def code(text: str, size: int = 500) -> str:
     """The text as code in a paragraph or a table's cell: verbatim but for what is not visible."""
-    shown = visible(cut(text, size)).replace("|", "\u2502")  # in a table a bar ends the cell, in code it has no escape
+    shown = visible(cut(text, size)).replace("|", "\u2502")  # a bar ends a table's cell, also in code
     if not shown.strip():
-        return "\u2423" * len(shown)
+        shown = "\u2423" * len(shown)
+    if not shown:
+        return ""
     fence = "`" * (max((len(run) for run in _TICKS.findall(shown)), default=0) + 1)
     pad = " " if shown[0] in " `" or shown[-1] in " `" else ""
     return f"{fence}{pad}{shown}{pad}{fence}"

@@ -126,6 +126,8 @@ def _concerned(state: CoordinatorState, event: Event) -> Course | None:
     course = state.courses.get(getattr(event.data, "run_id", event.correlation))
     if course is None:
         return None
+    if isinstance(event.data, OaPermitGranted) and event.position == course.planner_permit:
+        return course  # folded already: it is no longer waited for
     request = getattr(event.data, "request", None)
     if isinstance(event.data, _ANSWERS) and request != course.request:
         return None
@@ -237,6 +239,10 @@ def _from_answer(course: Course, text: str) -> list[Payload]:
 
 def _call(course: Course) -> list[Payload]:
     """Ask the planner, once more if it was asked before."""
+    try:
+        prompt = planning.prompt_for(course)
+    except BadPlan as error:
+        return [_failed(course, "no_plan", [error.message], [error.hint])]
     return [
         PlannerCallRequested(
             permit=course.planner_permit,
@@ -245,7 +251,7 @@ def _call(course: Course) -> list[Payload]:
             attempt=course.attempt + 1,
             action=course.asked.action,
             model=course.asked.config.llm.model,
-            prompt=planning.prompt_for(course),
+            prompt=prompt,
             seconds=min(PLANNER_SECONDS, course.asked.config.policies.max_total_duration_sec),
         )
     ]

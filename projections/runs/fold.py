@@ -295,11 +295,11 @@ def _attempt_failed(run: Run, event: Event, failed: TaskAttemptFailed) -> Run:
 
 def _finished(run: Run, event: Event, finished: TaskFinished) -> Run:
     result = finished.result
-    kept, lost = apart(result.artifacts)
+    kept, lost = apart(result.task_id, result.artifacts)
     name = _name(run, result.task_id)
     notes = run.notes
     for path in lost:
-        notes = notes.noted(f"{name}: {path} is in another artifact's way and was left out")
+        notes = notes.noted(f"{name}: the artifact {path} is in another one's way, or its path is too long: left out")
 
     def change(task: Task) -> Task:
         return replace(

@@ -141,7 +141,7 @@ def documents(run: Run, before: Run | None, log_id: str) -> dict[str, Part]:
     for left in run.left.since(len(before.left) if before is not None else 0):
         for artifact in left.artifacts:
             content = BlobContent(artifact.checksum, artifact.size_bytes)
-            found[at.artifact(left.task_id, artifact.path)] = Part(_same, (content,))
+            found[at.artifact(artifact.path)] = Part(_same, (content,))
     found[at.report] = Part(report, (run, log_id))
     found[at.job] = Part(job, (run,))
     return found

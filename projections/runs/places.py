@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from actors.orchestra.placeholders import filled
-from contracts.orchestra import Artifact
+from contracts.orchestra import PATH_CHARS_MAX, Artifact
 from contracts.orchestra_config import PathSettings
 
 JOBS: Final = "jobs"
@@ -38,9 +38,9 @@ class Places(msgspec.Struct, frozen=True):
     job: str
     moved: bool = False
 
-    def artifact(self, task_id: str, path: str) -> str:
-        """Where an artifact of a task lies."""
-        return f"{self.artifacts}/{task_id}/{path}"
+    def artifact(self, path: str) -> str:
+        """Where an artifact lies; ``path`` begins with its task's id."""
+        return f"{self.artifacts}/{path}"
 
 
 @lru_cache(maxsize=256)
@@ -51,17 +51,21 @@ def places(paths: PathSettings, run_id: str) -> Places:
     return found if found is not None else msgspec.structs.replace(_default(run_id), moved=True)
 
 
-def apart(artifacts: Iterable[Artifact]) -> tuple[list[Artifact], list[str]]:
-    """The artifacts of which none has another's path or lies below another, the first of them where two clash; and the
-    paths of the others."""
+def apart(task_id: str, artifacts: Iterable[Artifact]) -> tuple[list[Artifact], list[str]]:
+    """The artifacts of a task, each in the task's folder, of which none has another's path or lies below another: the
+    first where two clash. And the paths of the others."""
     kept: list[Artifact] = []
     files: set[str] = set()
     folders: set[str] = set()
     lost: list[str] = []
-    for artifact in artifacts:
+    for given in artifacts:
+        artifact = given
+        if not given.path.startswith(f"{task_id}/"):
+            artifact = msgspec.structs.replace(given, path=f"{task_id}/{given.path}")
         above = _above(artifact.path)
-        if artifact.path in files or artifact.path in folders or not files.isdisjoint(above):
-            lost.append(artifact.path)
+        taken = artifact.path in files or artifact.path in folders or not files.isdisjoint(above)
+        if taken or len(artifact.path) > PATH_CHARS_MAX:
+            lost.append(given.path)
             continue
         kept.append(artifact)
         files.add(artifact.path)

@@ -218,7 +218,7 @@ def _artifacts(run: Run) -> list[str]:
 def _left(run: Run) -> Iterator[tuple[str, str, int, str]]:
     for left in run.left:
         for one in left.artifacts:
-            yield left.name, f"{left.task_id}/{one.path}", one.size_bytes, one.checksum
+            yield left.name, one.path, one.size_bytes, one.checksum
 
 
 def _revisions(run: Run) -> list[str]:

@@ -57,7 +57,7 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
-    """What a task left: artifacts with paths below the task's own folder, no two of which are in each other's way."""
+    """What a task left: artifacts with paths in the task's own folder below the run's, none in another's way."""
 
     task_id: str
     name: str

@@ -1,0 +1,116 @@
+"""Where a run's documents lie: apart from each other's, and from those of every other run."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.orchestra import PATH_CHARS_MAX, Artifact
+from contracts.orchestra_config import PathSettings
+from projections.runs.places import FORBIDDEN, Places, apart, places
+
+ONE = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
+TWO = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
+TASK = "6b0c7a52-3f7e-4c1d-9a55-000000000001"
+
+
+def files(found: Places) -> list[str]:
+    """The paths of a run's documents; of its artifacts, their folder."""
+    return [found.config, found.plan, found.metrics, found.log, found.report, found.artifacts, found.job]
+
+
+def in_the_way(one: str, other: str) -> bool:
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def test_the_specifications_places() -> None:
+    assert places(PathSettings(), ONE) == Places(
+        folder=f"runs/{ONE}", config=f"runs/{ONE}/config.yaml", plan=f"runs/{ONE}/plan.json",
+        metrics=f"runs/{ONE}/metrics.json", log=f"runs/{ONE}/tasks.jsonl", report=f"runs/{ONE}/report.md",
+        artifacts=f"runs/{ONE}/artifacts", job=f"jobs/{ONE}.json",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        {"runs": "/tmp"},
+        {"runs": "../runs"},
+        {"runs": "a/../../b"},
+        {"runs": ".pmagent/x"},
+        {"runs": "./.git"},
+        {"runs": "SHARE"},
+        {"runs": "jobs"},
+        {"runs": f"x/{TWO}"},
+        {"runs": "x" * 201},
+        {"runs": "/".join(["x" * 200] * 6)},
+        {"runs": "runs/{run}"},
+        {"report": "report.md"},
+        {"report": "{run_id}/{run_id}.md"},
+        {"report": f"{{run_id}}/{TWO.upper()}"},
+        {"report": "./runs/{run_id}/tasks.jsonl"},
+        {"report": "./runs/{run_id}/plan.json"},
+        {"report": "./runs/{run_id}/config.yaml/x"},
+        {"report": "./runs/{run_id}/artifacts/report.md"},
+        {"report": "./runs/{run_id}"},
+        {"artifacts": "./runs/{run_id}"},
+        {"artifacts": "./runs/{run_id}/report.md/x"},
+        {"logs": "share/{run_id}"},
+        {"logs": "jobs/{run_id}.json"},
+    ],
+    ids=str,
+)
+def test_what_cannot_be_used_leaves_all_where_the_specification_has_it(paths: dict[str, Any]) -> None:
+    found = places(PathSettings(**paths), ONE)
+    assert found == msgspec.structs.replace(places(PathSettings(), ONE), moved=True)
+
+
+_TEXTS = st.lists(
+    st.sampled_from(["runs", "x", ".", "..", "", "{run_id}", ONE, TWO, "a{run_id}b", "artifacts", *sorted(FORBIDDEN)]),
+    min_size=1, max_size=4,
+).map("/".join).filter(lambda text: text != "" and not text.isspace())  # fmt: skip
+_SETTINGS = st.builds(PathSettings, runs=_TEXTS, logs=_TEXTS, artifacts=_TEXTS, report=_TEXTS)
+
+
+@given(_SETTINGS, _SETTINGS)
+def test_no_document_is_in_the_way_of_another_whatever_two_runs_are_configured_to(
+    one: PathSettings, other: PathSettings
+) -> None:
+    first, second = places(one, ONE), places(other, TWO)
+    for path, another in itertools.combinations([*files(first), *files(second)], 2):
+        assert not in_the_way(path, another)
+    for path in files(first):
+        parts = path.split("/")
+        assert not path.startswith("/")
+        assert not {"", ".", ".."} & set(parts)
+        assert ONE in path
+        assert parts[0] not in FORBIDDEN or path == first.job
+
+
+def _artifact(path: str) -> Artifact:
+    return Artifact(path=path, size_bytes=0, checksum="0" * 64)
+
+
+_PATHS = st.lists(st.sampled_from([TASK, "a", "b", "stdout"]), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(_PATHS, max_size=8))
+def test_artifacts_lie_in_their_tasks_folder_and_in_no_others_way(paths: list[str]) -> None:
+    kept, lost = apart(TASK, map(_artifact, paths))
+    assert len(kept) + len(lost) == len(paths)
+    assert all(one.path.startswith(f"{TASK}/") for one in kept)
+    for one, other in itertools.combinations(kept, 2):
+        assert not in_the_way(one.path, other.path)
+    if paths:
+        assert kept[0].path in (paths[0], f"{TASK}/{paths[0]}")
+
+
+def test_an_artifact_whose_path_gets_too_long_is_left_out() -> None:
+    kept, lost = apart(TASK, [_artifact("x" * (PATH_CHARS_MAX - 36)), _artifact("y" * (PATH_CHARS_MAX - 37))])
+    assert [one.path for one in kept] == [f"{TASK}/{'y' * (PATH_CHARS_MAX - 37)}"]
+    assert lost == ["x" * (PATH_CHARS_MAX - 36)]
