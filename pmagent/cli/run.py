@@ -32,6 +32,7 @@ _OWN: Final = "orchestra.config.yaml"
         "pmagent run 'Look around' --plan plan.yaml",
         "pmagent run 'Look around' --plan plan.yaml --plan-only",
         "pmagent run 'Look around' --plan plan.yaml --dry-run --format json",
+        "pmagent run 'Look around' --plan plan.yaml --detach",
     ],
 )
 @click.argument("intent")

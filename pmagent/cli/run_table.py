@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from contracts.orchestra import TaskState
 from pmagent.cli.clean import pad, shorten, width
 from pmagent.cli.output import Piece, Styled
 from pmagent.cli.when import seconds_between, spoken
@@ -19,6 +20,9 @@ MARKS: Final[dict[str, tuple[str, str]]] = {
 NAME_COLUMNS_MAX: Final = 32
 STATE_COLUMNS: Final = 8
 TIME_COLUMNS: Final = 9
+
+
+_ORDER: Final[tuple[TaskState, ...]] = ("done", "failed", "running", "planned", "blocked")
 
 
 def mark(word: str) -> Styled:
@@ -91,7 +95,7 @@ def _row(task: Shown, now: str, columns: int, name_columns: int) -> list[Piece]:
         f"  {attempts}" if attempts else "", f"  {_why(task, now)}",
     ]
     left = columns - 2
-    pieces: list[Piece] = [" ", sign]
+    pieces: list[Piece] = [" ", sign] if left >= 0 else []
     for number, cell in enumerate(cells):
         kept = shorten(cell, left)
         left -= width(kept)
@@ -110,6 +114,6 @@ def _why(task: Shown, now: str) -> str:
 def _rest(progress: Progress, tasks: list[Shown], columns: int) -> list[Piece]:
     counts = progress.counts.copy()
     counts.subtract(task.state for task in tasks)
-    words = [f"{count} {state}" for state, count in counts.items() if count > 0]
+    words = [f"{count} {state}" for state in _ORDER if (count := counts[state]) > 0]
     more = "and" if tasks else "there are"
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 COUNT_MAX: Final = 10_000
 
 
-@click.command(cls=Command, example=["pmagent runs", "pmagent runs -n 5 --format json"])
+@click.command(cls=Command, example=["pmagent runs", "pmagent runs -n 5 --format json", "pmagent runs 5b0c7a52"])
 @click.argument("run_id", required=False)
 @click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
               metavar="N", help="The last N.")
@@ -66,7 +66,7 @@ def _one(output: Output, run: Progress) -> None:
         output.line("  ", Styled(f"replaced: {task.name} ({task.state})", "dim"))
 
 
-@click.command(cls=Command, example="pmagent cancel --help")
+@click.command(cls=Command, example="pmagent cancel 5b0c7a52")
 @click.argument("run_id")
 @format_option()
 @pass_app
@@ -115,13 +115,13 @@ def _list(output: Output, found: list[Listed]) -> None:
     if not found:
         output.line("no runs yet: pmagent run 'What to do' --plan FILE")
         return
-    output.line(Styled(f"{'RUN':<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {'DONE':>11}  INTENT", "bold"))
+    output.line(Styled(f"{'RUN':<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {'DONE':>14}  INTENT", "bold"))
     for run in found:
         said: list[Piece] = [
             run.asked.run_id[:8], "  ", Styled(short(run.requested.time), "dim"), "  ", mark(run.state), " ",
-            pad(run.state, 9), "  ", f"{_counted(run):>11}", "  ",
+            pad(run.state, 9), "  ", f"{_counted(run):>14}", "  ",
         ]
-        output.line(*said, shorten(run.asked.intent, max(20, output.columns - 58)))
+        output.line(*said, shorten(run.asked.intent, max(20, output.columns - 61)))
 
 
 def _counted(run: Listed) -> str:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from actors.orchestra.config import BadConfig
-from actors.orchestra.placeholders import named
+from actors.orchestra.placeholders import filled, named
 from contracts.orchestra_config import OrchestraConfig, PathSettings
 from pmagent.layout import FOLDER
 from projections.runs.places import FORBIDDEN, places
@@ -47,7 +47,8 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
                 f"paths.{name} is {path}, where each run would overwrite the last one's",
                 f"let it hold {{{RUN_ID}}}, e.g. ./runs/{{{RUN_ID}}}/{name}",
             )
-        _check_names(f"paths.{name}", path)
+        whole = f"{path}/{_ANY_ID}/config.yaml" if name == "runs" else filled(path, {RUN_ID: _ANY_ID})
+        _check_names(f"paths.{name}", whole)
     paths = PathSettings(**found)
     if places(paths, _ANY_ID).moved:
         raise BadConfig(

@@ -1,0 +1,201 @@
+"""What is shown of a run is what its events say: folded from histories that the real actors made."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.orchestra_events import RunCancelRequested, TaskAttemptRequested, TaskUnstarted
+from events.event import Event
+from pmagent.cli.clean import width
+from pmagent.cli.output import Piece, Styled, _line
+from pmagent.cli.run_answer import document, exit_code, levels
+from pmagent.cli.run_table import change_line, table
+from pmagent.orchestra.progress import Change, Progress
+from tests.support.hostile import CORPUS, assert_harmless
+from tests.support.orchestra import RUN, Yard, config, exited, replied
+
+
+def folded(yard: Yard, until: int | None = None) -> tuple[Progress, list[Change]]:
+    """The run of the yard, and what was told of it."""
+    mine = [event for event in yard.history if event.correlation == RUN]
+    progress, changes = Progress(mine[0]), []
+    for event in mine[1:until]:
+        changes += progress.fold(event)
+    return progress, changes
+
+
+def words(changes: list[Change]) -> list[tuple[str, str]]:
+    """Who, and what."""
+    return [(change.name, change.word) for change in changes]
+
+
+def text(pieces: list[Piece]) -> str:
+    """A line without its styles."""
+    return "".join(piece.text if isinstance(piece, Styled) else piece for piece in pieces)
+
+
+def failing(*names: str) -> Yard:
+    """A yard whose tools of these names fail."""
+    yard = Yard()
+
+    def tool(event: Event) -> object:
+        given = next(one for one in yard.events(type(event.data)) if one.position == event.position)
+        assigned = next(one for one in yard.history if one.position == given.data.assigned)
+        return exited(event, 3 if assigned.data.name in names else 0, last_lines=["no luck"])
+
+    yard.tool = tool  # type: ignore[assignment]
+    return yard
+
+
+def test_tasks_are_told_from_their_start_to_their_end() -> None:
+    yard = Yard()
+    yard.request({"a": [], "b": ["a"]})
+    yard.run()
+    progress, changes = folded(yard)
+    assert words(changes) == [
+        ("", "planned"), ("", "running"), ("a", "running"), ("a", "done"), ("b", "running"), ("b", "done"),
+        ("", "done"),
+    ]
+    assert (progress.state, progress.over, exit_code(progress)) == ("done", True, 0)
+    assert progress.counts == Counter(done=2)
+    assert levels(progress) == [["a"], ["b"]]
+
+
+def test_a_task_that_is_tried_again_says_why_and_when() -> None:
+    yard = failing("a")
+    yard.request({"a": [], "b": ["a"]}, config=config(retries=1, base=5))
+    while not folded(yard)[0].tasks or not next(iter(folded(yard)[0].tasks.values())).retry_at:
+        assert yard.step()
+    progress, changes = folded(yard)
+    assert changes[-1].text == "attempt 1: exit code 3: no luck"
+    rows = [text(line) for line in table(progress, progress.last_time, 100, 20)]
+    assert "again in 5.00s: exit code 3: no luck" in rows[1]
+    assert "1/2" in rows[1]
+
+    yard.run()
+    progress, changes = folded(yard)
+    assert words(changes)[-3:] == [("a", "failed"), ("b", "failed"), ("", "failed")]
+    assert changes[-2].text == "dependency failed"
+    assert (exit_code(progress), progress.reasons) == (1, ["2 of 2 tasks failed"])
+    tasks = {task["name"]: task for task in document(progress)["tasks"]}
+    assert (tasks["a"]["attempts"], tasks["a"]["exit_code"], tasks["b"]["attempts"]) == (2, 3, 0)
+    assert tasks["a"]["reason"] == "exit code 3: no luck"
+
+
+def test_a_cancelled_run_a_run_out_of_time_and_a_violation_have_their_codes() -> None:
+    codes = {}
+    for how in ("cancel", "time", "violation"):
+        yard = Yard()
+        yard.request({"a": []}, config=config(total=60))
+        if how == "violation":
+            yard.tool = lambda event: exited(event, 0, violations=["it escaped"])
+        else:
+            yard.tool = lambda _: None
+        if how == "cancel":
+            yard.tell(RunCancelRequested(run_id=RUN), "cancel-1")
+        yard.step()
+        if how == "time":
+            yard.wake()
+        for event in yard.open(TaskAttemptRequested):
+            yard.end(event, exited(event, None))
+        progress, _ = folded(yard)
+        codes[how] = (progress.state, exit_code(progress))
+    assert codes == {"cancel": ("cancelled", 1), "time": ("timed_out", 6), "violation": ("failed", 7)}
+
+
+def test_a_refusal_has_its_reasons_and_what_mends_them() -> None:
+    yard = Yard("DEGRADED")
+    yard.request({"a": []})
+    progress, changes = folded(yard)
+    assert (progress.state, progress.doing, exit_code(progress)) == ("refused", "refused", 1)
+    assert progress.reasons
+    assert words(changes)[-1] == ("", "refused")
+    assert document(progress)["done"] == 0
+
+
+def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
+    yard = Yard()
+    yard.planner = lambda event: replied(event, '[{"task_id": "a", "intent": "x", "tools": ["rm"]}]')
+    yard.request(None)
+    while not folded(yard)[0].over:
+        assert yard.step()
+    progress, changes = folded(yard)
+    assert exit_code(progress) == 7
+    assert [change.text for change in changes if change.word == "planning"] == [
+        "asking the planner", "asking the planner, attempt 2", "asking the planner, attempt 3",
+    ]
+
+
+def test_of_a_replanned_run_the_last_plan_is_shown_and_what_it_replaced_is_kept() -> None:
+    yard = failing("b")
+    other = '[{"task_id": "c", "intent": "x", "tools": ["echo"], "depends_on": ["a"]}]'
+    yard.planner = lambda event: replied(event, other)
+    yard.request({"a": [], "b": ["a"]}, config=config(retries=0), replans=1)
+    yard.run()
+    progress, changes = folded(yard)
+    assert progress.state == "done"
+    assert [task.name for task in progress.tasks.values()] == ["a", "c"]
+    assert [(task.name, task.state) for task in progress.replaced] == [("b", "failed")]
+    assert ("", "replanning") in words(changes)
+
+
+def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
+    yard = Yard()
+    yard.request({"a": [], "b": []}, plan_only=True)
+    progress, _ = folded(yard)
+    assert (progress.state, exit_code(progress)) == ("planned", 0)
+    assert document(progress)["levels"] == [["a", "b"]]
+
+
+@settings(max_examples=60)
+@given(
+    count=st.integers(0, 40), failed=st.sets(st.integers(0, 39)), until=st.integers(1, 200),
+    columns=st.integers(1, 140), rows=st.integers(1, 50),
+)
+def test_the_table_fits_whatever_the_terminal(
+    count: int, failed: set[int], until: int, columns: int, rows: int
+) -> None:
+    yard = failing(*(f"t{number}" for number in failed))
+    waits = {f"t{number}": [f"t{number // 2}"] if number else [] for number in range(count)}
+    yard.request(waits or {"t": []}, config=config(retries=0))
+    yard.run()
+    progress, _ = folded(yard, until)
+    drawn = table(progress, yard.history[-1].time, columns, rows)
+    assert 1 <= len(drawn) <= rows
+    assert all(width(text(line)) <= columns for line in drawn)
+    assert sum(progress.counts.values()) == len(progress.tasks)
+    assert Counter(task.state for task in progress.tasks.values()) == +progress.counts
+
+
+def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> None:
+    yard = failing("t3")
+    yard.request({f"t{number}": [] for number in range(30)}, config=config(retries=0, workers=6))
+    for _ in range(6):
+        yard.step()
+    progress, _ = folded(yard)
+    rows = [text(line) for line in table(progress, progress.last_time, 100, 10)]
+    names = [row.split()[1] for row in rows[1:-1]]
+    assert names == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
+    assert rows[-1].strip() == "and 23 more: 5 done, 18 planned"
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_hostile_reasons_stay_on_their_line(name: str) -> None:
+    yard = Yard()
+    yard.tool = lambda event: TaskUnstarted(
+        request=event.position, run_id=event.data.run_id, task_id=event.data.task_id, attempt=event.data.attempt,
+        reason=CORPUS[name][:900], mend="", security=False, again=False,
+    )
+    yard.request({"a": []})
+    yard.run()
+    progress, changes = folded(yard)
+    lines = [*table(progress, progress.last_time, 80, 20), *map(change_line, changes)]
+    for line in lines:
+        raw = _line(line, color=False, encoding="utf-8")
+        assert raw.count(b"\n") == 1
+        assert_harmless(raw)
+    assert all(width(text(line)) <= 80 for line in lines[:2])
