@@ -1,0 +1,215 @@
+"""Runs without a plan of their own, on a real log: the planner's program is asked, told what was wrong, and ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+import msgspec
+import pytest
+
+from actors.orchestra import planner
+from actors.registry import all_actors
+from contracts.orchestra_events import (
+    PlanMade,
+    PlannerCallRequested,
+    PlannerFailed,
+    RunCancelRequested,
+    RunEnded,
+    RunRefused,
+    RunRequested,
+)
+from contracts.payload import typed
+from events.event import Event
+from events.reader import events
+from pmagent import host as hosts
+from pmagent.host import Host, open_host
+from tests.support.histories import problems, record
+from tests.support.orchestra import config
+from tests.support.planners import RUN, StandIn, all_end
+
+PLAN = '[{"task_id": "a", "intent": "say it", "tools": ["echo"]}]'
+ROOT = Path(__file__).resolve().parents[2]
+
+Put = Callable[..., StandIn]
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
+    """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it may be left."""
+    made: list[StandIn] = []
+    monkeypatch.setattr(hosts, "PERFORMERS", {**hosts.PERFORMERS, **planner.PERFORMERS})
+
+    def put(*how: dict[str, Any]) -> StandIn:
+        made.append(StandIn(tmp_path / "bin", *how))
+        monkeypatch.setenv("PATH", made[-1].path)
+        return made[-1]
+
+    yield put
+    assert all(one.is_gone() for one in made)
+
+
+def happened(host: Host) -> list[Event]:
+    """What is durable."""
+    return [typed(stored, host._blobs) for stored in events(host.storage)]
+
+
+async def until(host: Host, *kinds: type[msgspec.Struct]) -> Any:
+    """The first payload of one of these kinds, when it is durable."""
+    with anyio.fail_after(60):
+        while True:
+            for event in happened(host):
+                if isinstance(event.data, kinds):
+                    return event.data
+            await anyio.lowlevel.checkpoint()
+
+
+def wanted() -> RunRequested:
+    """A run that is to be planned only."""
+    return RunRequested(run_id=RUN, intent="say hello", config=config(), plan_only=True)
+
+
+def over(workspace: Path) -> tuple[RunEnded | RunRefused, list[Event]]:
+    """How the run ends, and all that happened."""
+
+    async def live() -> tuple[Any, list[Event]]:
+        async with open_host(workspace, "daemon") as host:
+            await host.runtime.append(wanted(), RUN, "tests", RUN)
+            end = await until(host, RunEnded, RunRefused)
+            return end, happened(host)
+
+    return anyio.run(live)
+
+
+def of(log: list[Event], kind: type[Any]) -> list[Any]:
+    """The payloads of this kind."""
+    return [event.data for event in log if isinstance(event.data, kind)]
+
+
+def test_a_third_answer_that_is_a_plan_is_one(workspace: Path, tmp_path: Path, told: Put) -> None:
+    stand_in = told({"say": "Sure, let me think."}, {"say": '[{"task_id": "a"}]'}, {"say": f"```json\n{PLAN}\n```"})
+    end, log = over(workspace)
+    assert isinstance(end, RunEnded)
+    assert end.state == "planned"
+    assert [made.tasks for made in of(log, PlanMade)] == [1]
+    first, second, third = stand_in.prompts
+    assert "say hello" in first
+    assert "holds no JSON that can be read" in second
+    assert "tasks[0].intent is missing" in third
+    assert [call.prompt for call in of(log, PlannerCallRequested)] == stand_in.prompts
+    assert problems(record(workspace, "now", tmp_path / "histories"), all_actors()) == []
+
+
+def test_three_answers_that_are_no_plan_end_the_run(workspace: Path, told: Put) -> None:
+    stand_in = told({"say": "no"})
+    end, _ = over(workspace)
+    assert isinstance(end, RunRefused)
+    assert (end.code, len(stand_in.calls)) == ("bad_plan", 3)
+    assert "holds no JSON" in end.reasons[0]
+
+
+def test_a_planner_that_goes_wrong_once_is_asked_again(workspace: Path, told: Put) -> None:
+    stand_in = told({"exit": 1, "stderr": "boom"}, {"raw": "e30="}, {"say": PLAN})
+    end, log = over(workspace)
+    assert isinstance(end, RunEnded)
+    assert [failed.code for failed in of(log, PlannerFailed)] == ["exited", "malformed"]
+    assert len(stand_in.calls) == 3
+
+
+def test_without_the_program_the_run_is_refused_and_a_file_named(
+    workspace: Path, tmp_path: Path, told: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told({"say": PLAN})
+    monkeypatch.setenv("PATH", str(tmp_path))
+    end, log = over(workspace)
+    assert isinstance(end, RunRefused)
+    assert end.code == "no_plan"
+    assert "claude" in end.reasons[0]
+    assert "--plan FILE" in end.mend[0]
+    assert len(of(log, PlannerCallRequested)) == 1
+
+
+def test_a_run_that_is_cancelled_ends_its_planner(workspace: Path, told: Put) -> None:
+    stand_in = told({"hang": "listening", "grandchild": True})
+
+    async def live() -> RunEnded:
+        async with open_host(workspace, "daemon") as host:
+            await host.runtime.append(wanted(), RUN, "tests", RUN)
+            await anyio.to_thread.run_sync(stand_in.wait_hanging)
+            there = stand_in.processes()
+            await host.runtime.append(RunCancelRequested(run_id=RUN), "cancel", "tests", RUN)
+            end: RunEnded = await until(host, RunEnded)
+            assert len(there) >= 2
+            assert await anyio.to_thread.run_sync(all_end, there)
+        return end
+
+    assert anyio.run(live).state == "cancelled"
+
+
+def test_a_stop_ends_the_planner_and_the_next_start_asks_again(
+    workspace: Path, tmp_path: Path, told: Put, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3)
+    stand_in = told({"hang": "deaf", "grandchild": True}, {"say": PLAN})
+
+    async def first() -> None:
+        async with open_host(workspace, "daemon") as host:
+            await host.runtime.append(wanted(), RUN, "tests", RUN)
+            await anyio.to_thread.run_sync(stand_in.wait_hanging)
+
+    async def second() -> RunEnded:
+        async with open_host(workspace, "daemon") as host:
+            end: RunEnded = await until(host, RunEnded, RunRefused)
+        return end
+
+    anyio.run(first)
+    assert stand_in.is_gone()
+    assert anyio.run(second).state == "planned"
+    assert len(stand_in.calls) == 2
+    assert problems(record(workspace, "now", tmp_path / "histories"), all_actors()) == []
+
+
+DAEMON = """
+import sys, anyio
+sys.path.insert(0, {root!r})
+from actors.orchestra import planner
+from pmagent import host as hosts
+from pathlib import Path
+from tests.integration.test_planner_runs import wanted
+from tests.support.planners import RUN
+
+async def live():
+    hosts.PERFORMERS = {{**hosts.PERFORMERS, **planner.PERFORMERS}}
+    async with hosts.open_host(Path({workspace!r}), "daemon") as host:
+        await host.runtime.append(wanted(), RUN, "tests", RUN)
+        await anyio.sleep_forever()
+
+anyio.run(live)
+"""
+
+
+def test_a_killed_daemon_takes_its_planner_along_and_the_next_asks_again(workspace: Path, told: Put) -> None:
+    stand_in = told({"hang": "deaf", "grandchild": True}, {"say": PLAN})
+    program = DAEMON.format(root=str(ROOT), workspace=str(workspace))
+    with subprocess.Popen([sys.executable, "-c", program], env={"PATH": os.environ["PATH"]}) as process:
+        stand_in.wait_hanging()
+        there = stand_in.processes()
+        process.send_signal(signal.SIGKILL)
+        assert len(there) >= 2
+        assert all_end(there)
+
+    async def next_start() -> RunEnded:
+        async with open_host(workspace, "daemon") as host:
+            end: RunEnded = await until(host, RunEnded, RunRefused)
+        return end
+
+    assert anyio.run(next_start).state == "planned"
+    assert len(stand_in.calls) == 2
