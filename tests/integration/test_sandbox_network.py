@@ -397,6 +397,12 @@ def test_a_sandbox_that_is_out_of_sight_is_not_entered(tmp_path: Path, monkeypat
     _starts_nothing(tmp_path, "Permission denied")
 
 
+def test_the_kernels_own_no_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The namespace of host names is none of the network, and the kernel enters it as none."""
+    monkeypatch.setattr(processes.Inside, "namespace", lambda *_: os.open("/proc/self/ns/uts", os.O_RDONLY))
+    _starts_nothing(tmp_path, "Invalid argument")
+
+
 def _starts_nothing(folder: Path, said: str) -> None:
     before = _sockets()
     with pytest.raises(SandboxUnavailable, match=f"cannot be entered \\({said}") as caught:
