@@ -1,0 +1,114 @@
+"""A performer that streams is killed with SIGKILL: no half blob stands under a name, and the next start clears up."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+
+import anyio
+import pytest
+
+from events.redact import Redactor
+from pmagent.host import open_host
+from pmagent.layout import Layout
+from tests.crash.kill_stream import content
+from tests.support.secrets import KNOWN
+
+ROUNDS = 25
+KILLED = "-9"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@contextmanager
+def killer(workspace: Path) -> Iterator[Callable[[str], tuple[str, str]]]:
+    """Runs one performer at a time: what was asked -> the last blob that it told of, and its exit code."""
+    command = [sys.executable, "-m", "tests.crash.kill_stream", str(workspace)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def run(line: str) -> tuple[str, str]:
+            stdin.write(f"{line}\n")
+            stdin.flush()
+            last, code = stdout.readline().split()
+            return last, code
+
+        yield run
+        stdin.close()
+
+
+def stored(workspace: Path) -> tuple[dict[str, bytes], list[str]]:
+    """The blobs by name, each found whole and without a secret; and the names of all that is unfinished."""
+    blobs, unfinished = {}, []
+    for path in Layout(workspace).blobs.rglob("*"):
+        if path.name.endswith(".tmp"):
+            unfinished.append(path.name)
+        elif path.is_file():
+            blobs[path.name] = path.read_bytes()
+            assert sha256(blobs[path.name]).hexdigest() == path.name
+            assert KNOWN.encode() not in blobs[path.name]
+    return blobs, unfinished
+
+
+def start(workspace: Path) -> None:
+    """Start and stop as the daemon does."""
+
+    async def run() -> None:
+        async with open_host(workspace, "test"):
+            pass
+
+    anyio.run(run)
+
+
+@pytest.mark.slow
+def test_killed_ahead_of_any_system_call_it_leaves_all_of_the_blob_or_nothing(workspace: Path) -> None:
+    expected = Redactor([KNOWN]).content(content(0))
+    name = sha256(expected).hexdigest()
+    unfinished_seen = 0
+    start(workspace)
+    before, _ = stored(workspace)
+    assert name not in before
+    with killer(workspace) as run:
+        for number in range(1, 200):
+            last, code = run(f"step {number}")
+            blobs, unfinished = stored(workspace)
+            assert set(blobs) <= {*before, name}
+            unfinished_seen += len(unfinished)
+            if code == "0":
+                break
+            assert (last, code) == ("-", KILLED)
+            start(workspace)
+            blobs, unfinished = stored(workspace)
+            assert unfinished == []
+            if name in blobs:
+                (Layout(workspace).blobs / name[:2] / name).unlink()
+    assert code == "0", "each of its calls has been struck"
+    assert last == name
+    assert blobs[name] == expected
+    assert unfinished_seen > 3
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_leaves_whole_blobs_that_it_told_of_and_a_start_clears_the_rest(
+    workspace: Path,
+) -> None:
+    told, unfinished_seen = set(), 0
+    with killer(workspace) as run:
+        for number in range(ROUNDS):
+            last, code = run(f"live {number * 1000}")
+            assert code == KILLED
+            blobs, unfinished = stored(workspace)
+            unfinished_seen += len(unfinished)
+            assert last in {"-", *blobs}
+            told.add(last)
+    start(workspace)
+    blobs, unfinished = stored(workspace)
+    assert unfinished == []
+    assert told - {"-"} <= set(blobs)
+    assert len(told) > ROUNDS // 3
+    assert unfinished_seen > 0, "some of them were struck in the middle"
