@@ -11,6 +11,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Final, Literal, NamedTuple
 
 import anyio
@@ -21,7 +22,7 @@ import msgspec
 from actors.orchestra.doorway import Door
 from actors.orchestra.processes import Inside
 from actors.orchestra.watch import Watch
-from actors.orchestra.wishes import OWN_TMP, Outcome, SandboxUnavailable, Wishes
+from actors.orchestra.wishes import Outcome, SandboxUnavailable, Wishes
 
 Heard = Callable[[Literal["stdout", "stderr"], bytes], None]
 """Gets what is kept of the output as it comes."""
@@ -66,11 +67,10 @@ def _gate() -> int:
 
 def in_memory(data: bytes) -> int:
     """A descriptor from which ``data`` is read."""
-    descriptor = os.memfd_create("sandbox", os.MFD_CLOEXEC)
-    with open(descriptor, "wb", closefd=False) as file:
+    with open(os.memfd_create("sandbox", os.MFD_CLOEXEC), "wb") as file:
         file.write(data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
+        file.seek(0)
+        return os.dup(file.fileno())
 
 
 class _Kept:
@@ -114,12 +114,19 @@ class Box:
 
     @classmethod
     async def start(cls, start: Start) -> Box:
-        """Start it. The environment of bubblewrap itself is empty: the tool can read that of process 1."""
-        status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in start.options))
-        gate = _gate()
-        given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(gate))
-        try:
+        """Start it. The environment of bubblewrap itself is empty: the tool can read that of process 1.
+
+        Raises OSError.
+        """
+        with ExitStack() as ours, ExitStack() as theirs:
+            status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            ours.callback(os.close, status)
+            theirs.callback(os.close, report)
+            arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in start.options))
+            theirs.callback(os.close, arguments)
+            gate = _gate()
+            ours.callback(os.close, gate)
+            given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(gate))
             process = await anyio.open_process(
                 [*start.program, *given, "--", *start.command],
                 stdin=subprocess.DEVNULL,
@@ -129,13 +136,7 @@ class Box:
                 start_new_session=True,
                 pass_fds=(*start.handed, arguments, report, gate),
             )
-        except BaseException:
-            os.close(status)
-            os.close(gate)
-            raise
-        finally:
-            os.close(arguments)
-            os.close(report)
+            ours.pop_all()
         return cls(process, status, gate)
 
     async def attend(self, wishes: Wishes, heard: Heard | None, door: Door | None) -> None:
@@ -225,11 +226,19 @@ class Box:
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
                 self._told |= msgspec.json.decode(line, type=dict[str, int])
-            if self._inside is None and "child-pid" in self._told:
-                self._inside = Inside.of(self._told["child-pid"])
+            if self._inside is None and self._failure is None and "child-pid" in self._told:
+                self._inside = self._seen(self._told["child-pid"])
                 if self._inside is not None and await self._way_out(self._inside, door) and not self._timed_out:
                     os.write(self._gate, b"\n")
                     self._standing.set()
+
+    def _seen(self, first: int) -> Inside | None:
+        try:
+            return Inside.of(first)
+        except OSError as error:  # too many open files: what cannot be ended must not begin
+            self._failure = SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again")
+            self._kill()
+            return None
 
     async def _way_out(self, inside: Inside, door: Door | None) -> bool:
         """Open the door. Where that fails nothing is started: False, and all of it is killed."""
@@ -244,12 +253,11 @@ class Box:
 
     async def _watch(self, wishes: Wishes, scope: anyio.CancelScope) -> None:
         """Look at what it uses until ``scope`` is cancelled; kill it when that is too much."""
-        writable = wishes.allow_write if wishes.fs == "rw" else ()
         pause = _LOOK_SECONDS
         with scope:
             await self._standing.wait()
             assert self._inside is not None
-            watch = Watch(wishes.limits, self._inside, wishes.artifacts, (path for path in writable if path != OWN_TMP))
+            watch = Watch(wishes.limits, self._inside, wishes.artifacts, wishes.writable)
             try:
                 while not self._exceeded:
                     await anyio.sleep(pause)

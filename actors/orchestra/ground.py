@@ -5,6 +5,7 @@ Whatever cannot be granted is refused here, before anything is started, with the
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import platform
@@ -37,6 +38,9 @@ _ETC: Final = (
 )  # fmt: skip
 _IDS: Final = range(0x7000_0000, 0x7800_0000)
 """Ids that no user of the host has: each run of a privileged service gets one of its own."""
+
+_OF_OURS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM))
+"""What says nothing of a folder, but of the service."""
 
 _HOOKS: Final = re.compile(rb"^\s*hooksPath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.MULTILINE | re.IGNORECASE)
 _POINTER_BYTES_MAX: Final = 64 * 1024
@@ -79,10 +83,13 @@ def look(wishes: Wishes) -> Ground:
     )
 
 
-def protected_in(folder: str) -> set[str]:
+def protected_in(folder: str, closed: list[str] | None = None) -> set[str]:
     """All paths in ``folder`` with a protected name, links and missing targets included, and the ``HEAD`` of what is a
-    repository under another name; what lies in one is not looked at. Raises SandboxRefused when there are too many
-    entries to look at."""
+    repository under another name; what lies in one is not looked at.
+
+    Raises SandboxRefused when there are too many entries to look at, or a folder that cannot be looked through. With
+    ``closed`` it looks at all there is, opens folders that were closed to their owner, and tells there of the others.
+    """
     found: set[str] = set()
     seen = 0
     pending = [folder]
@@ -90,11 +97,18 @@ def protected_in(folder: str) -> set[str]:
         here = pending.pop()
         names: set[str] = set()
         below: list[str] = []
-        with _entries(here) as entries:
+        try:
+            entries = _entries(here, openly=closed is None)
+        except SandboxRefused as refusal:
+            if closed is None:
+                raise
+            closed.append(refusal.message)
+            continue
+        with entries:
             for entry in entries:
                 seen += 1
                 names.add(entry.name)
-                if seen > ENTRIES_MAX:
+                if seen > ENTRIES_MAX and closed is None:
                     raise SandboxRefused(
                         f"{folder} has more than {ENTRIES_MAX} entries and cannot be guarded",
                         "make less of it writable",
@@ -110,10 +124,16 @@ def protected_in(folder: str) -> set[str]:
     return found
 
 
-def _entries(folder: str) -> os._ScandirIterator[str]:
+def _entries(folder: str, *, openly: bool) -> os._ScandirIterator[str]:
     try:
+        if not openly:
+            mode = stat.S_IMODE(os.lstat(folder).st_mode)
+            if mode & 0o500 != 0o500:
+                os.chmod(folder, mode | stat.S_IRWXU)
         return os.scandir(folder)
     except OSError as error:
+        if error.errno in _OF_OURS:
+            raise
         raise SandboxRefused(
             f"{folder} cannot be looked through ({error.strerror}), so it cannot be guarded", "mend its permissions"
         ) from error
@@ -141,7 +161,7 @@ def _tool_ids(wishes: Wishes, *, privileged: bool) -> tuple[int, int, tuple[str,
     that nobody has. And what has to be lent to them: what is to be written and root's."""
     if not privileged:
         return os.geteuid(), os.getegid(), ()
-    writable = tuple(sorted(set(wishes.allow_write) - {OWN_TMP})) if wishes.fs == "rw" else ()
+    writable = wishes.writable
     owners = {(found.st_uid, found.st_gid) for found in map(os.lstat, writable)}
     if owners <= {(0, 0)}:
         own = _IDS[next(_serial) % len(_IDS)]
@@ -198,7 +218,7 @@ def _hidden(wishes: Wishes) -> Iterator[Hidden]:
 
 def _guarded(wishes: Wishes, hidden: tuple[Hidden, ...]) -> Iterator[Guarded]:
     """Every protected path in a writable folder, and the first part that is missing of those that do not exist."""
-    writable = sorted(set(wishes.allow_write) - {OWN_TMP})
+    writable = wishes.writable
     kept = (*wishes.protect, *wishes.hide)
     wanted = {path for path in kept if any(within(path, folder) for folder in writable)}
     for folder in writable:

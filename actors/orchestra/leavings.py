@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Mapping, Sequence
 
 from actors.orchestra.ground import protected_in
 from actors.orchestra.sandbox import Guarded
-from actors.orchestra.wishes import OWN_TMP, SandboxRefused, Wishes
+from actors.orchestra.wishes import Wishes
 
 Before = Mapping[str, set[str]]
 """Writable folder -> the protected paths in it."""
@@ -16,9 +17,7 @@ Before = Mapping[str, set[str]]
 
 def before(wishes: Wishes) -> Before:
     """What is protected in the writable folders now. Raises SandboxRefused where one cannot be looked through."""
-    if wishes.fs != "rw":
-        return {}
-    return {path: protected_in(path) for path in wishes.allow_write if path != OWN_TMP and os.path.isdir(path)}
+    return {path: protected_in(path) for path in wishes.writable if os.path.isdir(path)}
 
 
 def clear(found: Before, guarded: Sequence[Guarded]) -> tuple[str, ...]:
@@ -33,16 +32,31 @@ def clear(found: Before, guarded: Sequence[Guarded]) -> tuple[str, ...]:
             os.rmdir(path)
     told: list[str] = []
     for folder, known in found.items():
+        closed: list[str] = []
         try:
-            new = protected_in(folder) - known - set(stand_ins)
-        except SandboxRefused as refusal:
-            told.append(refusal.message)
+            new = protected_in(folder, closed) - known - set(stand_ins)
+        except OSError as error:
+            told.append(f"{folder} could not be looked through: {error.strerror}")
             continue
-        for path in sorted(new):
-            aside = _free(f"{path}.planted")
-            os.rename(path, aside)
-            told.append(f"{path}, now {aside}")
+        told += closed
+        told += (_moved(path) for path in sorted(new))
     return tuple(told)
+
+
+def _moved(path: str) -> str:
+    """Move aside what was planted, also from a folder that was closed behind it; tells where to, or why not."""
+    aside = _free(f"{path}.planted")
+    above = os.path.dirname(path)
+    try:
+        mode = stat.S_IMODE(os.lstat(above).st_mode)
+        os.chmod(above, mode | stat.S_IRWXU)
+        try:
+            os.rename(path, aside)
+        finally:
+            os.chmod(above, mode)
+    except OSError as error:
+        return f"{path}, which could not be moved: {error.strerror}"
+    return f"{path}, now {aside}"
 
 
 def _free(path: str) -> str:

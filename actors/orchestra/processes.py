@@ -9,6 +9,7 @@ import re
 import select
 import signal
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
@@ -27,17 +28,19 @@ class Inside:
 
     @classmethod
     def of(cls, first: int) -> Inside | None:
-        """The sandbox whose process 1 is ``first``; None when that has ended already."""
-        try:
-            handle = os.pidfd_open(first)
-            status = Path(f"/proc/{first}/status").read_text(encoding="utf-8", errors="replace")
-        except (ProcessLookupError, FileNotFoundError):
-            return None
-        ids = next(line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:"))
-        if len(ids) < 2 or ids[-1] != "1":  # the number belongs to another process by now
-            os.close(handle)
-            return None
-        return cls(first, handle)
+        """The sandbox whose process 1 is ``first``; None when that has ended already. Raises OSError."""
+        with ExitStack() as stack:
+            try:
+                handle = os.pidfd_open(first)
+                stack.callback(os.close, handle)
+                status = Path(f"/proc/{first}/status").read_text(encoding="utf-8", errors="replace")
+            except (ProcessLookupError, FileNotFoundError):
+                return None
+            ids = next(line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:"))
+            if len(ids) < 2 or ids[-1] != "1":  # the number belongs to another process by now
+                return None
+            stack.pop_all()
+            return cls(first, handle)
 
     def namespace(self, kind: str) -> int:
         """A descriptor of its namespace ("net", …). Raises OSError; ProcessLookupError when it has ended."""
@@ -50,17 +53,20 @@ class Inside:
         return descriptor
 
     def terminate(self) -> None:
-        """TERM to every process but the first, which bubblewrap is itself and which ends with the last of them."""
+        """TERM to every process but the first, which bubblewrap is itself and which ends with the last of them. Who
+        cannot be reached, for want of descriptors, gets none; KILL reaches all."""
         handles: dict[int, int] = {}
         try:
-            for pid in self._below():
-                with contextlib.suppress(ProcessLookupError):
-                    handles[pid] = os.pidfd_open(pid)
-            # A number may have changed hands before its handle was opened. Who is still below now was so then.
-            for pid in self._below():
-                if pid in handles:
+            with contextlib.suppress(OSError):
+                for pid in self._below():
                     with contextlib.suppress(ProcessLookupError):
-                        signal.pidfd_send_signal(handles[pid], signal.SIGTERM)
+                        handles[pid] = os.pidfd_open(pid)
+            # A number may have changed hands before its handle was opened. Who is still below now was so then.
+            with contextlib.suppress(OSError):
+                for pid in self._below():
+                    if pid in handles:
+                        with contextlib.suppress(ProcessLookupError):
+                            signal.pidfd_send_signal(handles[pid], signal.SIGTERM)
         finally:
             for handle in handles.values():
                 os.close(handle)
@@ -89,15 +95,17 @@ class Inside:
         known by ``artifacts``, a folder of ours that lies at ``/artifacts`` in it."""
         root = f"/proc/{self._first}/root"
         handles: list[int] = []
-        try:
-            if os.path.samestat(os.stat(root), os.stat("/")):
+        with ExitStack() as stack:
+            try:
+                ours = os.path.samestat(os.stat(root), os.stat("/"))
+                if ours or not os.path.samestat(os.stat(root + ARTIFACTS), os.stat(artifacts)):
+                    return []
+                for path in paths:
+                    handles.append(os.open(root + path, os.O_PATH | os.O_CLOEXEC))
+                    stack.callback(os.close, handles[-1])
+            except (FileNotFoundError, ProcessLookupError):
                 return []
-            if not os.path.samestat(os.stat(root + ARTIFACTS), os.stat(artifacts)):
-                return []
-            handles += (os.open(root + path, os.O_PATH | os.O_CLOEXEC) for path in paths)
-        except (FileNotFoundError, ProcessLookupError):
-            while handles:
-                os.close(handles.pop())
+            stack.pop_all()
         return handles
 
     def close(self) -> None:

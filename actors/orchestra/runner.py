@@ -18,27 +18,40 @@ from actors.orchestra import ground as grounds
 from actors.orchestra import leavings, sandbox
 from actors.orchestra.box import Box, Heard, Start, in_memory
 from actors.orchestra.bubblewrap import bubblewrap
+from actors.orchestra.claims import Claims
 from actors.orchestra.doorway import Door
 from actors.orchestra.outside import OUTSIDE, Outside
 from actors.orchestra.proxy_rules import Caps
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes, within
 
+_CLAIMS: Final = Claims()
 _LEND: Final = str(Path(__file__).with_name("lend.py"))
 
 
 async def run(wishes: Wishes, heard: Heard | None = None, *, outside: Outside = OUTSIDE) -> Outcome:
-    """Run the program to its end and tell how it ended; when this returns or raises, nothing of it is alive.
+    """Run the program to its end and tell how it ended; when this returns or raises, nothing of it is alive. Under
+    ``rw`` it first waits until no other run of this process writes where it may write.
 
     Raises SandboxRefused or SandboxUnavailable, in both cases before the program has started.
     """
     wishes = msgspec.structs.replace(wishes, limits=attainable(wishes.limits))
+    async with _CLAIMS.of(wishes.writable):
+        return await _run(wishes, heard, outside)
+
+
+async def _run(wishes: Wishes, heard: Heard | None, outside: Outside) -> Outcome:
     with ExitStack() as stack:
-        start, ground, found = await anyio.to_thread.run_sync(_prepared, wishes, stack)
         door = Door(wishes, outside, Caps()) if wishes.net == "allow" else None
         if door is not None:
             stack.callback(door.close)
-        with anyio.CancelScope(shield=True):
-            box = await Box.start(start)
+        try:
+            with ExitStack() as handed:
+                start, ground, found = await anyio.to_thread.run_sync(_prepared, wishes, handed)
+                with anyio.CancelScope(shield=True):
+                    box = await Box.start(start)
+        except OSError as error:  # too many open files, or no memory
+            reason = error.strerror or "no memory"
+            raise SandboxUnavailable(f"the sandbox could not be started: {reason}", "try again") from error
         try:
             await box.attend(wishes, heard, door)
         finally:
@@ -52,7 +65,7 @@ async def run(wishes: Wishes, heard: Heard | None = None, *, outside: Outside = 
 
 
 def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, leavings.Before]:
-    """Look, decide, and open what is handed over, which ``stack`` closes; blocks."""
+    """Look, decide, and open what is handed over, which ``stack`` closes; blocks. Raises OSError."""
     program = [bubblewrap()]
     ground = grounds.look(wishes)
     if ground.lent:
@@ -60,14 +73,11 @@ def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, 
         program = [*lend, *program]
     found = leavings.before(wishes)
     plan = sandbox.plan(wishes, ground)
-    try:
-        if ground.privileged:
-            lent = any(within(wishes.artifacts, folder) for folder in ground.lent)  # root's there is the tool's
-            uid, gid = (0, 0) if lent else (ground.uid, ground.gid)
-            os.chown(wishes.artifacts, uid, gid, follow_symlinks=False)
-        options, handed = _opened(plan, stack)
-    except OSError as error:  # too many open files, or no memory
-        raise SandboxUnavailable(f"the sandbox could not be prepared: {error.strerror}", "try again") from error
+    if ground.privileged:
+        lent = any(within(wishes.artifacts, folder) for folder in ground.lent)  # root's there is the tool's
+        uid, gid = (0, 0) if lent else (ground.uid, ground.gid)
+        os.chown(wishes.artifacts, uid, gid, follow_symlinks=False)
+    options, handed = _opened(plan, stack)
     return Start(program, options, handed, plan.command), ground, found
 
 
@@ -111,10 +121,10 @@ def _opened(plan: sandbox.Plan, stack: ExitStack) -> tuple[list[str], list[int]]
 
 def _as_named(path: str) -> int:
     """A descriptor of what is at ``path`` itself; raises SandboxRefused when a link has come into it since it was
-    looked at, or it is gone."""
+    looked at, or it is gone; OSError where none can be had."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise SandboxRefused(f"{path} changed while the sandbox was built: {error.strerror}", "try again") from error
     if os.readlink(f"/proc/self/fd/{descriptor}") != path or stat.S_ISLNK(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -211,7 +211,7 @@ def _task(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
 
 def _folders(wishes: Wishes, ground: Ground) -> tuple[Argument, ...]:
     """Mounts of the host's folders, parents before what lies in them, so that the more exact one holds."""
-    writable = tuple(path for path in wishes.allow_write if path != OWN_TMP) if wishes.fs == "rw" else ()
+    writable = wishes.writable
     readable = (path for path in (*wishes.allow_read, *wishes.allow_write) if path != OWN_TMP)
     mounts: dict[str, tuple[Argument, ...]] = {path: ("--ro-bind-fd", Place(path), path) for path in readable}
     mounts |= {path: ("--bind-fd", Place(path), path) for path in writable}

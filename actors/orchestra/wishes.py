@@ -129,6 +129,11 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """Paths that are never writable, also where they do not exist: the surfaces and the policy of the workspace."""
     limits: Limits = Limits()
 
+    @property
+    def writable(self) -> tuple[str, ...]:
+        """Paths of the host that it may write besides the artifacts."""
+        return tuple(sorted({*self.allow_write} - {OWN_TMP})) if self.fs == "rw" else ()
+
 
 class Contact(msgspec.Struct, frozen=True, kw_only=True):
     """One request of a tool to its proxy, and what became of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -361,6 +362,40 @@ def test_a_program_that_is_not_there_is_refused_before_anything_starts(tmp_path:
     tmp_path.joinpath("a").mkdir()
     with pytest.raises(SandboxRefused, match="program"):
         anyio.run(run, Wishes(argv=(program,), artifacts=str(tmp_path / "a")))
+
+
+def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Path) -> None:
+    """One more descriptor each time, until a run succeeds: each of the places where they can be lacking."""
+    one = wishes(tmp_path / "artifacts", "print('ran')")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    said = []
+
+    async def attempts() -> None:
+        await run(one)  # what is opened once is open
+        os.close(free := os.dup(0))
+        before = sorted(os.listdir("/proc/self/fd"))
+        for most in range(free, 1000):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+            try:
+                outcome = await run(one)
+            except SandboxUnavailable as error:
+                said.append(error.message)
+            else:
+                assert (outcome.exit_code, outcome.stdout) == (0, b"ran\n")
+                return
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            assert sorted(os.listdir("/proc/self/fd")) == before, said[-1]
+            assert children() == []
+
+    anyio.run(attempts)
+    assert len(said) > 15
+    assert all("Too many open files" in message for message in said)
+
+
+def children() -> list[int]:
+    tasks = Path("/proc/self/task").glob("*/children")
+    return [int(pid) for task in tasks for pid in task.read_text().split()]
 
 
 def test_arguments_are_never_read_by_a_shell(tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+import anyio
 import pytest
 
+from actors.orchestra import ground
 from actors.orchestra.ground import look
-from actors.orchestra.runner import _opened
+from actors.orchestra.runner import _opened, run
 from actors.orchestra.sandbox import Place, Plan, plan
-from actors.orchestra.wishes import SandboxRefused
+from actors.orchestra.wishes import Outcome, SandboxRefused
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
@@ -205,7 +208,36 @@ os.mkdir("three"); open("three/HEAD", "w").close()
     assert obeyed(folder / "one"), "git would have obeyed it"
 
 
-def test_what_cannot_be_looked_through_any_more_is_told(tmp_path: Path) -> None:
+CLOSED = """
+import os, tempfile, anyio
+import anyio._backends._asyncio
+from actors.orchestra.runner import run
+from actors.orchestra.wishes import Limits, Wishes
+os.setgroups([]); os.setgid(54321); os.setuid(54321)
+top = os.path.realpath(tempfile.mkdtemp())
+os.mkdir(top + "/w"); os.mkdir(top + "/a")
+code = "mkdir -p a/.git dark/deep/.git; chmod 555 a; chmod 0 dark/deep; chmod 0 dark; touch .envrc"
+done = anyio.run(run, Wishes(
+    argv=("sh", "-c", code), workdir=top + "/w", fs="rw", allow_write=(top + "/w",), artifacts=top + "/a",
+    limits=Limits(seconds=20),
+))
+print(*(told.replace(top, "") for told in done.planted), sep="\\n")
+print(oct(os.stat(top + "/w/a").st_mode & 0o777), os.path.exists(top + "/w/a/.git.planted"))
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user, whom modes bind")
+def test_what_is_planted_in_folders_that_are_closed_is_moved_too() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", CLOSED], capture_output=True, text=True, timeout=60, check=False,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    paths = ("/w/.envrc", "/w/a/.git", "/w/dark/deep/.git")
+    assert done.stdout.splitlines() == [*(f"{path}, now {path}.planted" for path in paths), "0o555 True"]
+
+
+def test_what_lies_in_a_folder_that_was_closed_is_found(tmp_path: Path) -> None:
     """Root looks through everything; for an ordinary user a folder without rights could hide what was planted."""
     folder = writable(tmp_path / "w")
     code = f"""
@@ -216,6 +248,47 @@ os.makedirs("{folder}/dark/.git"); os.chmod("{folder}/dark", 0)
     assert len(outcome.planted) == 1
     assert str(folder / "dark") in outcome.planted[0]
     (folder / "dark").chmod(0o755)
+
+
+def test_what_is_planted_is_found_among_more_entries_than_can_be_guarded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = writable(tmp_path / "w")
+    monkeypatch.setattr(ground, "ENTRIES_MAX", 50)
+    code = f"""
+import os
+os.chdir("{folder}")
+for n in range(100): open(f"{{n}}", "w").close()
+os.mkdir("z"); open("z/.envrc", "w").close()
+"""
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    assert outcome.planted == (f"{folder}/z/.envrc, now {folder}/z/.envrc.planted",)
+
+
+def test_runs_that_may_write_one_folder_go_one_after_the_other(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    (folder / "sub").mkdir()
+    writable(folder)
+    code = f"""
+import os, time
+os.close(os.open("{folder}/sub/alone", os.O_CREAT | os.O_EXCL))
+time.sleep(0.2)
+os.unlink("{folder}/sub/alone")
+"""
+    outcomes: list[Outcome] = []
+
+    async def one(number: int, allowed: Path) -> None:
+        asked = wishes(tmp_path / f"artifacts{number}", code, fs="rw", allow_write=(str(allowed),))
+        outcomes.append(await run(asked))
+
+    async def all_at_once() -> None:
+        async with anyio.create_task_group() as group:
+            for number in range(4):
+                group.start_soon(one, number, folder / "sub" if number % 2 else folder)
+
+    anyio.run(all_at_once)
+    assert [(outcome.exit_code, outcome.planted) for outcome in outcomes] == [(0, ())] * 4, outcomes
+    assert [path.name for path in folder.rglob("*")] == ["sub"]
 
 
 def test_read_only_means_it_also_for_what_could_be_written(tmp_path: Path) -> None:
