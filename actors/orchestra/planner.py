@@ -37,7 +37,8 @@ GRACE_SECONDS: Final = 5.0
 _HOLD: Final = (
     "--die-with-parent", "--unshare-pid", "--new-session", "--dev-bind", "/", "/", "--proc", "/proc",
 )  # fmt: skip
-"""bubblewrap, as a holder of processes and no more: the machine as it is, but for the processes of others."""
+"""bubblewrap, as a holder of processes and no more: the machine as it is, but for the processes of others. When this
+process is killed in the millisecond in which the namespace is made, half of bubblewrap may stay; it starts nothing."""
 
 _CHUNK: Final = 64 * 1024
 _LOOK_SECONDS: Final = 0.005

@@ -300,6 +300,7 @@ def test_a_cancelled_call_leaves_no_process(told: Any, monkeypatch: pytest.Monke
 
 
 CALLER = """
+# {folder}
 import sys, anyio
 sys.path.insert(0, {root!r})
 from actors.actor import Io
@@ -313,10 +314,10 @@ anyio.run(planner.ask, request(), None)
 def caller(stand_in: StandIn, tmp_path: Path) -> subprocess.Popen[bytes]:
     """A process of its own that calls the planner, and has said so."""
     root = str(Path(__file__).resolve().parents[2])
+    program = CALLER.format(root=root, folder=tmp_path)
     process = subprocess.Popen(
-        [sys.executable, "-c", CALLER.format(root=root)], env={"PATH": stand_in.path, "TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-c", program], env={"PATH": stand_in.path, "TMPDIR": str(tmp_path)}, stdout=subprocess.PIPE
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == b"calling\n"
     return process
@@ -341,4 +342,4 @@ def test_whenever_we_are_killed_the_planner_ends_too(tmp_path: Path, millisecond
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(milliseconds / 1000)
         process.send_signal(signal.SIGKILL)
-    assert stand_in.is_gone()
+    assert stand_in.is_gone_with(str(tmp_path))

@@ -6,7 +6,9 @@ import base64
 import json
 import os
 import select
+import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -49,27 +51,65 @@ class StandIn:
         (self.folder / "hanging").open().close()
 
     def processes(self) -> list[int]:
-        """Its processes that are there: a pidfd of each, for ``all_end`` to close."""
-        found: list[int] = []
+        """Its processes that are there, and those that hold it: a pidfd of each, for ``all_end`` to close."""
+        return [handle for _, handle in self._there()]
+
+    def is_gone(self) -> bool:
+        """Whether no process of it is there, or all that are end within ``SECONDS``."""
+        return all_end(self.processes()) and not self.processes()
+
+    def is_gone_with(self, caller: str) -> bool:
+        """``is_gone`` when the process whose command line holds ``caller`` was killed at any moment.
+
+        Killed while it built, bubblewrap may leave its inner half, which waits for the outer one for ever and starts
+        nothing: such are ended here.
+        """
+        deadline = time.monotonic() + SECONDS
+        while time.monotonic() < deadline:
+            waiting: list[int] = []
+            for pid, handle in self._there(caller):
+                if is_cut_off(pid):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+                waiting.append(handle)
+            if not waiting:
+                return True
+            all_end(waiting, 0.5)
+        return False
+
+    def _there(self, caller: str = "") -> list[tuple[int, int]]:
+        """Pid and pidfd of each process whose command line names the program, or holds ``caller``."""
+        found: list[tuple[int, int]] = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 try:
                     handle = os.pidfd_open(int(entry.name))
                 except OSError:
-                    continue  # ended, or a thread
-                try:
-                    line = (entry / "cmdline").read_bytes().split(b"\0")
-                except (FileNotFoundError, ProcessLookupError):
-                    line = []
-                if os.fsencode(self.folder / "claude") in line:
-                    found.append(handle)
+                    continue  # it has ended
+                line = command_line(int(entry.name))
+                if str(self.folder / "claude") in line or (caller and any(caller in word for word in line)):
+                    found.append((int(entry.name), handle))
                 else:
                     os.close(handle)
         return found
 
-    def is_gone(self) -> bool:
-        """Whether no process of it is there, or all that are end within ``SECONDS``."""
-        return all_end(self.processes()) and not self.processes()
+
+def command_line(pid: int) -> list[str]:
+    """The words of a process's command line; none when it has ended."""
+    try:
+        return os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes()).split("\0")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def is_cut_off(pid: int) -> bool:
+    """Whether this is process 1 of a bubblewrap whose outer half is dead, and has started nothing."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    return told["Name"] == "bwrap" and told["PPid"] == "1" and told["NSpid"].endswith("\t1") and not children
 
 
 def all_end(handles: Sequence[int], seconds: float = SECONDS) -> bool:
