@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-_HIDDEN: Final = re.compile(
+HIDDEN: Final = re.compile(
     "["
     "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible, or direction marks
@@ -18,6 +18,7 @@ _HIDDEN: Final = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # invisible, tags, variation selectors
     "]"
 )
+"""Characters that are not seen, or that change how others are seen."""
 _BLANK: Final = re.compile(r"[^\S ]")
 """Blanks of other widths: Markdown reads some of them as blanks."""
 _MARKS: Final = re.compile(
@@ -34,7 +35,7 @@ def visible(text: str) -> str:
     """The text on one line, with every character to be seen."""
     if text.isascii() and text.isprintable():
         return text
-    return _MARKS.sub(r"\1", _BLANK.sub(" ", _HIDDEN.sub(_stand_in, text)))
+    return _MARKS.sub(r"\1", _BLANK.sub(" ", HIDDEN.sub(_stand_in, text)))
 
 
 def _stand_in(found: re.Match[str]) -> str:

@@ -42,7 +42,7 @@ from contracts.orchestra_events import (
 )
 from events.event import Event, LogCreated
 from projections.projection import Part
-from projections.runs import fold
+from projections.runs import fold, json
 from projections.runs.lines import lines
 from projections.runs.numbers import job, metrics
 from projections.runs.places import places
@@ -64,7 +64,12 @@ class RunsView(msgspec.Struct, frozen=True):
 
 
 class RunFolders:
-    """The documents of all runs as a function of a log prefix."""
+    """The documents of all runs as a function of a log prefix. ``kept`` and ``tasks`` bound the ended runs that stay in
+    the state."""
+
+    def __init__(self, kept: int = RUNS_KEPT, tasks: int = TASKS_KEPT) -> None:
+        self._kept = kept
+        self._tasks = tasks
 
     name = "run_folders"
     hears: frozenset[type[msgspec.Struct]] = frozenset(
@@ -105,7 +110,7 @@ class RunFolders:
         kept, tasks = 0, 0
         for name in reversed(state.ended):
             tasks += len(state.runs[name].tasks)
-            if kept and (kept >= RUNS_KEPT or tasks > TASKS_KEPT):
+            if kept and (kept >= self._kept or tasks > self._tasks):
                 break
             kept += 1
         if kept == len(state.ended):
@@ -152,7 +157,7 @@ def _config(config: OrchestraConfig) -> bytes:
 
 
 def _plan(plan: Plan) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(answer(plan.plan_id, plan.tasks)), indent=2) + b"\n"
+    return json.document(answer(plan.plan_id, plan.tasks))
 
 
 def _log(log: Growing) -> Content:

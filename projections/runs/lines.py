@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import msgspec
-
 from contracts.effect import RequestRefused
 from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRevoked
 from contracts.orchestra_documents import Component, LogLevel, RunLogLine
@@ -33,6 +31,7 @@ from contracts.orchestra_events import (
     TaskUnstarted,
 )
 from events.event import Event
+from projections.runs import json
 from projections.runs.view import Run
 
 _RANK: Final[dict[LogLevel, int]] = {"debug": 0, "info": 1, "warn": 2, "error": 3}
@@ -46,13 +45,12 @@ def lines(run: Run, event: Event) -> bytes:
     """What ``event`` adds to the log of ``run`` (as it was before), newlines included; b"" for nothing."""
     least = _RANK[run.asked.config.telemetry.level]
     return b"".join(
-        msgspec.json.encode(
+        json.line(
             RunLogLine(
                 timestamp=event.time, trace_id=run.run_id, task_id=task_id, level=level, component=component,
                 message=message[:_CHARS_MAX], payload=payload,
             )
         )
-        + b"\n"
         for level, component, task_id, message, payload in _said(run, event)
         if _RANK[level] >= least
     )  # fmt: skip

@@ -11,6 +11,7 @@ from contracts.orchestra import LOG_CHARS_MAX, LogEntry, Metrics, TaskDocument, 
 from contracts.orchestra_documents import RunMetrics, TaskMetrics
 from contracts.orchestra_events import PlannedTask
 from events.event import parse_time
+from projections.runs import json
 from projections.runs.places import places
 from projections.runs.view import Run, Task
 
@@ -21,16 +22,12 @@ _DETAIL_CHARS_MAX: Final = 16_384
 
 def metrics(run: Run) -> bytes:
     """``metrics.json``."""
-    return _document(run_metrics(run))
+    return json.document(run_metrics(run))
 
 
 def job(run: Run) -> bytes:
     """``jobs/<run_id>.json``."""
-    return _document(job_status(run))
-
-
-def _document(document: msgspec.Struct) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
+    return json.document(job_status(run))
 
 
 def milliseconds(start: str, end: str) -> int:

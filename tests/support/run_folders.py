@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -69,6 +70,7 @@ def artifact(task_id: str, path: str, content: bytes = b"x") -> Artifact:
     return Artifact(path=f"{task_id}/{path}", size_bytes=len(content), checksum=sha256(content).hexdigest())
 
 
+@cache
 def schema(name: str) -> Any:
     """A validator for ``<area>/<document>``."""
     import fastjsonschema
@@ -142,9 +144,9 @@ def fences(markdown: str, language: str = "") -> list[list[str]]:
     return [token.content.splitlines() for token in tokens if token.type == "fence" and token.info == language]
 
 
-def copied(documents: Documents) -> Documents:
+def copied(documents: Documents, projection: RunFolders | None = None) -> Documents:
     """What a start from the snapshot cache would have."""
-    other = Documents([RunFolders()])
+    other = Documents([projection or RunFolders()])
     other.restore(other.decoded(documents.export()))
     return other
 

@@ -23,8 +23,7 @@ from contracts.orchestra_events import (
     TaskFinished,
 )
 from events.event import Event
-from projections.documents import computed
-from projections.runs import folders
+from projections.documents import Documents, computed
 from projections.runs.folders import RUNS_KEPT, RunFolders, RunsView
 from projections.runs.numbers import task_documents
 from projections.runs.view import NOTES_MAX, SAID_MAX
@@ -384,14 +383,16 @@ def test_an_open_run_stays_however_many_end() -> None:
     assert len(state.runs) == RUNS_KEPT + 1
 
 
-def test_runs_with_many_tasks_leave_sooner(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folders, "TASKS_KEPT", 5)
+def test_runs_with_many_tasks_leave_sooner() -> None:
     yard = Yard()
+    documents = folded([], Documents([RunFolders(tasks=5)]))
     for number, size in enumerate([1, 2, 3, 9]):
+        count = len(yard.history)
         yard.request({f"t{task}": [] for task in range(size)}, run_id=other(number))
         yard.run(other(number))
+        folded(yard.history[count:], documents)
         expected = [[0], [0, 1], [1, 2], [3]][number]
-        assert list(view(yard).runs) == [other(one) for one in expected]
+        assert list(documents._states["run_folders"].runs) == [other(one) for one in expected]
 
 
 def test_only_what_may_have_changed_is_given_again() -> None:
