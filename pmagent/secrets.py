@@ -3,29 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import get_args
+from typing import Final, get_args
+
+import msgspec
+from msgspec import inspect
 
 from actors.kernel.surfaces import NAMES, PATHS
 from actors.oa.policy import ACTIONS
 from actors.registry import all_actors
+from contracts.jobs import JobState
 from contracts.kernel import Mode, SurfaceStatus
+from contracts.orchestra import Step, TaskState
+from contracts.orchestra_config import READABLE, WHITELIST, WRITABLE, LlmSettings, PathSettings
+from contracts.orchestra_documents import Component, LogLevel
 from contracts.payload import types
 from contracts.reasoning import PROGRAM_IDS, TOOL_IDS, ReasoningStatus
 from contracts.reasoning_events import EngineName
 from events.redact import secrets_in
 
+CHOICE_CHARS_MAX: Final = 32
+"""No text among which a payload's field chooses is longer."""
+
 
 def known_secrets(environment: Mapping[str, str]) -> list[str]:
     """The secrets in ``environment``, but for those that stand in a word of our own: somebody's ``CACHE_KEY=kernel`` is
     not worth hiding, and to mask it in each event would leave nothing that an actor understands."""
-    words = list(_words())
-    return [secret for secret in secrets_in(environment) if not any(secret in word for word in words)]
+    secrets = secrets_in(environment)
+    words = [*_words()] if secrets else []
+    if any(len(secret) <= CHOICE_CHARS_MAX for secret in secrets):
+        words += choices()
+    return [secret for secret in secrets if not any(secret in word for word in words)]
 
 
 def _words() -> Iterator[str]:
-    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes and the like."""
+    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, paths and
+    programs of a configuration that says nothing, and the like."""
     yield from types()
     yield from (actor.name for actor in all_actors())
     yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS)
-    for literal in (Mode, SurfaceStatus, ReasoningStatus, EngineName):
+    for literal in (Mode, SurfaceStatus, ReasoningStatus, EngineName, TaskState, Step, JobState, Component, LogLevel):
         yield from get_args(literal)
+    yield from (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)
+
+
+def choices() -> set[str]:
+    """The texts among which fields of payloads choose (``Literal``). Takes some 30 ms: it looks at every type."""
+    found: set[str] = set()
+    seen: set[int] = set()
+
+    def look(part: object) -> None:
+        if isinstance(part, inspect.LiteralType):
+            found.update(value for value in part.values if isinstance(value, str))
+        elif isinstance(part, tuple):
+            for inner in part:
+                look(inner)
+        elif isinstance(part, (inspect.Type, inspect.Field)) and id(part) not in seen:
+            seen.add(id(part))
+            for name in part.__struct_fields__:
+                look(getattr(part, name))
+
+    look(inspect.multi_type_info(types().values()))
+    return found

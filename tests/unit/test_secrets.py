@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from contracts.payload import types
 from events.redact import MASK, Redactor
-from pmagent.secrets import known_secrets
+from pmagent.secrets import CHOICE_CHARS_MAX, choices, known_secrets
 
 
 @pytest.mark.parametrize("word", ["kernel", "kernel.observed", "NORMAL", "oa.kernel_status", "DEGRADED", "bootstrap"])
@@ -13,6 +14,27 @@ def test_a_word_of_our_own_is_no_secret(word: str) -> None:
     assert known_secrets({"CACHE_KEY": word, "API_KEY": "sesame-open-9"}) == ["sesame-open-9"]
 
 
+ORCHESTRA = [
+    "planned", "running", "blocked", "failed", "succeed", "give_up", "unblock", "cancelled", "timed_out", "bad_plan",
+    "queued", "complete", "read-only", "refused", "allowed", "claude_code", "not_installed", "python", "poetry",
+    "./runs", "artifacts", "tasks.jsonl", "orchestrator", "coordinator", "worker", "run.requested", "task.attempt_requested",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("word", ORCHESTRA)
+def test_a_word_of_orchestra_is_no_secret(word: str) -> None:
+    assert known_secrets({"SECRET_WORD": word}) == []
+
+
+def test_no_choice_of_any_payload_is_a_secret() -> None:
+    """Whatever types there will be: what their fields choose among is known to everybody."""
+    words = choices()
+    assert {"rw", "deny", "allow", "done", "read-only", "BLOCKED", "rules"} <= words
+    assert max(map(len, words)) <= CHOICE_CHARS_MAX
+    assert known_secrets({f"{number}_TOKEN": word for number, word in enumerate([*words, *types()])}) == []
+
+
 def test_a_word_of_our_own_with_more_to_it_is_one() -> None:
     redactor = Redactor(known_secrets({"API_KEY": "kernel-4711"}))
     assert redactor.text("the kernel says kernel-4711") == f"the kernel says {MASK}"
+    assert known_secrets({"A_KEY": "read-only!", "B_KEY": "unplanned"}) == ["read-only!", "unplanned"]
