@@ -126,6 +126,8 @@ class Host:
         self._dirty = anyio.Event()
         self._urged = anyio.Event()
         self._written = anyio.Condition()
+        self._heard = storage.tail().position
+        self._news = anyio.Event()
         self._folded = 0
         self._flushed = 0
         self.observed: KernelObserved | None = None
@@ -215,6 +217,9 @@ class Host:
         if self.documents.fold(events, sums):
             self._folded = events[-1].position
             self._dirty.set()
+        self._heard = events[-1].position
+        news, self._news = self._news, anyio.Event()
+        news.set()
 
     async def first_observed(self) -> KernelObserved:
         """The reading that this start asked for, when it is there."""
@@ -225,6 +230,9 @@ class Host:
     async def flush(self) -> None:
         """Return when the documents on disk show everything that is durable now. Raises what stood in the writer's
         way."""
+        durable = self.tail.position
+        while self._heard < durable:  # others read the log, and may know of an event before this loop does
+            await self._news.wait()
         target = self._folded
         if self._flushed < target:
             self._urged.set()

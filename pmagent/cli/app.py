@@ -51,7 +51,7 @@ _KERNEL = Group(
 program = Group(
     "pmagent",
     help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
-    epilog="pmagent help TOPIC: exit-codes, environment, formatting, times, vocabulary.",
+    epilog="pmagent help TOPIC: exit-codes, environment, formatting, plans, times, vocabulary.",
     entries={
         "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
         "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground"),

@@ -91,15 +91,44 @@ Vocabulary
   mode         NORMAL, DEGRADED or BLOCKED: what the kernel allows
   program      one of the four that reasoning has      envelope     what a program is given: goal, kernel, context
   engine       who answers: rules, langchain, dspy     result       what a program answers; one for each envelope
-  run          an envelope on its way to its result    tool         what a run may look at the kernel with
+  run          a plan's tasks, or an envelope, on the way to an end
+  plan         tasks, and which waits for which        task         a program and its arguments, in a sandbox
+  attempt      a task, carried out once                artifact     a file that a task left, its output too
+  tool         a program that a task may start; of reasoning: what a run may look at the kernel with
   question     what a model is asked in a run; a call of the model is an attempt to answer it
   verdict      PROCEED, WARN or ABORT; the commands say ALLOW, CONDITIONAL or DENY"""
+
+
+def _plans() -> str:
+    return """\
+Plans
+
+  - task_id: files                 # yours: letters, digits and . _ -
+    intent: List what is here
+    tools: [ls]                    # tools[0] is started; all must be in whitelist_tools
+    inputs: {args: ["-R", share]}  # as they are: no shell, no wildcards
+  - task_id: page
+    intent: Put a heading above it
+    tools: [cat]
+    depends_on: [files]            # only this makes the order
+    inputs:
+      args: [heading.md, /inputs/files/stdout]
+      files: [{path: heading.md, content: "What is here"}]
+    constraints: {max_duration_sec: 30, max_retries: 0, sandbox: {fs: read-only, net: deny}}
+
+YAML or JSON. A task starts in the workspace, which it can read and not change (in the folder of its own files, if it
+has some); leaves files in $ARTIFACTS; and finds what a task that it depends on has left in /inputs/<task_id>/, its
+output in /inputs/<task_id>/stdout. pmagent run INTENT --plan FILE --plan-only shows the order and starts nothing.
+
+orchestra.config.yaml in the workspace says which tools may be started, and how long, how often and where; without it
+the specification's values hold. The manual: docs/orchestra.md."""
 
 
 TOPICS: Final[dict[str, Topic]] = {
     "exit-codes": Topic("what the exit codes mean", _exit_codes),
     "environment": Topic("variables and settings", _environment),
     "formatting": Topic("text, JSON, colour, hostile text", _formatting),
+    "plans": Topic("how a plan of tasks is written", _plans),
     "times": Topic("how times and durations are written", _times),
     "vocabulary": Topic("the words, one for each thing", _vocabulary),
 }

@@ -84,6 +84,15 @@ def test_the_documents_are_written_when_the_command_ends(workspace: Path, daemon
         assert pmagent(workspace, "rebuild", "--check").code == 0
 
 
+def test_the_manuals_plan_does_what_it_says(workspace: Path) -> None:
+    manual = (Path(__file__).resolve().parents[2] / "docs" / "orchestra.md").read_text("utf-8")
+    in_workspace(workspace, manual.split("```yaml\n")[1].split("```")[0])
+    done = run(workspace, "--format", "json")
+    assert done.code == 0, done.errors
+    page = workspace / done.document["folder"] / "artifacts" / done.document["tasks"][1]["task_id"] / "stdout"
+    assert page.read_text().startswith("# What is here\nshare:\n")
+
+
 @pytest.mark.usefixtures("daemon")
 def test_a_failed_task_fails_the_run_and_is_named_with_its_reason(workspace: Path) -> None:
     bad = '[{"task_id": "bad", "intent": "x", "tools": ["sh"], "inputs": {"args": ["-c", "echo no luck >&2; exit 3"]}}]'
