@@ -154,7 +154,6 @@ class Box:
             group.start_soon(self._watch, wishes, watching)
             with anyio.move_on_after(limits.seconds) as time_left:
                 await self._process.wait()
-            watching.cancel()
             self._timed_out = time_left.cancelled_caught
             if self._timed_out:
                 if self._inside is not None:
@@ -163,6 +162,7 @@ class Box:
                     await self._process.wait()
                 self._kill()
                 await self._process.wait()
+            watching.cancel()
             if door is not None:
                 door.shut()
 

@@ -72,6 +72,25 @@ for folder in ("/tmp", "/run", "/dev/shm", os.environ["ARTIFACTS"]):
     assert (tmp_path / "artifacts" / "x").is_file()
 
 
+@pytest.mark.parametrize("fs", ["read-only", "rw"])
+def test_of_all_mounts_only_these_can_be_written_and_none_lends_rights(tmp_path: Path, fs: str) -> None:
+    for name in ("r", "w", "i"):
+        (tmp_path / name).mkdir()
+    writable(tmp_path / "w")
+    code = """
+for line in open("/proc/self/mountinfo"):
+    fields = line.split()
+    print(fields[4], "ro" if "ro" in fields[5].split(",") else "rw", "nosuid" if "nosuid" in fields[5] else "suid")
+"""
+    more = {"allow_read": (f"{tmp_path}/r",), "allow_write": (f"{tmp_path}/w",), "inputs": f"{tmp_path}/i"}
+    mounts = [line.split() for line in said(tmp_path, code, fs=fs, **more).splitlines()]
+    devices = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty", "pts", "console")}
+    written = {path for path, access, _ in mounts if access == "rw"} - devices
+    own = {"/proc", "/tmp", "/run", "/dev/shm", "/artifacts"}
+    assert written == (own | {f"{tmp_path}/w"} if fs == "rw" else own)
+    assert {rights for _, _, rights in mounts} == {"nosuid"}
+
+
 def test_it_has_no_privilege_and_can_get_none(tmp_path: Path) -> None:
     code = """
 import os

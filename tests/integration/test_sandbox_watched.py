@@ -109,6 +109,20 @@ def test_memory_of_many_processes_together_is_ended(tmp_path: Path) -> None:
     assert outcome.exceeded == f"more than {2**28} bytes of memory by all processes"
 
 
+def test_the_time_to_clean_up_is_watched_too(tmp_path: Path) -> None:
+    code = f"""
+import itertools, os, signal
+def flood(*_):
+    for n in itertools.count(): os.mkdir(f"/artifacts/{{n}}")
+signal.signal(signal.SIGTERM, flood)
+{SLEEP}
+"""
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=2, grace_seconds=60, artifact_entries=100))
+    assert outcome.timed_out
+    assert outcome.exceeded == "more than 100 files and folders in /artifacts"
+    assert outcome.seconds < 40
+
+
 def test_page_tables_for_memory_that_is_only_looked_at_are_counted(tmp_path: Path) -> None:
     """Each page of zeros that is read costs nothing but its place in a table, 4 KiB for 2 MiB of addresses."""
     code = f"""
