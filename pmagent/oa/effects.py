@@ -4,7 +4,7 @@ The reasoner asks only for what an envelope allows; the table of the program is 
 so that nothing but the registry's read-only tools can ever be reached from a run.
 
 A guard that the workspace configures is a program, and needs a permit of its own: only the checker asks for that. The
-call fails, and says how the guard is run; its report can be given to a run in its context.
+call fails, and says how the guard is run and its report given to a run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def call_tool(event: Event, io: Io) -> OaToolReturned | OaToolFailed:
     if asked.tool_id == "oa.guard.run" and await anyio.to_thread.run_sync(_is_configured, io.workspace, asked.args):
         name = normalized(asked.args["name"])
         what = f"{name} is a program of the workspace, and no program is started from a reasoning run"
-        return _failed(event, what, f"pmagent oa guard --name {name}, and give the run its report as guard_output")
+        return _failed(event, what, f"pmagent oa guard --name {name} | pmagent oa interpret --guard {name}")
     try:
         result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
     except tools.OAToolError as error:
