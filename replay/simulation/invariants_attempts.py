@@ -8,7 +8,7 @@ from typing import Final
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectRefused
 from contracts.orchestra_events import (
     PlannedTask,
-    PlannerReplied,
+    PlannerFailed,
     RunRequested,
     TaskAttemptRequested,
     TaskExited,
@@ -74,7 +74,9 @@ class Run:
         self.security = False
         self.calls = 0
         self.call = 0
-        self.answered = False
+        """Position of the planner's call that goes on."""
+        self.mute = False
+        """Whether the planner must not be asked again."""
 
     @property
     def where(self) -> str:
@@ -159,6 +161,7 @@ def called(run: Run, event: Event) -> None:
     require(run.calls <= CALLS_MAX, f"{where} is number {run.calls} for revision {run.revision}")
     told = (event.data.attempt, event.data.revision, event.data.action)
     require(told == (run.calls, run.revision, run.asked.action), f"{where}: {told}")
+    require(not run.mute, f"{where}: asking again cannot help")
     require(not run.call, f"{where}: call {run.call} goes on")
     run.call = event.position
 
@@ -167,7 +170,8 @@ def ended(run: Run, event: Event, request: int) -> None:
     """An attempt, or a call of the planner's, has ended with this event."""
     if request == run.call:
         run.call = 0
-        run.answered = isinstance(event.data, PlannerReplied)
+        never = isinstance(event.data, EffectRefused | EffectCancelled)
+        run.mute = never or (isinstance(event.data, PlannerFailed) and not event.data.again)
         return
     task = next((task for task in run.tasks if task.open == request), None)
     if task is None:

@@ -85,6 +85,7 @@ class RunCheck:
             ready = next((task for task in run.tasks if task.state == "planned"), None)
             fits = ready is not None and ready.size <= run.free
             require(not fits, f"{run.where}: {ready.name if ready else ''} may start, has a place, and does not")
+            _check_waiting(run)
             if self._live:
                 waiting = {timer.data.name.removeprefix("retry ") for timer, own in self._timers.values() if own is run}
                 attempts.check_still(run, waiting, self._live_since)
@@ -215,6 +216,16 @@ class RunCheck:
             del self.open[run.asked.run_id]
 
 
+def _check_waiting(run: Run) -> None:
+    """Who is blocked waits for what may still come, and not all have ended."""
+    states = {task.id: task.state for task in run.tasks}
+    require(not set(states.values()) <= set(ENDED), f"{run.where}: all tasks have ended, and the plan has not")
+    for task in run.tasks:
+        if task.state == "blocked":
+            waits = {states[one] for one in task.planned.depends_on}
+            require("failed" not in waits and waits != {"done"}, f"{run.where}: {task.name} waits for {sorted(waits)}")
+
+
 def _plan_requested(run: Run, data: PlanRequested) -> None:
     where = f"{run.where}: revision {data.revision}"
     require(data.revision == run.revision + 1 <= run.asked.replans, f"{where} follows {run.revision}")
@@ -223,7 +234,7 @@ def _plan_requested(run: Run, data: PlanRequested) -> None:
         failed = [task for task in run.tasks if task.state == "failed"]
         require(run.finished and bool(failed), f"{where} is asked for though nothing failed")
         require(not run.security, f"{where} is asked for after a violation")
-    run.revision, run.calls = data.revision, 0
+    run.revision, run.calls, run.mute = data.revision, 0, False
     run.kept = [task for task in run.tasks if task.state == "done"]
     run.tasks, run.planned, run.begun, run.finished = list(run.kept), False, False, False
 

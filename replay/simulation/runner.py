@@ -7,7 +7,7 @@ import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -31,6 +31,17 @@ from replay.simulation.world import Violation, World, require
 SAFETY_SECONDS: Final = 60.0
 LIVENESS_SECONDS: Final = 7200.0
 STEPS_MAX: Final = 50_000
+
+
+class Load(NamedTuple):
+    """How much happens in a run's first phase: demands of all kinds, others that ask for reasoning, others that have to
+    do with runs of Orchestra, or with configured checks, and changes of surfaces."""
+
+    demands: int
+    thoughts: int
+    runs: int
+    checks: int
+    changes: int
 
 
 class SimResult(msgspec.Struct, frozen=True):
@@ -81,28 +92,30 @@ def actors() -> Sequence[AnyActor]:
 
 def simulate(
     seed: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
-    only: frozenset[str] | None = None,
+    only: frozenset[str] | None = None, load: Load | None = None,
 ) -> SimResult:
-    """Run one seed. ``documents`` makes the projections, which are then checked too; ``only`` these faults strike.
+    """Run one seed. ``documents`` makes the projections, which are then checked too; ``only`` these faults strike;
+    ``load`` is else drawn.
 
     Raises SimulationFailed.
     """
     try:
-        return play(Random(seed), seed=seed, documents=documents, only=only)  # noqa: S311 - chance that can be repeated is the point
+        chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
+        return play(chance, seed=seed, documents=documents, only=only, load=load)
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
 
 
 def play(
     random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
-    only: frozenset[str] | None = None, demands: int | None = None,
+    only: frozenset[str] | None = None, load: Load | None = None,
 ) -> SimResult:
     """Run with the choices of ``random``. Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(random, seed, documents, only, demands)
+            return _play(random, seed, documents, only, load)
     finally:
         if collecting:
             gc.enable()
@@ -110,17 +123,16 @@ def play(
 
 def _play(
     random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    demands: int | None,
+    load: Load | None,
 ) -> SimResult:
     world = World(random, only)
     secret = f"hush-{random.getrandbits(64):016x}"
     machine = Machine(world, actors, documents, [secret])
     outside = Outside(world, machine, secret)
-    wanted = random.randrange(5, 40) if demands is None else demands
-    thoughts = random.randrange(0, 20) if demands is None else demands // 2
-    runs = random.randrange(0, 10) if demands is None else demands // 2
-    checks = random.randrange(0, 6) if demands is None else demands // 2
-    outside.plan(wanted, thoughts, runs, checks, random.randrange(0, 12), SAFETY_SECONDS)
+    if load is None:
+        demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
+        load = Load(demands, thoughts, runs, checks=random.randrange(6), changes=random.randrange(12))
+    outside.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
         world.step()
@@ -160,15 +172,15 @@ def _play(
 
 def run_seeds(
     first: int, count: int, *, documents: Callable[[], Documents] | None = None, version: str = "",
-    report: Callable[[SimResult], None] | None = None, failures_max: int = 10,
+    report: Callable[[SimResult], None] | None = None, failures_max: int = 10, load: Load | None = None,
 ) -> SimSummary:
-    """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed. Ends early after ``failures_max``
-    failures."""
+    """Run ``count`` seeds from ``first`` on; ``report`` hears of each that passed; ``load``: see ``simulate``. Ends
+    early after ``failures_max`` failures."""
     results: list[SimResult] = []
     failures: list[str] = []
     for seed in range(first, first + count):
         try:
-            result = simulate(seed, documents=documents, version=version)
+            result = simulate(seed, documents=documents, version=version, load=load)
         except SimulationFailed as failed:
             failures.append(f"{failed.message}; {failed.hint}")
             if len(failures) >= failures_max:
@@ -195,4 +207,6 @@ def summary(first: int, results: Iterable[SimResult], failures: Sequence[str]) -
     return SimSummary(first, count, events, steps, seconds, starts, dict(sorted(struck.items())), list(failures))
 
 
-__all__ = ["SimResult", "SimSummary", "SimulationFailed", "Violation", "play", "run_seeds", "simulate", "summary"]
+__all__ = [
+    "Load", "SimResult", "SimSummary", "SimulationFailed", "Violation", "play", "run_seeds", "simulate", "summary",
+]

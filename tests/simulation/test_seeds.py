@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from replay.simulation.faults import CHANCES, CONSEQUENCES
-from replay.simulation.runner import play, run_seeds, simulate
+from replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.simulated import documents
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,4 +67,5 @@ def test_without_faults_nothing_is_lost_or_repeated() -> None:
 @given(st.randoms(use_true_random=False), st.integers(0, 8))
 def test_invariants_hold_whatever_is_chosen(random: object, demands: int) -> None:
     """The same world with choices that Hypothesis makes, and shrinks when one fails."""
-    play(random, documents=documents, demands=demands)  # type: ignore[arg-type]
+    load = Load(demands, demands // 2, demands // 2, demands // 3, demands)
+    play(random, documents=documents, load=load)  # type: ignore[arg-type]

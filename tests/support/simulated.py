@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from projections.documents import Documents
 from projections.registry import all_projections
-from replay.simulation.runner import run_seeds
+from replay.simulation.runner import Load, run_seeds
 
 COUNT = 300
 """So many seeds have to be enough to find a fault of our own."""
@@ -18,3 +18,8 @@ def documents() -> Documents:
 def failure(count: int = COUNT) -> str:
     """What the first seed that fails says; "" when none does."""
     return next(iter(run_seeds(1, count, documents=documents, failures_max=1).failures), "")
+
+
+def failure_of_runs(count: int = COUNT) -> str:
+    """The same where the operator wants nothing but runs of Orchestra: a run's seed then tells more of them."""
+    return next(iter(run_seeds(1, count, failures_max=1, load=Load(0, 0, runs=12, checks=0, changes=4)).failures), "")
