@@ -1,7 +1,7 @@
 """Markdown from hostile text: whatever it says, it stays text (CommonMark 0.31; tables of GitHub's Markdown).
 
 Control characters, and those that hide or reorder, are made visible first: C0 as its control picture, others by their
-number. Then every ASCII punctuation mark is escaped, which Markdown allows everywhere outside of code.
+number. Then what means something to Markdown is escaped; the rest stays as it is, for who reads it unrendered.
 """
 
 from __future__ import annotations
@@ -26,7 +26,13 @@ _MARKS: Final = re.compile(
     "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+"
 )
 """Marks that climb over other lines."""
-_PUNCTUATION: Final = re.compile(r"([!-/:-@\[-`{-~])")
+_MEANING: Final = re.compile(
+    r"([\\`*_\[\]<>&|~#@$]"  # anywhere: code, emphasis, links, HTML, entities, cells, headings, names, mathematics
+    r"|^[-+=]"  # lists, and lines under headings
+    r"|:(?=\S)|(?<=[Ww]{3})\.)"  # links that need no brackets, and pictures by name
+)
+_NUMBERED: Final = re.compile(r"^([0-9]{1,9})([.)])")
+"""Where a numbered list would begin."""
 _TICKS: Final = re.compile("`+")
 _PLAIN: Final = re.compile(r"[^0-9A-Za-z ._,\u00c0-\U0010ffff-]")
 
@@ -52,7 +58,7 @@ def cut(text: str, size: int) -> str:
 
 def inline(text: str, size: int = 500) -> str:
     """The text as part of a paragraph, a heading or a table's cell; of at most ``size`` characters, before escaping."""
-    return _PUNCTUATION.sub(r"\\\1", visible(cut(text, size)).strip())
+    return _NUMBERED.sub(r"\1\\\2", _MEANING.sub(r"\\\1", visible(cut(text, size)).strip()))
 
 
 def code(text: str, size: int = 500) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 
 from contracts.orchestra_events import PlannedTask
 from projections.markdown import cut, fenced, label
-from projections.runs.numbers import milliseconds
+from projections.runs.numbers import duration, milliseconds
 from projections.runs.view import Task
 
 TASKS_MAX: Final = 120
@@ -59,7 +59,7 @@ def waterfall(pairs: Pairs) -> list[str]:
         last = milliseconds(start, task.ended or end)
         left = min(first * COLUMNS // whole, COLUMNS - 1)
         bar = "·" * left + "█" * max(min(last * COLUMNS // whole, COLUMNS) - left, 1)
-        took = f"{(last - first) / 1000:.1f} s" if task.ended else "runs"
+        took = duration(last - first) if task.ended else "runs"
         lines.append(f"{cut(planned.name, _NAME_COLUMNS):{_NAME_COLUMNS}}  {bar:·<{COLUMNS}}  {took}")
     more = len(begun) - BARS_MAX
     told = ["", f"{more} more tasks have begun, later than these; metrics.json has their times."] if more > 0 else []

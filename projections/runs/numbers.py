@@ -35,6 +35,15 @@ def milliseconds(start: str, end: str) -> int:
     return max(int((parse_time(end) - parse_time(start)).total_seconds() * 1000), 0)
 
 
+def duration(milliseconds: int) -> str:
+    """A time for people."""
+    if milliseconds < 1000:
+        return f"{milliseconds} ms"
+    if milliseconds < 60_000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000:02} s"
+
+
 def retries(task: Task, planned: PlannedTask) -> int:
     """How many of its retries a task has used."""
     return min(max(task.attempts - 1 - task.uncounted, 0), planned.constraints.max_retries)

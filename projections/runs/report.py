@@ -5,13 +5,14 @@ Intents, arguments, names of files and what tools wrote are hostile: all of it p
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from contracts.orchestra_events import PlannedTask
 from projections.markdown import code, cut, fenced, inline, table
 from projections.runs.charts import chart, waterfall
-from projections.runs.numbers import retries, run_metrics
+from projections.runs.numbers import duration, retries, run_metrics
 from projections.runs.places import places
 from projections.runs.view import Counted, Run, Task
 
@@ -55,15 +56,6 @@ def report(run: Run, log_id: str) -> bytes:
 def state_of(run: Run) -> str:
     """How the run stands, in words."""
     return _STATES[run.end] if run.end is not None else _DOING[run.doing]
-
-
-def duration(milliseconds: int) -> str:
-    """A time for people."""
-    if milliseconds < 1000:
-        return f"{milliseconds} ms"
-    if milliseconds < 60_000:
-        return f"{milliseconds / 1000:.1f} s"
-    return f"{milliseconds // 60_000} min {milliseconds % 60_000 // 1000:02} s"
 
 
 def _head(run: Run) -> list[str]:
@@ -149,9 +141,8 @@ def _tasks(pairs: Pairs) -> list[str]:
 
 
 def _command(planned: PlannedTask) -> str:
-    """Program and arguments; an argument that holds blanks, or nothing, in quotes."""
-    words = [planned.tools[0], *planned.inputs.args]
-    return cut(" ".join(word if word and " " not in word else f"'{word}'" for word in words), 160)
+    """Program and arguments as a shell would take them; none does."""
+    return cut(shlex.join([planned.tools[0], *planned.inputs.args]), 160)
 
 
 def _left_out(count: int, what: str, where: str) -> list[str]:

@@ -24,6 +24,15 @@ MARKDOWN = {
     "breaks": "one  \ntwo\\\nthree<br>four",
     "entities": "&amp; &#35; &copy; &nbsp;",
     "blanks": "a\u00a0b\u2003c\u3000d",
+    "numbered": "1. one",
+    "numbered)": "123456789) one",
+    "underline": "===",
+    "setext": "---",
+    "item": "- one",
+    "plus": "+ one",
+    "quote": "> one",
+    "definition": "[a]: http://evil.example",
+    "www": "www.evil.example WWW.evil.example mailto:a@evil.example :smile: $x$ @someone",
     "mermaid": '"] --> t9["x"]; click t0 "javascript:alert(1)" %%{init: {}}%% #quot; end',
 }
 TEXTS = {**CORPUS, **MARKDOWN}
@@ -40,11 +49,30 @@ def collapsed(text: str) -> str:
 
 @every_text
 def test_in_a_paragraph_it_is_read_as_it_is(text: str) -> None:
-    tokens = parsed(f"before {inline(text)} behind")
-    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    children = tokens[1].children or []
-    assert {token.type for token in children} <= {"text", "text_special"}
-    assert collapsed(read([*children])) == collapsed(f"before {visible(cut(text, 500)).strip()} behind")
+    said = visible(cut(text, 500)).strip()
+    for before in ("before ", "") if said else ("before ",):
+        tokens = parsed(f"{before}{inline(text)}")
+        assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+        children = tokens[1].children or []
+        assert {token.type for token in children} <= {"text", "text_special"}
+        assert collapsed(read([*children])) == collapsed(f"{before}{said}")
+
+
+@every_text
+def test_in_a_heading_and_under_a_line_it_is_read_as_it_is(text: str) -> None:
+    said = visible(cut(text, 500)).strip()
+    tokens = parsed(f"# {inline(text)}\n")
+    assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
+    assert collapsed(read([*(tokens[1].children or [])])) == collapsed(said)
+    under = parsed(f"line\n{inline(text)}")
+    assert [token.type for token in under] == ["paragraph_open", "inline", "paragraph_close"]
+
+
+@every_text
+def test_no_reader_makes_a_link_of_it_by_itself(text: str) -> None:
+    """GitHub takes ``http:``, ``www.`` and ``:name:`` for more than text; not where the mark is escaped."""
+    shown = inline(text)
+    assert not re.search(r"(?<!\\):(?=\S)|www\.", shown, re.IGNORECASE)
 
 
 @every_text

@@ -12,7 +12,8 @@ from contracts.orchestra_events import RunRequested, TaskExited
 from events.event import Event
 from projections.markdown import cut, visible
 from projections.runs.charts import BARS_MAX, COLUMNS, TASKS_MAX
-from projections.runs.report import ROWS_MAX, TRIED_MAX, duration
+from projections.runs.numbers import duration
+from projections.runs.report import ROWS_MAX, TRIED_MAX
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, plan
 from tests.support.run_folders import (
