@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.orchestra import coordinator, course, job, orchestrator, states, worker
+from actors.orchestra import coordinator, course, job, orchestrator, planning, states, worker
 from actors.orchestra.job import Job
 from actors.orchestra.worker import Worker
 from tests.support.planted import plant
@@ -129,7 +129,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (coordinator, "_no_answer", "if again and", "if"),
     ]),
     "a plan is made though it is a wish for more": ("places|starts|is online|retries", [
-        (coordinator.planning, "make_plan", "    check_allowed(given.tasks, config, where)\n", ""),
+        (planning, "make_plan", "    check_allowed(given.tasks, config, where)\n", ""),
     ]),
     "a replan forgets what is done": ("counts", [
         (course, "again", "kept=len(done),", "kept=0,"),
