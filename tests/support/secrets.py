@@ -146,6 +146,7 @@ CONTENT_FORMS: dict[str, Callable[[str], bytes]] = {
     "coloured": _coloured,
     "letter by letter": lambda secret: b"\x1b[1m\x1b[0m".join(as_bytes(letter) for letter in secret),
     "in a link": lambda secret: as_bytes(f"{secret[:4]}\x1b]8;;https://x.org\x07{secret[4:]}"),
+    "broken by a terminal": lambda secret: b"\r\n".join(as_bytes(secret[at:][:5]) for at in range(0, len(secret), 5)),
     "with characters of no width": lambda secret: as_bytes("\u200b".join(secret)),
 }
 """A known secret as it may stand in content, between other bytes."""
