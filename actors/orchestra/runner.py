@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import stat
@@ -23,6 +24,8 @@ from actors.orchestra.doorway import Door
 from actors.orchestra.outside import OUTSIDE, Outside
 from actors.orchestra.proxy_rules import Caps
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes, within
+
+OPEN_FILES: Final = 16_384
 
 _CLAIMS: Final = Claims()
 _LEND: Final = str(Path(__file__).with_name("lend.py"))
@@ -66,6 +69,7 @@ async def _run(wishes: Wishes, heard: Heard | None, outside: Outside) -> Outcome
 
 def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, leavings.Before]:
     """Look, decide, and open what is handed over, which ``stack`` closes; blocks. Raises OSError."""
+    _make_room()
     program = [bubblewrap()]
     ground = grounds.look(wishes)
     if ground.lent:
@@ -79,6 +83,16 @@ def _prepared(wishes: Wishes, stack: ExitStack) -> tuple[Start, sandbox.Ground, 
         os.chown(wishes.artifacts, uid, gid, follow_symlinks=False)
     options, handed = _opened(plan, stack)
     return Start(program, options, handed, plan.command), ground, found
+
+
+@functools.cache
+def _make_room() -> None:
+    """Let this process open more files than most are let by default, a thousand: a run takes ten, and many run at once.
+    Tools have a limit of their own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 
 
 def attainable(limits: Limits) -> Limits:

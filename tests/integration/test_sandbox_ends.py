@@ -393,6 +393,35 @@ def test_wherever_descriptors_run_out_nothing_is_left_open_or_alive(tmp_path: Pa
     assert all("Too many open files" in message for message in said)
 
 
+MANY = """
+import resource, sys, anyio
+from pathlib import Path
+from actors.orchestra.runner import run
+from actors.orchestra.wishes import Limits, Wishes
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+async def one(number):
+    folder = Path(sys.argv[1]) / str(number)
+    folder.mkdir()
+    argv = ("sh", "-c", "ulimit -n; sleep 1")
+    outcome = await run(Wishes(argv=argv, artifacts=str(folder), limits=Limits(seconds=60)))
+    print(outcome.exit_code, outcome.stdout.decode().strip())
+async def main():
+    async with anyio.create_task_group() as group:
+        for number in range(20): group.start_soon(one, number)
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[1] in range(1024), reason="this user may open few files")
+def test_many_run_at_once_where_few_files_are_let_open_by_default(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["0 256"] * 20
+
+
 def children() -> list[int]:
     tasks = Path("/proc/self/task").glob("*/children")
     return [int(pid) for task in tasks for pid in task.read_text().split()]
