@@ -1,0 +1,204 @@
+"""Documents of runs in a real workspace: written live, after a crash, and anew from the log; old runs' too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.engine import Engine
+from contracts.oa import OaSnapshotRequested
+from contracts.orchestra_events import RunRequested
+from events.event import Tail
+from pmagent import host as hosts
+from pmagent.cache import SnapshotTaker
+from pmagent.host import Host, open_host
+from pmagent.layout import Layout
+from pmagent.operations import call
+from projections.disk import Desk
+from projections.documents import Documents, Taken
+from projections.rebuild import check_documents
+from projections.runs.folders import RUNS_KEPT, RunFolders
+from tests.support.commands import SECONDS, clean_environment
+from tests.support.daemons import running
+from tests.support.orchestra import Yard, config, plan
+from tests.support.run_folders import folded
+
+SURFACE = "orchestra.run"
+
+
+def run_id(number: int) -> str:
+    return f"5b0c7a52-3f7e-4c1d-9a55-{number:012}"
+
+
+async def dry_run(host: Host, number: int) -> str:
+    """A run of two tasks that a simulated tool answers; how it ended."""
+    await host.first_observed()
+    asked = RunRequested(
+        run_id=run_id(number), intent="try it", config=config(), plan=plan({"a": [], "b": ["a"]}), dry_run=True
+    )
+    ended = await host.ask(asked, run_id(number), {"run.ended"}, SECONDS)
+    state: str = ended.data.state
+    return state
+
+
+def dry_runs(workspace: Path, *numbers: int) -> None:
+    """These runs, in a process of their own kind, which ends in order."""
+
+    async def go() -> None:
+        async with open_host(workspace, SURFACE) as host:
+            for number in numbers:
+                assert await dry_run(host, number) == "done"
+
+    anyio.run(go)
+
+
+def documents(workspace: Path, number: int) -> set[str]:
+    folder = workspace / "runs" / run_id(number)
+    return {path.relative_to(folder).as_posix().rpartition("/")[2] for path in folder.rglob("*") if path.is_file()}
+
+
+ALL = {"config.yaml", "plan.json", "tasks.jsonl", "metrics.json", "report.md", "stdout"}
+
+
+def test_when_a_run_has_ended_its_documents_are_on_disk(workspace: Path) -> None:
+    async def go() -> None:
+        async with open_host(workspace, SURFACE) as host:
+            await dry_run(host, 1)
+            assert documents(workspace, 1) == ALL
+            assert json.loads((workspace / f"jobs/{run_id(1)}.json").read_text())["status"] == "complete"
+
+    anyio.run(go)
+    assert check_documents(workspace) == []
+
+
+def test_documents_of_runs_that_left_the_state_are_checked_and_written_anew(workspace: Path) -> None:
+    dry_runs(workspace, *range(RUNS_KEPT + 3))
+    assert all(documents(workspace, number) == ALL for number in range(RUNS_KEPT + 3))
+    assert check_documents(workspace) == []
+    old, new = (workspace / "runs" / run_id(number) for number in (0, RUNS_KEPT + 2))
+    (old / "report.md").write_text("nothing happened")
+    shutil.rmtree(new)
+    wrong = {(found.path, found.state) for found in check_documents(workspace)}
+    assert (f"runs/{run_id(0)}/report.md", "differs") in wrong
+    assert {state for path, state in wrong if run_id(RUNS_KEPT + 2) in path} == {"missing"}
+    written = call(workspace, "rebuild").document["written"]
+    assert set(written) == {path for path, _ in wrong}
+    assert check_documents(workspace) == []
+
+
+def test_a_daemon_writes_anew_what_somebody_has_changed(workspace: Path) -> None:
+    dry_runs(workspace, 1)
+    log = workspace / "runs" / run_id(1) / "tasks.jsonl"
+    kept = log.read_bytes()
+    with running(workspace):
+        log.write_bytes(kept[:-10])
+        answer = call(workspace, "rebuild").document
+        assert f"runs/{run_id(1)}/tasks.jsonl" in answer["written"]
+        assert f"jobs/{run_id(1)}.json" in answer["documents"]
+        assert log.read_bytes() == kept
+    assert check_documents(workspace) == []
+
+
+_KILLED = """
+import os, signal, sys, anyio
+from pathlib import Path
+from projections.disk import Desk
+from pmagent.host import open_host
+sys.path.insert(0, sys.argv[3])
+from tests.integration import test_run_documents as these
+
+put, when = Desk._put, int(sys.argv[2])
+calls = 0
+
+def killed(self, path, content):
+    global calls
+    calls += these.run_id(7) in path
+    if calls == when:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return put(self, path, content)
+
+Desk._put = killed
+
+async def go():
+    async with open_host(Path(sys.argv[1]), "orchestra.run") as host:
+        await these.dry_run(host, 7)
+
+anyio.run(go)
+"""
+
+
+@pytest.mark.parametrize("snapshot", [False, True], ids=["no snapshot", "with a snapshot"])
+@pytest.mark.parametrize("when", [1, 4, 8])
+def test_what_a_kill_left_unwritten_the_next_start_writes(workspace: Path, when: int, snapshot: bool) -> None:
+    dry_runs(workspace, 1)
+    if not snapshot:
+        Layout(workspace).snapshot.unlink()
+    root = str(Path(__file__).resolve().parents[2])
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(workspace), str(when), root], env=clean_environment(), cwd=root,
+        capture_output=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    assert documents(workspace, 7) != ALL or check_documents(workspace) != []
+    dry_runs(workspace)
+    assert check_documents(workspace) == []
+    assert {"config.yaml", "report.md"} <= documents(workspace, 7)
+
+
+def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosts, "PAUSE_FACTOR", 1e9)
+    monkeypatch.setattr(hosts, "PAUSE_SECONDS_MAX", 1e9)
+    written: list[set[str]] = []
+    write = Desk.write
+
+    def counted(desk: Desk, documents: Taken) -> list[str]:
+        written.append(set(documents))
+        return write(desk, documents)
+
+    monkeypatch.setattr(Desk, "write", counted)
+
+    async def go() -> None:
+        async with open_host(workspace, SURFACE) as host:
+            await host.ask(OaSnapshotRequested(), "s-1", {"oa.snapshot_taken"}, SECONDS)
+            before = len(written)
+            assert await dry_run(host, 1) == "done"  # dozens of events, and one who waits at the end
+            assert len(written) - before <= 2
+            assert any(path.endswith("report.md") for path in written[-1])
+
+    anyio.run(go)
+    assert check_documents(workspace) == []
+
+
+def test_no_snapshot_is_taken_while_documents_are_owed_that_it_would_not_know_of(tmp_path: Path) -> None:
+    yard = Yard()
+    for number in range(2):
+        yard.request({"a": []}, run_id=run_id(number))
+        yard.run(run_id(number))
+    owed = folded(yard.history, Documents([RunFolders(kept=1)]))
+    engine: Engine = yard.engine
+    taker = SnapshotTaker(tmp_path / "snapshot", "ab" * 16, engine, owed)
+    tail = Tail(yard.history[-1].position, 0, yard.history[-1].time, "0" * 64)
+    assert taker.final(tail) is None
+    owed.take()
+    assert taker.final(tail) is None
+    owed.settle()
+    assert taker.final(tail) is not None
+
+
+def test_copies_of_blobs_have_the_usual_permissions_and_are_no_links(workspace: Path) -> None:
+    dry_runs(workspace, 1)
+    umask = os.umask(0)
+    os.umask(umask)
+    copies = [path.stat() for path in (workspace / "runs").rglob("stdout")]
+    assert len(copies) == 2
+    assert {(found.st_mode & 0o777, found.st_nlink) for found in copies} == {(0o644 & ~umask, 1)}
