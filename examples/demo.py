@@ -29,7 +29,7 @@ def say(text: str) -> None:
 def pmagent(*arguments: str, expect: int = 0, show: bool = True) -> str:
     """Run a command and show it as a person would type it; its stdout. Ends the demo when the exit code differs."""
     print(f"$ pmagent {' '.join(arguments)}", flush=True)
-    done = subprocess.run([*PMAGENT, *arguments], check=False, text=True, capture_output=True)
+    done = subprocess.run([*PMAGENT, *arguments], cwd=ROOT, check=False, text=True, capture_output=True)
     if show:
         print(done.stdout, end="", flush=True)
     if done.stderr.strip():
