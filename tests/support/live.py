@@ -181,6 +181,10 @@ class NoIo:
         """See Io."""
         raise AssertionError(f"nothing here streams, not even {limit} bytes")
 
+    async def blob(self, sha256: str) -> bytes:
+        """See Io."""
+        raise AssertionError(f"nothing here reads blob {sha256}")
+
     async def event(self, position: int) -> Event:
         """See Io."""
         raise AssertionError(f"nothing here reads event {position}")
