@@ -5,7 +5,9 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from actors.orchestra import proxy as proxies
 from actors.orchestra.proxy_rules import Caps
+from actors.orchestra.proxy_streams import Line
 from tests.support.proxied import BROKEN, HEAD, Behave, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
@@ -152,6 +154,45 @@ def test_an_answer_before_the_end_of_a_long_body_arrives() -> None:
     got, _, contacts = said(POST + body, answering(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n"))
     assert got.startswith(b"HTTP/1.1 413 ")
     assert contacts == [("allowed", "")]
+
+
+def test_a_host_that_reads_no_more_is_still_listened_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf(Line):
+        """The other side has closed its ear: after the head nothing can be sent. Before that is seen, nothing comes."""
+
+        broken = anyio.Event()
+        head = False
+
+        async def send(self, data: bytes, /) -> None:
+            if self.head:
+                self.broken.set()
+                raise anyio.BrokenResourceError
+            self.head = True
+            await super().send(data)
+
+        async def receive(self) -> bytes:
+            await self.broken.wait()
+            return await super().receive()
+
+    monkeypatch.setattr(proxies, "Line", Deaf)
+    got, _, _ = said(POST + b"Content-Length: 5\r\n\r\nhello", answering())
+    assert got.endswith(b"hi")
+
+
+def test_a_tool_may_finish_what_it_sends_when_the_answer_is_there() -> None:
+    async def body() -> bytes:
+        async with (
+            host(answering()) as made,
+            proxied(outside([made.endpoint])) as proxy,
+            await proxy.connect() as stream,
+        ):
+            await stream.send(POST + b"Content-Length: 500000\r\n\r\n")
+            got = await everything(stream)
+            for _ in range(50):
+                await stream.send(b"x" * 1000)
+            return got
+
+    assert anyio.run(body).endswith(b"hi")
 
 
 @pytest.mark.parametrize(
