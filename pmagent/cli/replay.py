@@ -112,9 +112,11 @@ def rebuild(app: App, check: bool, format: str) -> int:
     if format == "json":
         app.output.document(answer.document)
         return answer.exit_code
-    written = set(answer.document["written"])
-    for path in answer.document["documents"]:
-        app.output.line(*([Styled("✓ written", "green")] if path in written else ["- as it was"]), f"  {path}")
+    for path in answer.document["written"]:
+        app.output.line(Styled("✓ written", "green"), f"  {path}")
+    same = len(answer.document["documents"]) - len(answer.document["written"])
+    if same:
+        app.output.line(f"- as it was  {same} of {len(answer.document['documents'])} documents")
     if not answer.document["documents"]:
         app.output.line("the log gives rise to no document yet")
     return answer.exit_code
