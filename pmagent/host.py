@@ -30,6 +30,7 @@ from actors.model.models import Models
 from actors.oa.effects import PERFORMERS as CONTEXT
 from actors.orchestra.effects import performers as run_performers
 from actors.orchestra.effects import sweep
+from actors.orchestra.planner import PERFORMERS as PLANNER
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
@@ -59,7 +60,7 @@ from projections.documents import Documents, Taken
 from projections.rebuild import rewrite_documents
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS}
+PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER}
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
 

@@ -97,7 +97,7 @@ def test_a_real_configuration_is_read_and_rendered() -> None:
          "no placeholders may stand there"),
         ("retries: {max: -1}", "retries.max is -1", "it must be a whole number from 0 (no second attempt) to 10"),
         ("retries: {max: 1.5}", "retries.max is 1.5", "it must be a whole number from 0 (no second attempt) to 10"),
-        ("concurrency: {max_workers: 0}", "concurrency.max_workers is 0", "it must be a whole number from 1 to 64"),
+        ("concurrency: {max_workers: 0}", "concurrency.max_workers is 0", "it must be a whole number from 1 to 256"),
         ("security: {net: {allow_domains: [\"http://example.org\"]}}",
          'security.net.allow_domains[0] is "http://example.org"',
          "it must be an exact host name, without scheme, port or wildcard"),
