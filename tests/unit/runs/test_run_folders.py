@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,6 +27,9 @@ from contracts.orchestra_events import (
     TaskFinished,
 )
 from events.event import Event
+from events.tree import Mark, Tree
+from projections import disk
+from projections.disk import Desk
 from projections.documents import Documents, computed
 from projections.runs.folders import RUNS_KEPT, RunFolders, RunsView
 from projections.runs.numbers import task_documents
@@ -474,3 +481,40 @@ def test_the_types_that_it_hears_are_those_of_a_runs_history() -> None:
     assert of_runs == set()
     assert {RunBegun, TaskFinished} <= RunFolders.hears
     assert TimerRequested not in RunFolders.hears
+
+
+def test_of_a_long_run_each_byte_of_the_log_is_written_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so are plan, configuration and artifacts: what is written grows with the run, not with its square."""
+    yard = Yard()
+    blobs = {sha256(b"said").hexdigest(): b"said"}
+    yard.tool = lambda event: exited(event, artifacts=[artifact(event.data.task_id, "stdout", b"said")])
+    yard.request({f"t{number}": [] for number in range(600)}, config=config(workers=8))
+    assert ended(yard) == "done"
+    written: Counter[str] = Counter()
+
+    class Counting(Tree):
+        def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True) -> Mark:
+            content = b"".join(pieces)
+            written[path] += len(content)
+            return super().replace(path, [content], sync=sync)
+
+        def extend(self, path: str, mark: Mark, pieces: Iterable[bytes]) -> Mark | None:
+            content = b"".join(pieces)
+            written[path] += len(content)
+            return super().extend(path, mark, [content])
+
+    class Blobs:
+        def get(self, sha256: str) -> bytes:
+            return blobs[sha256]
+
+    monkeypatch.setattr(disk, "Tree", Counting)
+    desk, documents = Desk(tmp_path, Blobs()), folded([])
+    for start in range(0, len(yard.history), 100):
+        folded(yard.history[start : start + 100], documents)
+        desk.write(documents.take())
+        documents.settle()
+    for name in ("tasks.jsonl", "plan.json", "config.yaml"):
+        assert written[f"{FOLDER}/{name}"] == (tmp_path / FOLDER / name).stat().st_size
+    copies = [count for path, count in written.items() if path.endswith("/stdout")]
+    assert (len(copies), set(copies)) == (600, {4})
+    assert not [found for _, found in desk.differences(documents.every()) if found is not None]
