@@ -35,6 +35,7 @@ _LOOK_SECONDS: Final = 0.25
 _REST: Final = 9
 """So many times as long as a look took is waited for the next: looking takes a tenth of a processor at most."""
 
+_DUMPED: Final = "core dumps: a program of this machine gets them (kernel.core_pattern)"
 _NO_CGROUP: Final = (
     "processor time of all processes together: no cgroup",
     f"memory and disk space of all processes together: no cgroup; looked at every {_LOOK_SECONDS} seconds",
@@ -110,6 +111,7 @@ class Box:
         self._timed_out = False
         self._exceeded = ""
         self._standing = anyio.Event()
+        self._dumped = False
         self._failure: SandboxUnavailable | None = None
 
     @classmethod
@@ -206,7 +208,7 @@ class Box:
             stderr_bytes=self._stderr.total,
             seconds=self._seconds,
             planted=planted,
-            unenforced=_NO_CGROUP,
+            unenforced=(*_NO_CGROUP, *((_DUMPED,) if self._dumped else ())),
         )
 
     def _streams(self) -> Iterator[tuple[Literal["stdout", "stderr"], anyio.abc.ByteReceiveStream, _Kept]]:
@@ -234,7 +236,9 @@ class Box:
 
     def _seen(self, first: int) -> Inside | None:
         try:
-            return Inside.of(first)
+            inside = Inside.of(first)
+            self._dumped = inside is not None and not inside.undumped()
+            return inside
         except OSError as error:  # too many open files: what cannot be ended must not begin
             self._failure = SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again")
             self._kill()

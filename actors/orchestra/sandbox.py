@@ -278,6 +278,5 @@ def _limited(limits: Limits) -> tuple[str, ...]:
         f"--fsize={limits.file_bytes}",
         f"--nofile={limits.open_files}",
         f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}",  # XCPU, a second later KILL
-        "--core=0",
         "--",
     )

@@ -1,8 +1,8 @@
 """The seccomp filter of the sandbox, as the classic BPF program that the kernel takes; pure.
 
 A program is a list of ``struct sock_filter`` over ``struct seccomp_data`` (linux/filter.h, linux/seccomp.h). Each rule
-is a block that ends in a refusal; what no block refuses is allowed. Arguments are compared by their low 32 bits: all
-that are looked at are ints, and a caller may put anything into the upper half.
+is a block that ends in a refusal; what no block refuses is allowed. Arguments are compared by their low 32 bits, for
+they are ints and a caller may put anything into the upper half; of a pointer, both halves are.
 """
 
 from __future__ import annotations
@@ -37,21 +37,24 @@ _SET_ID: Final = 0o6000
 _CREATES: Final = 0o100 | 0o20000000  # O_CREAT, and the bit that tells O_TMPFILE from O_DIRECTORY
 _AF_INET: Final = 2
 _AF_INET6: Final = 10
+_RLIMIT_CORE: Final = 4
+_ANY: Final = 0xFFFFFFFF
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
 
 
 class Look(NamedTuple):
-    """A look at the low 32 bits of an argument, counted from 0. It holds when any bit of ``value`` is set, when they
-    are equal to it, or when they differ from it."""
+    """A look at the low 32 bits of an argument, counted from 0 (``high``: at the others). It holds when any bit of
+    ``value`` is set, when they are equal to it, or when they differ from it."""
 
     argument: int
     kind: Literal["any_bit", "equal", "differs"]
     value: int
+    high: bool = False
 
 
 class Rule(NamedTuple):
-    """Call ``name`` is answered with ``error`` when all ``looks`` hold."""
+    """Call ``name`` is answered with ``error`` when all ``looks`` hold; 0: as if it had been done."""
 
     name: str
     error: int
@@ -66,6 +69,11 @@ RULES: Final[tuple[Rule, ...]] = (
     Rule("socket", errno.EPERM, (Look(0, "differs", _AF_INET), Look(0, "differs", _AF_INET6))),
     Rule("ioctl", errno.EPERM, (Look(1, "equal", _TIOCSTI),)),
     Rule("ioctl", errno.EPERM, (Look(1, "equal", _TIOCLINUX),)),
+    # The limit that keeps the machine from making core dumps of a tool (see ``Inside.undumped``) stays as it is;
+    # programs that want none made, and fail without, are told that none are.
+    Rule("setrlimit", 0, (Look(0, "equal", _RLIMIT_CORE),)),
+    Rule("prlimit64", 0, (Look(1, "equal", _RLIMIT_CORE), Look(2, "any_bit", _ANY))),
+    Rule("prlimit64", 0, (Look(1, "equal", _RLIMIT_CORE), Look(2, "any_bit", _ANY, high=True))),
     # A setuid file in a folder of the host would be one there too.
     Rule("chmod", errno.EPERM, (Look(1, "any_bit", _SET_ID),)),
     Rule("fchmod", errno.EPERM, (Look(1, "any_bit", _SET_ID),)),
@@ -104,7 +112,7 @@ def _block(number: int, rule: Rule) -> list[bytes]:
     code = [_step(_LOAD, _NR), _step(_EQUAL, number, 0, length - 2)]
     for look in rule.looks:
         past = length - len(code) - 2  # steps from behind the jump to behind the block
-        code.append(_step(_LOAD, _ARGS + 8 * look.argument))
+        code.append(_step(_LOAD, _ARGS + 8 * look.argument + 4 * look.high))
         if look.kind == "differs":
             code.append(_step(_EQUAL, look.value, past, 0))
         else:

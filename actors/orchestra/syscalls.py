@@ -110,8 +110,10 @@ JUDGED: Final[dict[str, tuple[int | None, int | None]]] = {
     "open": (2, None),
     "openat": (257, 56),
     "creat": (85, None),
+    "setrlimit": (160, 164),
+    "prlimit64": (302, 261),
 }
-"""Refused with EPERM for some arguments; which, ``actors.orchestra.seccomp`` says."""
+"""Refused for some arguments; which and how, ``actors.orchestra.seccomp`` says."""
 
 
 def number(name: str, machine: str) -> int | None:

@@ -242,6 +242,26 @@ print([tried(lambda: os.readlink(f"/proc/1/{name}") and None) for name in ("root
     assert lines[-2] == "[1, 2]"
 
 
+def test_no_core_dump_is_made_and_no_tool_can_have_one_made(tmp_path: Path) -> None:
+    """The limit is 1: with 0 a program of the host that gets core dumps would get them still."""
+    code = """
+import ctypes, mmap, os, resource, struct
+limits = [resource.getrlimit(resource.RLIMIT_CORE)]
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # told as done
+limits.append(resource.getrlimit(resource.RLIMIT_CORE))
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+at = libc.mmap(ctypes.c_void_p(0x700000000), 4096, 3, 0x22 | 0x100000, -1, 0)  # where the lower half is 0
+ctypes.memmove(at, struct.pack("QQ", 0, 1), 16)
+libc.prlimit64(0, 4, ctypes.c_void_p(at), None)
+limits.append(resource.getrlimit(resource.RLIMIT_CORE))
+print(at == 0x700000000, limits, os.fork() and os.waitstatus_to_exitcode(os.wait()[1]) or os.abort())
+"""
+    outcome = boxed(tmp_path, code)
+    assert outcome.stdout.decode().strip() == f"True {[(1, 1)] * 3} -6", outcome
+    assert not [told for told in outcome.unenforced if "core" in told]
+
+
 def test_variables_do_not_stand_on_bubblewraps_command_line(tmp_path: Path) -> None:
     code = 'import os; print(os.environ["WORD"] in open("/proc/1/cmdline").read())'
     assert said(tmp_path, code, env={"WORD": "hush"}) == "False"

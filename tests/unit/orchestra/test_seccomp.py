@@ -89,6 +89,17 @@ def test_only_typing_into_terminals_is_refused_of_ioctl(machine: str, request: i
 
 
 @machines
+@given(resource=st.integers(0, 2**32 - 1), given=st.integers(0, 2**64 - 1), high=st.booleans())
+def test_the_limit_on_core_dumps_is_read_and_never_set(machine: str, resource: int, given: int, high: bool) -> None:
+    for wanted in (resource, 4):
+        done = 0x50000 if wanted == 4 else ALLOW
+        assert answer(machine, number("setrlimit", machine), wanted | HIGH * high, given) == done
+        for new in (given, given << 32 & 2**64 - 1, 0):
+            expected = done if new else ALLOW
+            assert answer(machine, number("prlimit64", machine), 0, wanted | HIGH * high, new, 5) == expected
+
+
+@machines
 @given(st.integers(0, 0o7777), st.integers(0, 2**25 - 1))
 def test_setuid_and_setgid_bits_are_refused_where_a_mode_counts(machine: str, mode: int, flags: int) -> None:
     refused = 0x50000 | errno.EPERM if mode & 0o6000 else ALLOW
