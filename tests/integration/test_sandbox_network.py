@@ -403,6 +403,31 @@ def test_the_kernels_own_no_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     _starts_nothing(tmp_path, "Invalid argument")
 
 
+def test_the_number_of_an_ended_process_leads_into_no_other() -> None:
+    with subprocess.Popen(["true"]) as ended:
+        handle = os.pidfd_open(ended.pid)
+    inside = processes.Inside(os.getpid(), handle)  # as if that number had been given to us
+    with pytest.raises(ProcessLookupError):
+        inside.namespace("net")
+    inside.close()
+
+
+def test_a_network_that_is_not_up_yet_can_be_listened_in() -> None:
+    """Bubblewrap brings the loopback up when it gets to it, and we may be faster."""
+    user = () if os.geteuid() == 0 else ("--user",)
+    command = ["unshare", *user, "--net", "sh", "-c", "echo there; read nothing"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"there\n"
+        namespace = os.open(f"/proc/{process.pid}/ns/net", os.O_RDONLY)
+        try:
+            with doorway._handed_out(namespace) as listener:
+                assert listener.getsockname() == ("127.0.0.1", 3128)
+                assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        finally:
+            os.close(namespace)
+
+
 def _starts_nothing(folder: Path, said: str) -> None:
     before = _sockets()
     with pytest.raises(SandboxUnavailable, match=f"cannot be entered \\({said}") as caught:

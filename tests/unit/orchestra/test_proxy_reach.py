@@ -15,7 +15,7 @@ from actors.orchestra import outside as outsides
 from actors.orchestra import proxy as proxies
 from actors.orchestra.contacts import CONTACTS_MAX, Call, Ledger, LimitReached
 from actors.orchestra.outside import Endpoint, HostUnreachable, Outside
-from actors.orchestra.proxy_rules import Caps, ContactRefused
+from actors.orchestra.proxy_rules import Caps, ContactRefused, rules
 from actors.orchestra.wishes import Contact
 from tests.support.proxied import BROKEN, NAME, Behave, Served, answering, everything, host, outside, proxied
 
@@ -372,6 +372,18 @@ def test_a_machine_without_room_for_one_more_connection_is_waited_for(monkeypatc
 
     assert anyio.run(body) == b"welcome"
     assert troubles == []
+
+
+def test_a_connection_that_is_gone_before_it_is_taken_holds_nobody_up() -> None:
+    async def body() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            async with anyio.create_task_group() as group:
+                group.start_soon(proxies.Proxy(rules((NAME,), None), Outside(), Caps()).serve, listener)
+                await anyio.wait_all_tasks_blocked()
+                assert not listener.getblocking()
+                group.cancel_scope.cancel()
+
+    anyio.run(body)
 
 
 def test_any_other_trouble_with_the_listener_is_no_secret() -> None:
