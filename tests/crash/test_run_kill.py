@@ -1,0 +1,145 @@
+"""A host is killed with SIGKILL while a run's programs work in real sandboxes: none of them outlives it, the run is
+taken up by the next start, and what was finished is not done again."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from actors.registry import all_actors
+from contracts.orchestra_events import RunEnded, TaskAttemptFailed, TaskAttemptRequested, TaskExited, TaskFinished
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Event
+from events.reader import events
+from events.segments import SegmentReader
+from events.verify import verify_log
+from pmagent.layout import Layout
+from replay.replayer import replay_log
+from replay.simulation.invariants_runs import check_runs
+from tests.crash.kill_run import working
+from tests.support.boxes import real_boxes
+from tests.support.commands import pmagent
+
+pytestmark = [real_boxes, pytest.mark.slow]
+
+KILLED = -9
+SECONDS = 20.0
+ROOT = Path(__file__).resolve().parents[2]
+MOMENTS = (
+    "plan.made:1", "run.begun:1", "tasks.changed:2", "task.attempt_requested:1", "task.attempt_requested:3",
+    "task.exited:1", "task.finished:2", "task.assigned:4", "plan.finished:1", "run.ended:1",
+)
+"""Events on which a host kills itself as soon as they are durable."""
+
+Host = Callable[[str, int, str], tuple[int, int]]
+
+
+@contextmanager
+def hosts(workspace: Path) -> Iterator[Host]:
+    """Runs one host at a time: run, retries, when it is killed -> its exit code, and how many processes worked then."""
+    command = [sys.executable, "-m", "tests.crash.kill_run", str(workspace)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def run(run_id: str, retries: int, kill: str) -> tuple[int, int]:
+            stdin.write(f"{run_id} {retries} {kill}\n")
+            stdin.flush()
+            code, seen = stdout.readline().split()
+            return int(code), int(seen)
+
+        yield run
+        stdin.close()
+
+
+def run_id(number: int) -> str:
+    """The n-th run's id."""
+    return f"00000000-0000-4000-8000-{number:012x}"
+
+
+def test_a_run_whose_host_is_killed_at_any_event_goes_on_with_what_is_left(workspace: Path) -> None:
+    with hosts(workspace) as host:
+        for number, moment in enumerate(MOMENTS):
+            assert host(run_id(number), 3, moment)[0] == KILLED, f"{moment}: it did not come"
+            assert_nothing_works(run_id(number))
+            assert host(run_id(number), 3, "never")[0] == 0, f"{moment}: the next start failed"
+    check(workspace, len(MOMENTS), "done")
+
+
+def test_a_run_whose_hosts_are_killed_again_and_again_comes_to_its_end(workspace: Path) -> None:
+    random = Random(7)
+    worked = 0
+    with hosts(workspace) as host:
+        for number in range(3):
+            for _ in range(5):
+                code, seen = host(run_id(number), 10, f"{random.random() * 0.4:.3f}")
+                if code == 0:
+                    break  # it came to its end before
+                assert code == KILLED
+                worked += seen
+                assert_nothing_works(run_id(number))
+            assert host(run_id(number), 10, "never")[0] == 0
+    assert worked, "nothing was at work when the hosts were killed"
+    check(workspace, 3, "done")
+
+
+def test_a_task_that_may_not_be_tried_again_fails_when_its_host_is_killed(workspace: Path) -> None:
+    with hosts(workspace) as host:
+        assert host(run_id(0), 0, "task.attempt_requested:2")[0] == KILLED
+        assert host(run_id(0), 0, "never")[0] == 0
+    recorded = check(workspace, 1, "failed")
+    reasons = {event.data.reason for event in recorded if isinstance(event.data, TaskAttemptFailed)}
+    assert reasons == {"interrupted (crash)"}
+
+
+def assert_nothing_works(name: str) -> None:
+    """No program of the run outlives its host: who is still there ends at once."""
+    for number in working(name):
+        try:
+            process = os.pidfd_open(number)
+        except ProcessLookupError:
+            continue  # it has just ended
+        ended, _, _ = select.select([process], [], [], SECONDS)
+        os.close(process)
+        assert ended, f"process {number} of run {name} goes on"
+
+
+def check(workspace: Path, runs: int, state: str) -> list[Event]:
+    """The log is whole, replays, and holds so many runs that ended so; what was done was not done again; the documents
+    are those of the log. Its events."""
+    layout = Layout(workspace)
+    assert verify_log(str(layout.log), decode=True).ok
+    replayed = replay_log(str(layout.log), all_actors())
+    assert (replayed.stopped, replayed.divergences) == ("", [])
+    log = SegmentReader(RealDisk(), str(layout.log))
+    blobs = BlobStore(RealDisk(), str(layout.blobs))
+    recorded = [typed(stored, blobs) for stored in events(log)]
+    log.close()
+    check_runs(recorded)
+    assert [event.data.state for event in recorded if isinstance(event.data, RunEnded)] == [state] * runs
+    for event in recorded:
+        if isinstance(event.data, TaskFinished) and event.data.result.state == "done":
+            check_done_once(recorded, event.data)
+    rebuilt = pmagent(workspace, "rebuild", "--check")
+    assert rebuilt.code == 0, rebuilt.text + rebuilt.errors
+    return recorded
+
+
+def check_done_once(recorded: list[Event], result: TaskFinished) -> None:
+    """The task's program has come to a good end once, by its last attempt."""
+    own = [event for event in recorded if getattr(event.data, "task_id", "") == result.result.task_id]
+    good = [event.data.attempt for event in own if isinstance(event.data, TaskExited) and event.data.exit_code == 0]
+    asked = [event.data.attempt for event in own if isinstance(event.data, TaskAttemptRequested)]
+    assert asked == list(range(1, result.attempts + 1))
+    assert good == [result.attempts]
