@@ -412,6 +412,7 @@ anyio.run(main)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(resource.getrlimit(resource.RLIMIT_NOFILE)[1] in range(1024), reason="this user may open few files")
 def test_many_run_at_once_where_few_files_are_let_open_by_default(tmp_path: Path) -> None:
     done = subprocess.run(

@@ -60,6 +60,7 @@ with open("/artifacts/x", "wb", buffering=0) as file:
     assert 2**23 < (tmp_path / "artifacts" / "x").stat().st_size < 10 * 2**30
 
 
+@pytest.mark.slow
 def test_a_hole_of_ten_gigabytes_is_larger_than_a_file_may_be_and_takes_no_room_where_it_may(tmp_path: Path) -> None:
     code = """
 import os, signal, sys, time
@@ -74,6 +75,7 @@ time.sleep(1)
     assert (tmp_path / "artifacts" / "large").stat().st_size == 10 * 2**30
 
 
+@pytest.mark.slow
 def test_a_file_with_many_names_takes_its_room_once(tmp_path: Path) -> None:
     code = """
 import os, time
@@ -84,6 +86,7 @@ time.sleep(1)
     assert boxed(tmp_path, code, limits=Limits(seconds=20, artifact_bytes=2**23)).exceeded == ""
 
 
+@pytest.mark.slow
 def test_folders_in_each_other_without_end_are_ended(tmp_path: Path) -> None:
     code = f"""
 import os
@@ -109,6 +112,7 @@ def test_memory_of_many_processes_together_is_ended(tmp_path: Path) -> None:
     assert outcome.exceeded == f"more than {2**28} bytes of memory by all processes"
 
 
+@pytest.mark.slow
 def test_the_time_to_clean_up_is_watched_too(tmp_path: Path) -> None:
     code = f"""
 import itertools, os, signal
@@ -117,7 +121,7 @@ def flood(*_):
 signal.signal(signal.SIGTERM, flood)
 {SLEEP}
 """
-    outcome = boxed(tmp_path, code, limits=Limits(seconds=2, grace_seconds=60, artifact_entries=100))
+    outcome = boxed(tmp_path, code, limits=Limits(seconds=4, grace_seconds=60, artifact_entries=100))
     assert outcome.timed_out
     assert outcome.exceeded == "more than 100 files and folders in /artifacts"
     assert outcome.seconds < 40
