@@ -142,8 +142,30 @@ class Box:
         return cls(process, status, gate)
 
     async def attend(self, wishes: Wishes, heard: Heard | None, door: Door | None) -> None:
-        """Read all that it says until it has ended: by itself, by TERM after its time and KILL after the grace, or by
-        KILL when it has used more than it may."""
+        """Read all that it says until it has ended: by itself; by TERM after its time, or when this is cancelled, and
+        KILL after the grace; or by KILL when it has used more than it may."""
+        stopped, ended = anyio.Event(), anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._attend, wishes, heard, door, stopped, ended)
+            try:
+                await ended.wait()
+            except anyio.get_cancelled_exc_class():
+                stopped.set()
+                raise
+
+    async def _attend(
+        self, wishes: Wishes, heard: Heard | None, door: Door | None, stopped: anyio.Event, ended: anyio.Event
+    ) -> None:
+        """``attend``, itself not to be cancelled: what is told to end is read and watched until it has."""
+        try:
+            with anyio.CancelScope(shield=True):
+                await self._to_its_end(wishes, heard, door, stopped)
+        finally:
+            ended.set()
+
+    async def _to_its_end(
+        self, wishes: Wishes, heard: Heard | None, door: Door | None, stopped: anyio.Event
+    ) -> None:
         limits = wishes.limits
         async with anyio.create_task_group() as group:
             for name, stream, kept in self._streams():
@@ -155,9 +177,9 @@ class Box:
             watching = anyio.CancelScope()
             group.start_soon(self._watch, wishes, watching)
             with anyio.move_on_after(limits.seconds) as time_left:
-                await self._process.wait()
+                await self._wait_or(stopped)
             self._timed_out = time_left.cancelled_caught
-            if self._timed_out:
+            if self._timed_out or stopped.is_set():
                 if self._inside is not None:
                     self._inside.terminate()
                 with anyio.move_on_after(limits.grace_seconds):
@@ -167,6 +189,18 @@ class Box:
             watching.cancel()
             if door is not None:
                 door.shut()
+
+    async def _wait_or(self, stopped: anyio.Event) -> None:
+        """Return when it has ended, or is told to end."""
+
+        async def told() -> None:
+            await stopped.wait()
+            race.cancel_scope.cancel()
+
+        async with anyio.create_task_group() as race:
+            race.start_soon(told)
+            await self._process.wait()
+            race.cancel_scope.cancel()
 
     async def end(self) -> None:
         """Whatever still lives is killed and waited for."""

@@ -1,0 +1,35 @@
+"""A run of a tool that is cancelled: told with TERM, and killed after its grace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.orchestra.runner import run
+from tests.support.boxes import real_boxes, wishes
+
+pytestmark = [real_boxes, pytest.mark.slow]
+
+
+def test_a_cancelled_run_is_told_with_term_first(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\n"
+        "def told(*_):\n"
+        "    open(os.environ['ARTIFACTS'] + '/told', 'w').close()\n"
+        "    sys.exit(0)\n"
+        "signal.signal(signal.SIGTERM, told)\n"
+        "print('ready', flush=True)\n"
+        "signal.pause()\n"
+    )
+
+    async def cancelled() -> None:
+        ready = anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(run, wishes(tmp_path / "artifacts", code), lambda *_: ready.set())
+            await ready.wait()
+            group.cancel_scope.cancel()
+
+    anyio.run(cancelled)
+    assert (tmp_path / "artifacts" / "told").exists()
