@@ -2,83 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import socket
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.abc
 import msgspec
 import pytest
 
-from actors.orchestra import doorway, netns, processes
 from actors.orchestra.doorway import Door
 from actors.orchestra.outside import Outside
 from actors.orchestra.runner import run
-from actors.orchestra.wishes import Outcome, SandboxUnavailable
-from tests.support.boxes import OTHER, real_boxes, wishes
-from tests.support.proxied import BROKEN, HEAD, NAME, TRACE, Behave, Host, answering, everything, host, outside
+from actors.orchestra.wishes import Outcome
+from tests.support.boxes import real_boxes, wishes
+from tests.support.networked import INSIDE, allowed, echo, ran, sockets
+from tests.support.proxied import BROKEN, HEAD, NAME, answering, everything, host, outside
 
 pytestmark = real_boxes
-
-PROJECT = Path(__file__).parents[2]
-SCRIPT = "tests/support/ordinary_network.py"
-
-INSIDE = """
-import errno, http.client, os, socket, sys, urllib.error, urllib.request
-def tried(what):
-    try:
-        return what() or "done"
-    except OSError as error:
-        return errno.errorcode[error.errno]
-def asked(url):
-    try:
-        return urllib.request.urlopen(url).read().decode()
-    except urllib.error.HTTPError as refusal:
-        return str(refusal.code) + " " + refusal.read().decode().split("\\n")[0]
-def tunnelled(name, port=443):
-    client = http.client.HTTPConnection("127.0.0.1", 3128)
-    client.set_tunnel(name, port)
-    try:
-        client.connect()
-    except OSError as refusal:
-        return str(refusal)
-    client.sock.sendall(b"hello")
-    client.sock.shutdown(socket.SHUT_WR)
-    return client.sock.makefile().read()
-"""
-
-
-async def echo(stream: anyio.abc.SocketStream, heard: bytearray) -> None:
-    """Behaviour: everything back, and the end when the end comes."""
-    async for data in stream:
-        heard += data
-        await stream.send(data)
-
-
-async def allowed(folder: Path, code: str, world: Outside, **more: Any) -> Outcome:
-    """Run ``code`` with a network of ``NAME`` alone."""
-    more.setdefault("allow_domains", (NAME,))
-    return await run(wishes(folder, INSIDE + code, net="allow", trace=TRACE, **more), outside=world)
-
-
-def ran(folder: Path, code: str, behave: Behave | None = None, **more: Any) -> tuple[list[str], Outcome, Host]:
-    """What a program said that ended well, with one host outside."""
-
-    async def body() -> tuple[Outcome, Host]:
-        async with host(behave or answering()) as made:
-            return await allowed(folder / "artifacts", code, outside([made.endpoint]), **more), made
-
-    outcome, made = anyio.run(body)
-    assert outcome.exit_code == 0, outcome
-    return outcome.stdout.decode().splitlines(), outcome, made
 
 
 def test_plain_http_goes_to_an_allowed_host_and_carries_the_trace_id(tmp_path: Path) -> None:
@@ -305,14 +248,14 @@ os.kill(os.getpid(), 9)
 
         async with host(behave) as made:
             await anyio.wait_all_tasks_blocked()
-            tasks, descriptors = len(anyio.get_running_tasks()), _sockets()
+            tasks, descriptors = len(anyio.get_running_tasks()), sockets()
             outcome = await allowed(tmp_path / "artifacts", code, outside([made.endpoint]))
             assert outcome.signal == signal.SIGKILL
             with anyio.fail_after(20):
                 await ended.wait()
                 await anyio.wait_all_tasks_blocked()
             assert len(anyio.get_running_tasks()) == tasks
-            return ends, outcome, descriptors, _sockets()
+            return ends, outcome, descriptors, sockets()
 
     ends, outcome, before, after = anyio.run(body)
     assert ends[0] in {b"", BROKEN}
@@ -320,21 +263,10 @@ os.kill(os.getpid(), 9)
     assert after == before
 
 
-def _sockets() -> set[str]:
-    """The sockets that this process holds."""
-    found = set()
-    for name in os.listdir("/proc/self/fd"):
-        try:
-            found.add(os.readlink(f"/proc/self/fd/{name}"))
-        except FileNotFoundError:
-            continue  # the listing's own
-    return {link for link in found if link.startswith("socket:")}
-
-
 def test_a_run_that_is_cancelled_leaves_nothing_either(tmp_path: Path) -> None:
     async def body() -> None:
         async with host(echo) as made:
-            before = _sockets()
+            before = sockets()
             with anyio.CancelScope() as scope:
 
                 async def ask(name: str, port: int) -> Sequence[tuple[str, int]]:
@@ -345,7 +277,7 @@ def test_a_run_that_is_cancelled_leaves_nothing_either(tmp_path: Path) -> None:
                 await allowed(tmp_path / "artifacts", f'asked("http://{NAME}/")', Outside(ask, lambda *_: ""))
             assert scope.cancelled_caught
             await anyio.wait_all_tasks_blocked()
-            assert _sockets() == before
+            assert sockets() == before
 
     anyio.run(body)
 
@@ -361,80 +293,6 @@ for number in range(503):
     _, outcome, _ = ran(tmp_path, code)
     assert [contact.host for contact in outcome.contacts] == [f"host-{number}" for number in range(500)]
     assert outcome.contacts_dropped == 3
-
-
-@pytest.mark.parametrize(
-    ("program", "said"),
-    [
-        ("/bin/false", "/bin/false ended with 1 and said nothing"),
-        ("/nowhere/python", "/nowhere/python: No such file or directory"),
-        ("{folder}/sleeper", "no answer in 0.2 s"),
-    ],
-)
-def test_where_the_way_in_fails_nothing_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
-) -> None:
-    sleeper = tmp_path / "sleeper"
-    sleeper.write_text("#!/bin/sh\nexec sleep 600\n")
-    sleeper.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", program.format(folder=tmp_path))
-    monkeypatch.setattr(doorway, "_SECONDS", 0.2)
-    _starts_nothing(tmp_path, said)
-
-
-def test_a_sandbox_in_the_network_of_this_machine_is_not_entered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(netns, "same", lambda _: True)
-    _starts_nothing(tmp_path, "it has none of its own")
-
-
-def test_a_sandbox_that_is_out_of_sight_is_not_entered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def gone(inside: object, kind: str) -> int:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), f"{inside}/{kind}")
-
-    monkeypatch.setattr(processes.Inside, "namespace", gone)
-    _starts_nothing(tmp_path, "Permission denied")
-
-
-def test_the_kernels_own_no_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The namespace of host names is none of the network, and the kernel enters it as none."""
-    monkeypatch.setattr(processes.Inside, "namespace", lambda *_: os.open("/proc/self/ns/uts", os.O_RDONLY))
-    _starts_nothing(tmp_path, "Invalid argument")
-
-
-def test_the_number_of_an_ended_process_leads_into_no_other() -> None:
-    with subprocess.Popen(["true"]) as ended:
-        handle = os.pidfd_open(ended.pid)
-    inside = processes.Inside(os.getpid(), handle)  # as if that number had been given to us
-    with pytest.raises(ProcessLookupError):
-        inside.namespace("net")
-    inside.close()
-
-
-def test_a_network_that_is_not_up_yet_can_be_listened_in() -> None:
-    """Bubblewrap brings the loopback up when it gets to it, and we may be faster."""
-    user = () if os.geteuid() == 0 else ("--user",)
-    command = ["unshare", *user, "--net", "sh", "-c", "echo there; read nothing"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"there\n"
-        namespace = os.open(f"/proc/{process.pid}/ns/net", os.O_RDONLY)
-        try:
-            with doorway._handed_out(namespace) as listener:
-                assert listener.getsockname() == ("127.0.0.1", 3128)
-                assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-        finally:
-            os.close(namespace)
-
-
-def _starts_nothing(folder: Path, said: str) -> None:
-    before = _sockets()
-    with pytest.raises(SandboxUnavailable, match=f"cannot be entered \\({said}") as caught:
-        anyio.run(allowed, folder / "artifacts", "open('/artifacts/ran', 'w')", outside())
-    assert caught.value.hint
-    assert list((folder / "artifacts").iterdir()) == []
-    assert _sockets() == before
 
 
 @pytest.mark.skipif(not os.path.exists("/usr/bin/curl"), reason="there is no curl")
@@ -454,34 +312,3 @@ def test_curl_needs_to_be_told_nothing(tmp_path: Path) -> None:
     assert [(contact.port, contact.verdict) for contact in outcome.contacts] == [
         (80, "allowed"), (80, "refused"), (443, "allowed")
     ]  # fmt: skip
-
-
-@pytest.fixture
-def readable() -> Iterator[Path]:
-    """A folder that every user may read; pytest's own are for its user alone."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder)
-        path.chmod(0o755)
-        yield path
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become an ordinary user")
-def test_an_ordinary_user_gets_the_same_proxy(readable: Path) -> None:
-    """In a mount namespace of its own, where everything lies where that user may read it."""
-    mounts = {"python": sys.base_prefix, "packages": str(Path(anyio.__file__).parents[1]), "project": str(PROJECT)}
-    for name in mounts:
-        (readable / name).mkdir()
-    binds = "".join(f'mount --bind "${number}" {readable / name} && ' for number, name in enumerate(mounts, start=1))
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    become = f"exec setpriv --reuid={OTHER} --regid={OTHER} --clear-groups {readable}/python/bin/python{version}"
-    done = subprocess.run(
-        ["unshare", "--mount", "sh", "-c", f"{binds}{become} {readable}/project/{SCRIPT}", "sh", *mounts.values()],
-        capture_output=True, text=True, timeout=60, check=False, cwd="/",
-        env={
-            "PATH": os.environ["PATH"],
-            "PYTHONPATH": f"{readable}/project:{readable}/packages",
-            "LD_LIBRARY_PATH": f"{readable}/python/lib",  # some interpreters look for theirs where they were installed
-        },
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [str(OTHER), "hi", "other.example is not allowed", "allowed refused"]
