@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 from typing import Final
@@ -21,6 +22,7 @@ from actors.orchestra.wishes import Contact, SandboxUnavailable, Wishes
 _SECONDS: Final = 10.0
 """For the way into a sandbox and back; it takes a fiftieth of one."""
 _REPLY_BYTES: Final = 1000
+_INT: Final = struct.Struct("i")
 
 
 class Door:
@@ -92,11 +94,13 @@ def _handed_out(namespace: int) -> socket.socket:
                 raise _cannot(f"no answer in {_SECONDS:g} s") from error
             except OSError as error:
                 raise _cannot(f"{sys.executable}: {error.strerror}") from error
-        said, descriptors, _, _ = socket.recv_fds(ours, _REPLY_BYTES, 1)
-    if not descriptors:
+        # Not by socket.recv_fds, which takes flags and forgets them: no sandbox may inherit the socket of another.
+        said, handed_back, _, _ = ours.recvmsg(_REPLY_BYTES, socket.CMSG_LEN(_INT.size), socket.MSG_CMSG_CLOEXEC)
+    if not handed_back:
         reason = said.decode(errors="replace") or f"{sys.executable} ended with {done.returncode} and said nothing"
         raise _cannot(reason)
-    return socket.socket(fileno=descriptors[0])
+    (descriptor,) = _INT.unpack(handed_back[0][2])
+    return socket.socket(fileno=descriptor)
 
 
 def _cannot(reason: str) -> SandboxUnavailable:

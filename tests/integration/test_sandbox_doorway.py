@@ -87,6 +87,7 @@ def test_a_network_that_is_not_up_yet_can_be_listened_in() -> None:
             with doorway._handed_out(namespace) as listener:
                 assert listener.getsockname() == ("127.0.0.1", 3128)
                 assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+                assert not listener.get_inheritable(), "or it would be in other sandboxes too"
         finally:
             os.close(namespace)
 
