@@ -1,0 +1,279 @@
+"""L1: each request for a run has one end, and whatever ends it early goes through its stop."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.orchestra.coordinator import Coordinator
+from actors.orchestra.orchestrator import DAY_SECONDS, GRACE_SECONDS, RUNS_MAX, Orchestrator
+from actors.orchestra.worker import WORKER, Worker
+from contracts.clock import TimerRequested
+from contracts.effect import ActorHalted, ActorResumed, EffectCancelled, EffectCancelRequested
+from contracts.oa import OaPermitGranted, OaPermitRequested
+from contracts.orchestra_events import (
+    PlanRequested,
+    RunBegun,
+    RunCancelAnswered,
+    RunCancelRequested,
+    RunEnded,
+    RunRefused,
+    RunRequested,
+    RunStopping,
+    TaskAttemptRequested,
+)
+from events.event import parse_time
+from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
+
+OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
+
+
+def stopped(yard: Yard) -> None:
+    """End what is cancelled, as the runtime does."""
+    for event in yard.open(TaskAttemptRequested):
+        reason = yard.engine.effects.cancelled.get(event.position)
+        if reason is not None:
+            yard.end(event, EffectCancelled(request=event.position, reason=reason))
+
+
+def test_a_run_is_planned_permitted_begun_and_ended_and_its_timer_taken_back() -> None:
+    yard = Yard()
+    yard.request({"a": [], "b": ["a"]})
+    end = yard.run()
+    (asked,) = yard.events(RunRequested)
+    assert end == RunEnded(
+        request=asked.position, run_id=RUN, state="done", reasons=[], mend=[], done=2, failed=0, security=False
+    )
+    (timer,) = (event for event in yard.events(TimerRequested) if event.actor == "orchestrator")
+    assert [one.request for one in yard.of(EffectCancelRequested)] == [timer.position]
+    own = [event for event in yard.history if event.actor in ("orchestrator", "coordinator", "worker")]
+    assert {event.correlation for event in own} == {RUN}
+
+
+def test_the_permit_is_for_the_run_lasts_as_long_as_it_and_has_uses_for_all_attempts() -> None:
+    yard = Yard()
+    yard.request({"a": [], "b": []}, config=config(total=50, retries=1), action="remediation")
+    (asked,) = yard.of(OaPermitRequested)
+    assert (asked.action, asked.subject, asked.holder) == ("remediation", f"run:{RUN}", WORKER)
+    assert asked.uses == 2 * 2 + 2
+    assert asked.seconds == pytest.approx(50 + GRACE_SECONDS)
+    (begun,) = yard.of(RunBegun)
+    (grant,) = yard.events(OaPermitGranted)
+    assert begun.permit == grant.position
+
+
+def test_a_permit_lasts_a_day_at_most() -> None:
+    yard = Yard()
+    yard.request({"a": []}, config=config(total=86_400))
+    assert yard.of(OaPermitRequested)[0].seconds == DAY_SECONDS
+
+
+def test_what_is_to_be_planned_only_asks_for_no_permit_and_ends() -> None:
+    yard = Yard("BLOCKED")
+    yard.request({"a": []}, plan_only=True)
+    end = yard.over()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.done, end.failed) == ("planned", 0, 0)
+    assert yard.of(OaPermitRequested) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "action", "reason"),
+    [
+        ("NORMAL", "unheard_of", "unknown action"),
+        ("DEGRADED", "feature_work", "feature_work is forbidden in DEGRADED"),
+        ("BLOCKED", "remediation", "remediation is forbidden in BLOCKED"),
+    ],
+)
+def test_a_run_that_the_mode_forbids_is_refused_and_nothing_is_attempted(mode: str, action: str, reason: str) -> None:
+    yard = Yard(mode)
+    yard.request({"a": []}, action=action)
+    end = yard.over()
+    assert isinstance(end, RunRefused)
+    assert (end.code, end.reasons[0], bool(end.mend)) == ("not_permitted", reason, True)
+    assert yard.of(TaskAttemptRequested) == []
+    assert yard.engine.states["orchestrator"].runs == {}
+
+
+def test_a_plan_that_cannot_be_run_is_refused_with_its_code_and_its_timer_taken_back() -> None:
+    yard = Yard()
+    yard.request(plan({"a": []}, a={"tools": ["bash"]}))
+    end = yard.over()
+    assert isinstance(end, RunRefused)
+    assert (end.code, end.security, end.reasons) == ("bad_plan", True, ["the plan: not in whitelist_tools: bash (a)"])
+    assert len(yard.of(EffectCancelRequested)) == 1
+
+
+def test_an_id_is_known_while_its_run_is_open_and_can_be_used_again_after_it() -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request({"a": []})
+    (request,) = yard.of(RunRequested)
+    yard.tell(request, "second", RUN)
+    refused = yard.over()
+    assert isinstance(refused, RunRefused)
+    assert (refused.code, refused.request) == ("known", yard.events(RunRequested)[1].position)
+    yard.tool = exited
+    while yard.step():
+        pass
+    assert [end.state for end in yard.of(RunEnded)] == ["done"]
+    yard.tell(request, "third", RUN)
+    while yard.step():
+        pass
+    assert [end.state for end in yard.of(RunEnded)] == ["done", "done"]
+
+
+def test_more_runs_than_there_is_room_for_are_refused() -> None:
+    yard = Yard()
+    for number in range(RUNS_MAX):
+        yard.request({"a": []}, f"5b0c7a52-3f7e-4c1d-9a55-1{number:011x}")
+    assert yard.of(RunRefused) == []
+    yard.request({"a": []}, OTHER)
+    (refused,) = yard.of(RunRefused)
+    assert (refused.code, refused.reasons) == ("busy", [f"{RUNS_MAX} runs are open"])
+
+
+# --- early ends ---------------------------------------------------------------------------------------------------
+
+
+def waiting_run(**more: Any) -> Yard:
+    """A run whose first task is attempted and whose second waits for it."""
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request({"a": [], "b": ["a"]}, **more)
+    return yard
+
+
+def test_a_cancelled_run_ends_so_when_its_attempts_have_ended() -> None:
+    yard = waiting_run()
+    yard.tell(RunCancelRequested(run_id=RUN, reason="enough"))
+    assert [one.accepted for one in yard.of(RunCancelAnswered)] == [True]
+    assert yard.of(RunStopping)[0].reasons == ["enough"]
+    assert yard.over() is None, "an attempt is waited for"
+    stopped(yard)
+    end = yard.over()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.reasons, end.done, end.failed) == ("cancelled", ["enough"], 0, 2)
+
+
+def test_cancelling_is_answered_as_what_it_leads_to() -> None:
+    yard = waiting_run()
+    yard.tell(RunCancelRequested(run_id=OTHER))
+    yard.tell(RunCancelRequested(run_id=RUN))
+    yard.tell(RunCancelRequested(run_id=RUN))
+    answers = [(one.accepted, one.text) for one in yard.of(RunCancelAnswered)]
+    assert answers == [(False, "no such run is open"), (True, ""), (False, "it is ending already")]
+    assert len(yard.of(RunStopping)) == 1
+
+
+def test_a_run_whose_time_is_over_times_out() -> None:
+    yard = waiting_run(config=config(total=3))
+    assert yard.wake()
+    stopped(yard)
+    end = yard.over()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.reasons) == ("timed_out", ["the run's time of 3 s is over"])
+    begun, ended = yard.history[0], yard.events(RunEnded)[0]
+    assert (parse_time(ended.time) - parse_time(begun.time)).total_seconds() == pytest.approx(3, abs=0.1)
+
+
+def test_a_run_whose_permit_is_taken_back_is_stopped_and_says_why() -> None:
+    yard = waiting_run()
+    yard.observe("BLOCKED")
+    stopped(yard)
+    end = yard.over()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.reasons) == ("stopped", ["the OA took the permit back: mode BLOCKED"])
+    assert "pmagent status" in end.mend[0]
+
+
+def test_what_has_stopped_a_run_is_not_told_again() -> None:
+    yard = waiting_run(config=config(total=3))
+    yard.tell(RunCancelRequested(run_id=RUN))
+    yard.observe("BLOCKED")
+    yard.wake()
+    stopped(yard)
+    end = yard.over()
+    assert isinstance(end, RunEnded)
+    assert (end.state, len(yard.of(RunStopping))) == ("cancelled", 1)
+
+
+# --- replans ------------------------------------------------------------------------------------------------------
+
+
+def second_fails(yard: Yard) -> None:
+    """The second attempt of all fails."""
+    yard.tool = lambda event: exited(event, 3 if yard.events(TaskAttemptRequested).index(event) == 1 else 0)
+
+
+def second_plan(event: Any) -> Any:
+    """A planner that replaces what failed by one task which follows a done one."""
+    return replied(event, '[{"task_id": "instead", "intent": "x", "tools": ["ls"], "depends_on": ["a"]}]')
+
+
+def test_a_failed_part_is_planned_anew_with_what_is_done_kept() -> None:
+    yard = Yard()
+    yard.planner = second_plan
+    yard.request({"a": [], "b": ["a"]}, replans=1, config=config(retries=0))
+    second_fails(yard)
+    end = yard.run()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.done, end.failed) == ("done", 2, 0)
+    assert [one.revision for one in yard.of(PlanRequested)] == [0, 1]
+
+
+def test_where_no_other_plan_is_made_the_run_ends_with_what_its_last_one_came_to() -> None:
+    yard = Yard()
+    yard.planner = lambda event: replied(event, "I cannot")
+    yard.request({"a": [], "b": ["a"]}, replans=1, config=config(retries=0))
+    second_fails(yard)
+    end = yard.run()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.done, end.failed) == ("failed", 1, 1)
+    assert end.reasons[0] == "there is no other plan"
+
+
+def test_nothing_is_planned_anew_after_a_violation() -> None:
+    yard = Yard()
+    yard.tool = lambda event: exited(event, 0, violations=["left its walls"])
+    yard.request({"a": []}, replans=3)
+    end = yard.run()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.security, len(yard.of(PlanRequested))) == ("failed", True, 1)
+
+
+# --- who is halted --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actor", [Coordinator, Worker])
+def test_a_run_ends_when_who_plans_or_works_is_halted(actor: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = waiting_run()
+
+    def fall(*_: Any) -> Any:
+        raise LookupError
+
+    monkeypatch.setattr(actor, "decide", fall)
+    yard.tell(RunCancelRequested(run_id=RUN))
+    (halted,) = yard.of(ActorHalted)
+    end = yard.over()
+    assert isinstance(end, RunEnded)
+    assert (end.state, end.reasons) == ("failed", [f"the {halted.name} is halted"])
+    assert yard.engine.states["worker"].jobs == {}
+
+
+def test_a_request_while_the_orchestrator_is_halted_is_refused_by_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+
+    def fall(*_: Any) -> Any:
+        raise LookupError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Orchestrator, "decide", fall)
+        yard.request({"a": []})
+    assert [event.type for event in yard.history[-2:]] == ["actor.halted", "request.refused"]
+    yard.tell(ActorResumed(name="orchestrator"))
+    yard.request({"a": []}, OTHER)
+    end = yard.run(OTHER)
+    assert isinstance(end, RunEnded)
+    assert end.state == "done"
