@@ -2,6 +2,9 @@
 
 Each step is opened from the folder that it lies in, so nobody who moves or links folders meanwhile leads us elsewhere.
 Folders on the way may be links that stay below the root when the work begins; what is opened is where they led then.
+
+The last parts of a path may be ``own``: nobody else has any business there. What is written there finds its place:
+links, and what else is in the way, are moved aside (to ``NAME.aside-<random>``), never followed and never deleted.
 """
 
 from __future__ import annotations
@@ -17,6 +20,8 @@ from typing import Final
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ_BYTES: Final = 1 << 20
+_TRIES: Final = 8
+_NOT_THERE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 Mark = tuple[int, int, int, int]
 """What tells whether a file is still the one that was written: device, inode, size, time of its last change."""
@@ -50,25 +55,32 @@ class Tree:
         return found.st_size
 
     def mark(self, path: str) -> Mark | None:
-        """What tells the regular file at ``path`` from any other, and from itself changed; None where there is none.
-        Raises LeadsOut, OSError."""
+        """What tells the regular file at ``path`` from any other, and from itself changed; None where there is none, or
+        only behind a link. Raises OSError."""
         try:
             with self._folder(path, make=False) as (folder, name):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        except (FileNotFoundError, NotADirectoryError):
+        except LeadsOut:
             return None
+        except OSError as error:
+            if error.errno in _NOT_THERE:
+                return None
+            raise
         return _mark(found) if stat.S_ISREG(found.st_mode) else None
 
-    def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True) -> Mark:
+    def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0) -> Mark:
         """Make ``pieces`` the content of ``path``, as one step: a temporary file beside it, then a new name. Folders
-        on the way are made. A link or a folder at ``path`` itself is refused. ``sync``: durable when this returns.
+        on the way are made. A link or a folder at ``path`` itself is refused, where not even the last part of it is
+        ``own``. ``sync``: durable when this returns.
 
         Raises LeadsOut, OSError; what stood there stays then, except when only the last sync failed.
         """
-        with self._folder(path, make=True) as (folder, name):
+        with self._folder(path, make=True, own=own) as (folder, name):
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                if stat.S_ISLNK(found.st_mode):
+                if own and not stat.S_ISREG(found.st_mode):
+                    _move_aside(folder, name)
+                elif stat.S_ISLNK(found.st_mode):
                     raise OSError(errno.ELOOP, "refusing to replace a symbolic link")
             temporary = f".pmagent.{os.getpid()}.{os.urandom(6).hex()}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -96,8 +108,10 @@ class Tree:
         try:
             with self._folder(path, make=False) as (folder, name):
                 descriptor = os.open(name, flags, dir_fd=folder)
+        except LeadsOut:
+            return None
         except OSError as error:
-            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENXIO, errno.EACCES}:
+            if error.errno in {*_NOT_THERE, errno.EISDIR, errno.ENXIO, errno.EACCES}:
                 return None
             raise
         with open(descriptor, "wb") as file:
@@ -109,18 +123,16 @@ class Tree:
             return _mark(os.fstat(descriptor))
 
     @contextmanager
-    def _folder(self, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+    def _folder(self, path: str, *, make: bool, own: int = 0) -> Iterator[tuple[int, str]]:
         """A descriptor of the folder in which ``path`` lies, and its name there."""
         *above, name = path.split("/")
+        shared = len(above) + 1 - own if own else len(above)
         folder = os.open(self._root, _FOLDER)
         try:
-            for part in self._resolved(above):
-                if make:
-                    with suppress(FileExistsError):
-                        os.mkdir(part, 0o755, dir_fd=folder)
-                inner = os.open(part, _FOLDER, dir_fd=folder)
-                os.close(folder)
-                folder = inner
+            for part in self._resolved(above[:shared]):
+                folder = _entered(folder, part, make=make)
+            for part in above[shared:]:
+                folder = _entered_own(folder, part, make=make)
             yield folder, name
         finally:
             os.close(folder)
@@ -135,6 +147,33 @@ class Tree:
         if not found.is_relative_to(self._root):
             raise LeadsOut
         return found.relative_to(self._root).parts
+
+
+def _entered(folder: int, part: str, *, make: bool) -> int:
+    """The folder ``part`` in ``folder``, which is closed if it could be opened."""
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(part, 0o755, dir_fd=folder)
+    inner = os.open(part, _FOLDER, dir_fd=folder)
+    os.close(folder)
+    return inner
+
+
+def _entered_own(folder: int, part: str, *, make: bool) -> int:
+    """The same, where nothing else may stand. Raises OSError, too where somebody puts things there without end."""
+    for _ in range(_TRIES if make else 0):
+        try:
+            return _entered(folder, part, make=True)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+            with suppress(FileNotFoundError):
+                _move_aside(folder, part)
+    return _entered(folder, part, make=make)
+
+
+def _move_aside(folder: int, name: str) -> None:
+    os.rename(name, f"{name[:60]}.aside-{os.urandom(4).hex()}", src_dir_fd=folder, dst_dir_fd=folder)
 
 
 def _check_regular(mode: int) -> None:

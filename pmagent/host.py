@@ -278,9 +278,8 @@ class Host:
         OA's to tell; so this is only remembered, as ``unwritten``, and the next document that changes brings it to
         light if it still holds.
         """
-        documents = self.documents.take()
         try:
-            await self._write(documents)
+            await self._write()
         except DocumentUnwritable as error:
             self.unwritten = self.unwritten or error
             self.documents.doubt()
@@ -292,18 +291,20 @@ class Host:
             return await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self.layout.workspace)))
 
     async def _write_changed(self) -> None:
-        folded = self._folded
-        await self._write(self.documents.take())
+        folded = await self._write()
         self.unwritten = None
         async with self._written:
             self._flushed = folded
             self._written.notify_all()
 
-    async def _write(self, documents: Taken) -> None:
+    async def _write(self) -> int:
+        """Write what may have changed; the position up to which documents then show what happened."""
         with anyio.CancelScope(shield=True):
             async with self._writing:
-                await anyio.to_thread.run_sync(self._desk.write, documents)
+                folded = self._folded
+                await anyio.to_thread.run_sync(self._desk.write, self.documents.take())
         self.documents.settle()
+        return folded
 
 
 def fold_into(

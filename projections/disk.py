@@ -56,22 +56,32 @@ class Desk:
 
     def write(self, documents: dict[str, Part]) -> list[str]:
         """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths. Raises
-        DocumentUnwritable."""
-        return [path for path, part in documents.items() if self._put(path, part.content())]
+        DocumentUnwritable when all others have been written."""
+        written: list[str] = []
+        failure: DocumentUnwritable | None = None
+        for path, part in documents.items():
+            try:
+                if self._put(path, part.content(), _own(path, part.owner)):
+                    written.append(path)
+            except DocumentUnwritable as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return written
 
     def differences(self, documents: dict[str, Part]) -> Iterator[tuple[str, Difference | None]]:
         """Each path with what is wrong there, if anything is."""
         for path, part in documents.items():
             yield path, self._compared(path, part.content())
 
-    def _put(self, path: str, content: Content) -> bool:
+    def _put(self, path: str, content: Content, own: int) -> bool:
         try:
             if isinstance(content, Growing):
-                return self._grow(path, content)
+                return self._grow(path, content, own)
             if self._compared(path, content) is None:
                 return False
             # What a power loss takes of a blob's copy is found at the next start, and copied again.
-            self._tree.replace(path, self._pieces(content), sync=not isinstance(content, BlobContent))
+            self._tree.replace(path, self._pieces(content), sync=not isinstance(content, BlobContent), own=own)
         except LeadsOut:
             raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
         except OSError as error:
@@ -81,17 +91,18 @@ class Desk:
             ) from error
         return True
 
-    def _grow(self, path: str, content: Growing) -> bool:
+    def _grow(self, path: str, content: Growing, own: int) -> bool:
         """By its last bytes where the file is as it was left; else it is compared, and replaced if it differs."""
         known = self._marks.pop(path, None)
         written, mark = True, None
         if known is not None and known[0] <= content.size:
             mark = self._tree.extend(path, known[1], content.pieces(known[0]))
+            written = known[0] < content.size
         if mark is None:
             mark = self._tree.mark(path)
             written = mark is None or self._compared(path, content) is not None
             if mark is None or written:
-                mark = self._tree.replace(path, content.pieces())
+                mark = self._tree.replace(path, content.pieces(), own=own)
         self._marks[path] = (content.size, mark)
         while len(self._marks) > MARKS_MAX:
             del self._marks[next(iter(self._marks))]
@@ -126,6 +137,13 @@ class Desk:
             if found.hexdigest() == content.sha256:
                 return None
         return _first_difference(path, _lazily(content, self._blobs), self._tree.read(path))
+
+
+def _own(path: str, owner: str) -> int:
+    """How many parts of the path, at its end, are the owner's."""
+    parts = path.split("/")
+    first = next((at for at, part in enumerate(parts) if owner in part), len(parts)) if owner else len(parts)
+    return len(parts) - first
 
 
 def _lazily(content: BlobContent, blobs: BlobSource) -> Iterator[bytes]:

@@ -15,10 +15,11 @@ S = TypeVar("S")
 
 class Part(NamedTuple):
     """A document that is not computed yet: ``render(*given)`` does that, in any thread, for what is given is
-    immutable."""
+    immutable. ``owner``: the part of its path that holds this name, and all behind it, is nobody else's ("": none)."""
 
     render: Callable[..., Content]
     given: tuple[Any, ...]
+    owner: str = ""
 
     def content(self) -> Content:
         """Compute it."""

@@ -149,7 +149,7 @@ def documents(run: Run, before: Run | None, log_id: str) -> dict[str, Part]:
             found[at.artifact(artifact.path)] = Part(_same, (content,))
     found[at.report] = Part(report, (run, log_id))
     found[at.job] = Part(job, (run,))
-    return found
+    return {path: part._replace(owner=run.run_id) for path, part in found.items()}
 
 
 def _config(config: OrchestraConfig) -> bytes:

@@ -98,12 +98,13 @@ def test_a_daemon_writes_anew_what_somebody_has_changed(workspace: Path) -> None
     dry_runs(workspace, 1)
     log = workspace / "runs" / run_id(1) / "tasks.jsonl"
     kept = log.read_bytes()
-    with running(workspace):
+    with running(workspace) as daemon:
         log.write_bytes(kept[:-10])
         answer = call(workspace, "rebuild").document
         assert f"runs/{run_id(1)}/tasks.jsonl" in answer["written"]
         assert f"jobs/{run_id(1)}.json" in answer["documents"]
         assert log.read_bytes() == kept
+        assert daemon.end()[0] == 0
     assert check_documents(workspace) == []
 
 
@@ -118,12 +119,12 @@ from tests.integration import test_run_documents as these
 put, when = Desk._put, int(sys.argv[2])
 calls = 0
 
-def killed(self, path, content):
+def killed(self, path, *more):
     global calls
     calls += these.run_id(7) in path
     if calls == when:
         os.kill(os.getpid(), signal.SIGKILL)
-    return put(self, path, content)
+    return put(self, path, *more)
 
 Desk._put = killed
 

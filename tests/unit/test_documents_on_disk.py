@@ -241,3 +241,64 @@ def test_pieces_from_anywhere_are_the_same_bytes() -> None:
     assert (len(every), every) == (content.size, LARGE[: content.size])
     for start in (0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, content.size - 1, content.size):
         assert b"".join(content.pieces(start)) == every[start:]
+
+
+def test_one_that_cannot_be_written_keeps_no_other_from_being_written(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(tmp_path)
+    (tmp_path / "a/one").symlink_to("nowhere")
+    with pytest.raises(DocumentUnwritable, match="one cannot be written"):
+        Desk(tmp_path, Blobs()).write(parts({"one": b"1", "two": b"2"}))
+    assert (tmp_path / "two").read_bytes() == b"2"
+
+
+OWNER = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
+
+
+@pytest.mark.parametrize("content", [b"x", grown(b"x"), blob(b"x")], ids=["bytes", "growing", "blob"])
+@pytest.mark.parametrize("obstacle", ["link out", "link in", "link to nothing", "file", "folder", "fifo"])
+@pytest.mark.parametrize("place", [f"runs/{OWNER}", f"runs/{OWNER}/a", f"runs/{OWNER}/a/b", f"runs/{OWNER}/a/b/c"])
+def test_what_stands_in_an_owners_way_is_moved_aside_and_kept(
+    workspace: Path, place: str, obstacle: str, content: Content
+) -> None:
+    """A tool that may write in runs/ can neither lead a writer out of the workspace nor stop it."""
+    path = f"runs/{OWNER}/a/b/c"
+    at = workspace / place
+    at.parent.mkdir(parents=True)
+    private = workspace.parent / "private"
+    if obstacle.startswith("link"):
+        at.symlink_to({"link out": private, "link in": workspace / "share"}.get(obstacle, "nowhere"))
+    elif obstacle == "file":
+        at.write_bytes(b"mine")
+    elif obstacle == "fifo":
+        os.mkfifo(at)
+    else:
+        at.mkdir()
+        (at / "kept").write_bytes(b"mine")
+    documents = {path: Part(same, (content,), OWNER)}
+    desk = Desk(workspace, Blobs(b"x"))
+    assert desk.write(documents) == [path]
+    assert (workspace / path).read_bytes() == b"x"
+    assert differences(desk, documents) == []
+    assert desk.write(documents) == []
+    assert sorted(found.name for found in private.iterdir()) == ["a.json"]
+    assert sorted(found.name for found in (workspace / "share").iterdir()) == ["a.json"]
+    aside = list(at.parent.glob("*.aside-*"))
+    replaced = obstacle == "file" and place == path  # a regular file is what a document is
+    passed = obstacle == "folder" and place != path
+    assert len(aside) == (not replaced and not passed)
+    if aside and obstacle in ("file", "folder"):
+        assert (aside[0] if obstacle == "file" else aside[0] / "kept").read_bytes() == b"mine"
+
+
+def test_a_link_above_what_is_an_owners_is_followed_only_inside_the_workspace(workspace: Path) -> None:
+    documents = {f"runs/{OWNER}/c": Part(same, (b"x",), OWNER)}
+    desk = Desk(workspace, Blobs())
+    (workspace / "runs").symlink_to("elsewhere")
+    (workspace / "elsewhere").mkdir()
+    assert desk.write(documents) == [f"runs/{OWNER}/c"]
+    assert (workspace / "elsewhere" / OWNER / "c").read_bytes() == b"x"
+    (workspace / "runs").unlink()
+    (workspace / "runs").symlink_to(workspace.parent / "private")
+    with pytest.raises(DocumentUnwritable, match=LEADS_OUT):
+        desk.write(documents)
+    assert sorted(found.name for found in (workspace.parent / "private").iterdir()) == ["a.json"]

@@ -493,10 +493,10 @@ def test_of_a_long_run_each_byte_of_the_log_is_written_once(tmp_path: Path, monk
     written: Counter[str] = Counter()
 
     class Counting(Tree):
-        def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True) -> Mark:
+        def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0) -> Mark:
             content = b"".join(pieces)
             written[path] += len(content)
-            return super().replace(path, [content], sync=sync)
+            return super().replace(path, [content], sync=sync, own=own)
 
         def extend(self, path: str, mark: Mark, pieces: Iterable[bytes]) -> Mark | None:
             content = b"".join(pieces)
