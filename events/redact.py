@@ -25,6 +25,7 @@ import msgspec
 from events import secret_forms
 from events.redact_content import PASSES, ContentMasker, shape_spans
 from events.redact_stream import RedactionStream
+from events.redact_views import has_unseen
 from events.secret_forms import SECRET_CHARS_MIN, text_forms, usable
 from events.secret_shapes import SECRET_VARIABLE, SHAPES, TELLING_NAME, URL_PASSWORD, Shape
 
@@ -71,6 +72,9 @@ class Redactor:
         """``text`` with each secret replaced by ``MASK``; the same object when there is none."""
         if len(text) < SECRET_CHARS_MIN:
             return text
+        if has_unseen(text):  # terminal output, mostly
+            masked = self._content.mask(text).text
+            return text if masked == text else masked
         before = text
         for _ in range(PASSES):
             masked = self._masked(before)

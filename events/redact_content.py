@@ -14,8 +14,8 @@ from events.redact_views import JOINED_HEX, JOINED_LINES, SHOWN, Span, View
 from events.secret_forms import (
     MASK,
     SECRET_CHARS_MIN,
-    broken_base64,
     content_forms,
+    joined_forms,
     spaced_hex,
     text_forms,
     usable,
@@ -39,7 +39,7 @@ class Piece(NamedTuple):
     instead: str
 
 
-class Draft:
+class MaskedText:
     """A text on which masks were put, one after the other, that still knows what stood where."""
 
     def __init__(self, text: str) -> None:
@@ -105,22 +105,22 @@ class ContentMasker:
     def __init__(self, known: Iterable[str]) -> None:
         secrets = sorted({secret for secret in known if len(secret) >= SECRET_CHARS_MIN})
         self._literal = usable(form for secret in secrets for form in text_forms(secret) | content_forms(secret))
-        self._joined = usable(form for secret in secrets for form in broken_base64(secret))
+        self._joined = usable(form for secret in secrets for form in joined_forms(secret))
         self._hex = usable(form for secret in secrets for form in spaced_hex(secret))
         self.wide = {form: mask for secret in secrets for form, mask in wide_forms(secret).items()}
         """What is masked in the bytes, before they are taken for text."""
-        self.window = max(SHAPE_CHARS_MAX, 2 * max(map(len, self._literal), default=0))
-        """No secret that is found, but PEM blocks, is longer; in characters."""
+        self.window = max(SHAPE_CHARS_MAX, 4 * max(map(len, self._literal), default=0))
+        """No secret that is found, but PEM blocks, is longer; in characters. In UTF-32 each has four."""
 
-    def mask(self, text: str) -> Draft:
+    def mask(self, text: str) -> MaskedText:
         """``text`` with each secret replaced by ``MASK``."""
-        draft = Draft(text)
+        masked = MaskedText(text)
         for _ in range(PASSES):
-            before = draft.text
-            self._once(draft)
-            if draft.text == before:
+            before = masked.text
+            self._once(masked)
+            if masked.text == before:
                 break
-        return draft
+        return masked
 
     def open_block(self, text: str) -> bool:
         """Whether a PEM block begins in ``text`` and does not end there, in whatever view."""
@@ -138,33 +138,33 @@ class ContentMasker:
             ends.append(SHOWN.places(text)(*match.span())[1])
         return min(ends, default=-1)
 
-    def _once(self, draft: Draft) -> None:
+    def _once(self, masked: MaskedText) -> None:
         """What is known first, in all views, then shapes: in this order, whatever else the text holds, so that each
         part of a text is masked as it would be without the others."""
         if self._literal:
-            draft.put(_masks(literals(draft.text, self._literal)))
-            self._put_literals(draft, SHOWN, self._literal)
-            self._put_literals(draft, JOINED_LINES, self._joined)
-            self._put_literals(draft, JOINED_HEX, self._hex)
-        shown = SHOWN.of(draft.text)
+            masked.put(_masks(literals(masked.text, self._literal)))
+            self._put_literals(masked, SHOWN, self._literal)
+            self._put_literals(masked, JOINED_LINES, self._joined)
+            self._put_literals(masked, JOINED_HEX, self._hex)
+        shown = SHOWN.of(masked.text)
         if shown is not None:
-            inner = Draft(shown)
+            inner = MaskedText(shown)
             _mask_shapes(inner)
-            self._put_seen(draft, SHOWN, inner.pieces)
-        _mask_shapes(draft)
+            self._put_seen(masked, SHOWN, inner.pieces)
+        _mask_shapes(masked)
 
-    def _put_literals(self, draft: Draft, view: View, forms: list[str]) -> None:
-        seen = view.of(draft.text)
+    def _put_literals(self, masked: MaskedText, view: View, forms: list[str]) -> None:
+        seen = view.of(masked.text)
         if seen is not None:
-            self._put_seen(draft, view, _masks(literals(seen, forms)), self.window)
+            self._put_seen(masked, view, _masks(literals(seen, forms)), self.window)
 
-    def _put_seen(self, draft: Draft, view: View, pieces: list[Piece], longest: float = inf) -> None:
+    def _put_seen(self, masked: MaskedText, view: View, pieces: list[Piece], longest: float = inf) -> None:
         """Put what was found in a view into the text; not what is strewn over more than ``longest`` characters."""
         if pieces:
-            places = view.places(draft.text)
+            places = view.places(masked.text)
             found = [(*places(piece.start, piece.end), piece.instead) for piece in pieces]
             near = [Piece(*place) for place in found if place[1] - place[0] <= longest]
-            draft.put([_filled(piece, draft.text) for piece in near])
+            masked.put([_filled(piece, masked.text) for piece in near])
 
 
 def literals(text: str, forms: list[str]) -> Iterator[Span]:
@@ -193,12 +193,12 @@ def shape_spans(shape: Shape, text: str) -> Iterator[Span]:
             yield match.span(group)
 
 
-def _mask_shapes(draft: Draft) -> None:
-    lower = draft.text.lower()
+def _mask_shapes(masked: MaskedText) -> None:
+    lower = masked.text.lower()
     for shape in SHAPES:
         for needle in shape.needles:
             if needle in lower:
-                draft.put(_masks(shape_spans(shape, draft.text)))
+                masked.put(_masks(shape_spans(shape, masked.text)))
                 break
 
 

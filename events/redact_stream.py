@@ -13,7 +13,7 @@ import codecs
 import re
 from typing import Final
 
-from events.redact_content import ContentMasker, Draft, Piece
+from events.redact_content import ContentMasker, MaskedText, Piece
 from events.secret_forms import MASK
 
 BLOCK_CHARS: Final = 128 * 1024
@@ -68,21 +68,21 @@ class RedactionStream:
                 return "", self._block
             self._skip = None
             return "", end
-        draft = self._masker.mask(self._before + text)
+        found = self._masker.mask(self._before + text)
         start = len(self._before)
         end = start + self._block
-        for piece in draft.pieces:
+        for piece in found.pieces:
             if piece.start < end < piece.end:
                 end = piece.start
                 if end <= start:
                     end = piece.end
-                    self._skip = _Skip.of(self._masker, draft.before, piece)
+                    self._skip = _Skip.of(self._masker, found.before, piece)
                 break
         if self._skip is None:
-            self._before = _context(draft, end - self._around, end)
-            return _between(draft, start, end), end - start
+            self._before = _context(found, end - self._around, end)
+            return _between(found, start, end), end - start
         self._before = MASK
-        return _between(draft, start, end), self._skip.begin(self._block, len(text))
+        return _between(found, start, end), self._skip.begin(self._block, len(text))
 
     def _last(self, text: str) -> str:
         if self._skip is not None:
@@ -91,8 +91,8 @@ class RedactionStream:
                 return ""
             self._skip = None
             text = text[end:]
-        draft = self._masker.mask(self._before + text)
-        return _between(draft, len(self._before), len(self._before) + len(text))
+        found = self._masker.mask(self._before + text)
+        return _between(found, len(self._before), len(self._before) + len(text))
 
 
 class _Skip:
@@ -158,26 +158,26 @@ class _WideLiterals:
         return b"".join((*result, content[at:certain]))
 
 
-def _between(draft: Draft, start: int, end: int) -> str:
-    """What stands in ``draft`` for the text from ``start`` to ``end``. A piece that began before ``start`` is masked
+def _between(found: MaskedText, start: int, end: int) -> str:
+    """What stands in ``found`` for the text from ``start`` to ``end``. A piece that began before ``start`` is masked
     again in what is behind it: better twice than not at all."""
     result: list[str] = []
     at = start
-    for piece in draft.pieces:
+    for piece in found.pieces:
         if piece.end > start and piece.start < end:
-            result += draft.before[at : piece.start], piece.instead
+            result += found.before[at : piece.start], piece.instead
             at = piece.end
-    return "".join((*result, draft.before[at:end]))
+    return "".join((*result, found.before[at:end]))
 
 
-def _context(draft: Draft, start: int, end: int) -> str:
+def _context(found: MaskedText, start: int, end: int) -> str:
     """What the text has from ``start`` to ``end``; of a secret that began earlier, which might be taken for something
     else now, only that there was one."""
     start = max(start, 0)
-    for piece in draft.pieces:
+    for piece in found.pieces:
         if piece.start < start < piece.end:
-            return MASK + draft.before[piece.end : end]
-    return draft.before[start:end]
+            return MASK + found.before[piece.end : end]
+    return found.before[start:end]
 
 
 def _encoded(text: str) -> bytes:

@@ -73,13 +73,14 @@ _ESCAPES: Final = (
 )
 
 
-def _has_unseen(text: str) -> bool:
+def has_unseen(text: str) -> bool:
+    """Whether ``text`` may hold what is not shown; cheap where it does not."""
     if "\0" in text or "\x1b" in text:
         return True
     return not text.isascii() and any(mark in text for mark in ("\x9b", *_ZERO_WIDTH))
 
 
-SHOWN: Final = View(re.compile(rf"\0+|{_ESCAPES}"), _has_unseen, re.compile(f"{_UNITS}|{_ESCAPES}"))
+SHOWN: Final = View(re.compile(rf"\0+|{_ESCAPES}"), has_unseen, re.compile(f"{_UNITS}|{_ESCAPES}"))
 """What a terminal or an editor shows: without escape sequences, without characters that take no room, and without the
 zeros of UTF-16 and UTF-32 (of ASCII, in any order of bytes)."""
 

@@ -52,9 +52,10 @@ def content_forms(secret: str) -> set[str]:
     return base64_forms(_wide(secret, "utf-16-le"))
 
 
-def broken_base64(secret: str) -> set[str]:
-    """What is searched in content whose lines were joined."""
-    return base64_forms(_bytes(secret)) | content_forms(secret)
+def joined_forms(secret: str) -> set[str]:
+    """What is searched in content whose lines were joined: base64, and the secret itself, which a terminal may have
+    broken, or whose own line breaks may be others now."""
+    return base64_forms(_bytes(secret)) | content_forms(secret) | {re.sub(r"[\r\n]+[ \t]*", "", secret)}
 
 
 def spaced_hex(secret: str) -> set[str]:

@@ -36,8 +36,8 @@ def known_secrets(environment: Mapping[str, str]) -> list[str]:
 
 
 def _words() -> Iterator[str]:
-    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, paths and
-    programs of a configuration that says nothing, and the like."""
+    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states and the
+    like; paths and programs of a configuration that says nothing."""
     yield from types()
     yield from (actor.name for actor in all_actors())
     yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS)

@@ -17,7 +17,8 @@ def test_a_word_of_our_own_is_no_secret(word: str) -> None:
 ORCHESTRA = [
     "planned", "running", "blocked", "failed", "succeed", "give_up", "unblock", "cancelled", "timed_out", "bad_plan",
     "queued", "complete", "read-only", "refused", "allowed", "claude_code", "not_installed", "python", "poetry",
-    "./runs", "artifacts", "tasks.jsonl", "orchestrator", "coordinator", "worker", "run.requested", "task.attempt_requested",
+    "./runs", "artifacts", "tasks.jsonl", "orchestrator", "coordinator", "worker", "run.requested",
+    "task.attempt_requested",
 ]  # fmt: skip
 
 

@@ -231,6 +231,15 @@ def test_secrets_that_are_no_proper_text_are_masked_too(secret: str) -> None:
     assert Redactor([secret]).text(f"<{secret}>") == f"<{MASK}>"
 
 
+@pytest.mark.parametrize("between", ["\x1b[1m", "\u200b", "\x1b]8;;https://example.org\x1b\\"])
+def test_text_of_a_terminal_hides_no_secret(between: str) -> None:
+    redactor = Redactor(["known-secret-1"])
+    shown = f"so {between.join(KEYS['github'])} and {between.join('known-secret-1')}{between}."
+    assert redactor.text(shown) == f"so {MASK} and {MASK}{between}."
+    plain = f"so {between}it{between} is"
+    assert redactor.text(plain) is plain
+
+
 PIECES = [
     "password", "=", ": ", '"', "'", "\\", " ", "://", "@", ":", "/", ".", "eyJ", "s" + "k-", "gh" + "p_", "AK" + "IA",
     ALNUM[:16], ALNUM[:36], "Bearer ", "Basic ", "-----BEGIN ", BLANK_PEM, "-----END ", "-----", "--", "TOKEN=",

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.redact import MASK, Redactor
-from events.redact_content import ContentMasker, Draft, Piece
+from events.redact_content import ContentMasker, MaskedText, Piece
 from tests.support.secrets import ALNUM, CONTENT_FORMS, KEYS, KNOWN, NAMED, as_bytes
 
 PLAIN = "correct-horse/battery+9"
@@ -109,19 +109,19 @@ def test_masking_content_twice_is_masking_it_once(text: str) -> None:
 
 
 @given(st.text("abc", max_size=30), st.lists(st.lists(st.integers(0, 40), max_size=4), max_size=5))
-def test_a_draft_knows_what_stood_where(text: str, rounds: list[list[int]]) -> None:
+def test_a_masked_text_knows_what_stood_where(text: str, rounds: list[list[int]]) -> None:
     """Whatever is put on what: what is not replaced stands, in order, between what is."""
-    draft = Draft(text)
+    masked = MaskedText(text)
     for number, ends in enumerate(rounds):
-        at = sorted({end for end in ends if end <= len(draft.text)})
-        draft.put([Piece(start, end, f"<{number}>") for start, end in zip(at[::2], at[1::2], strict=False)])
+        at = sorted({end for end in ends if end <= len(masked.text)})
+        masked.put([Piece(start, end, f"<{number}>") for start, end in zip(at[::2], at[1::2], strict=False)])
     parts: list[str] = []
     last = 0
-    for start, end, instead in draft.pieces:
+    for start, end, instead in masked.pieces:
         assert last <= start < end <= len(text)
         parts += text[last:start], instead
         last = end
-    assert "".join([*parts, text[last:]]) == draft.text
+    assert "".join([*parts, text[last:]]) == masked.text
 
 
 HOSTILE = [
