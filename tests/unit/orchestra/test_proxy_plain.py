@@ -231,12 +231,20 @@ def test_slow_heads_and_silent_visitors_do_not_stay() -> None:
         async with proxied(outside([]), Caps(head_seconds=0.05)) as proxy:
             slow = await proxy.say(GET[:20])
             silent = await proxy.say(b"")
-            async with await proxy.connect() as stream:
-                await stream.send_eof()
-                assert await everything(stream) == b""
         return slow, silent, [(each.host, each.verdict, each.reason) for each in proxy.ledger.contacts]
 
     slow, silent, contacts = anyio.run(body)
     assert slow.startswith(b"HTTP/1.1 408 ")
     assert silent.startswith(b"HTTP/1.1 408 ")
     assert contacts == [("", "refused", "no request came in time")] * 2
+
+
+def test_whoever_comes_and_goes_without_a_word_is_no_contact() -> None:
+    async def body() -> int:
+        async with proxied(outside([])) as proxy:
+            async with await proxy.connect() as stream:
+                await stream.send_eof()
+                assert await everything(stream) == b""
+            return len(proxy.ledger.contacts)
+
+    assert anyio.run(body) == 0
