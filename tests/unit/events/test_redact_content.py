@@ -131,10 +131,13 @@ HOSTILE = [
 
 
 def seconds(masker: ContentMasker, text: str) -> float:
-    """Processor time of masking."""
-    start = time.process_time()
-    masker.mask(text)
-    return time.process_time() - start
+    """Processor time of masking; the least of three, because a busy machine adds to it."""
+    taken = []
+    for _ in range(3):
+        start = time.process_time()
+        masker.mask(text)
+        taken.append(time.process_time() - start)
+    return min(taken)
 
 
 def test_hostile_content_takes_time_in_proportion_to_its_length() -> None:
