@@ -8,7 +8,7 @@ stdin a host opens, asks for the run or takes it up, and waits for its end; it i
 ``TYPE:N``    by itself, when its Nth event of this type has become durable
 
 and one line on stdout says how it ended (its exit code), and how many processes of the run worked when it was killed
-after so many seconds. They say whose they are by ``RUN`` in their environment.
+after so many seconds. Their command lines hold ``RUN``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import sys
 import time
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from contracts.orchestra_events import RunRequested
 from events.event import Event
 from pmagent.host import open_host
 from tests.support.orchestra import config, plan
+from tests.support.planners import command_line
 
 ENDS = {"run.ended", "run.refused"}
 WAITS = {"a": [], "b": ["a"], "c": ["a"], "d": ["b", "c"], "e": []}
@@ -40,11 +40,12 @@ SECONDS = 60.0
 def given(run_id: str) -> PlanText:
     """Tasks that take a moment, and leave a file each; ``d`` reads those of two others."""
     script = (
+        f': {run_id}; '
         'sleep 0.1; echo "$0" > "$ARTIFACTS/left"; '
         'for one in "$@"; do test "$(cat "/inputs/$one/left")" = "$one"; done'
     )
     return plan(WAITS, **{
-        name: {"tools": ["sh"], "inputs": {"args": ["-ec", script, name, *waits], "env": {"RUN_ID": run_id}}}
+        name: {"tools": ["sh"], "inputs": {"args": ["-ec", script, name, *waits]}}
         for name, waits in WAITS.items()
     })
 
@@ -75,13 +76,9 @@ async def carry_out(workspace: Path, run_id: str, retries: int, kill: str, told:
 
 
 def working(run_id: str) -> list[int]:
-    """The processes that work for the run."""
-    found = []
-    for process in Path("/proc").iterdir():
-        with suppress(OSError):  # it has ended, or is nobody's whose environment we may read
-            if process.name.isdigit() and f"RUN_ID={run_id}".encode() in (process / "environ").read_bytes():
-                found.append(int(process.name))
-    return found
+    """The processes that work for the run, or are being made to."""
+    pids = [int(process.name) for process in Path("/proc").iterdir() if process.name.isdigit()]
+    return [pid for pid in pids if any(run_id in word for word in command_line(pid))]
 
 
 def play(workspace: Path, run_id: str, retries: int, kill: str) -> str:
