@@ -17,7 +17,8 @@ import socket
 import sys
 from typing import Final
 
-_BACKLOG: Final = 32
+_BACKLOG: Final = 256
+"""Connections that wait to be taken; the next ones try again, a second later and more."""
 _NETWORK: Final = 0x40000000  # CLONE_NEWNET
 _USER: Final = 0x10000000  # CLONE_NEWUSER
 _OWNER: Final = 0xB701  # NS_GET_USERNS, linux/nsfs.h

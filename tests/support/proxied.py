@@ -29,20 +29,21 @@ Behave = Callable[[anyio.abc.SocketStream, bytearray], Awaitable[None]]
 class Host:
     """A server on loopback. ``heard`` holds what came on each connection, in the order in which they came."""
 
-    def __init__(self) -> None:
+    def __init__(self, address: str) -> None:
         self.heard: list[bytearray] = []
+        self.address = address
         self.port = 0
 
     @property
     def endpoint(self) -> Endpoint:
         """Where it listens."""
-        return ("127.0.0.1", self.port)
+        return (self.address, self.port)
 
 
 @asynccontextmanager
-async def host(behave: Behave) -> AsyncIterator[Host]:
+async def host(behave: Behave, address: str = "127.0.0.1") -> AsyncIterator[Host]:
     """A host for whose connections ``behave`` is called; each is closed afterwards."""
-    made = Host()
+    made = Host(address)
 
     async def serve(stream: anyio.abc.SocketStream) -> None:
         heard = bytearray()
@@ -53,7 +54,7 @@ async def host(behave: Behave) -> AsyncIterator[Host]:
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 return  # the other side had enough
 
-    async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener, anyio.create_task_group() as group:
+    async with await anyio.create_tcp_listener(local_host=address) as listener, anyio.create_task_group() as group:
         made.port = listener.extra(anyio.abc.SocketAttribute.local_port)
         group.start_soon(listener.serve, serve)
         yield made

@@ -146,6 +146,17 @@ def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     assert reason == ""
 
 
+@pytest.mark.skipif(not outsides._ours("::1"), reason="this machine has no IPv6")
+def test_hosts_of_ipv6_are_reached_as_well() -> None:
+    async def body() -> tuple[bytes, str]:
+        async with host(answering(), "::1") as made, proxied(outside([made.endpoint])) as proxy:
+            return await proxy.say(GET), proxy.ledger.contacts[0].address
+
+    got, address = anyio.run(body)
+    assert got.endswith(b"hi")
+    assert address == "::1"
+
+
 def told(world: Outside, request: bytes = GET, caps: Caps | None = None) -> tuple[bytes, Contact]:
     """What one request got, and its contact."""
 
