@@ -21,6 +21,7 @@ from tests.support.terminals import resize
 
 pytestmark = [real_boxes, pytest.mark.slow]
 
+CHANGES = ("log", "tail", "-n", "all", "-f", "--type", "tasks.changed", "--format", "json")
 RUN = ("run", "Look around", "--plan", "plan.yaml")
 
 
@@ -177,12 +178,12 @@ def test_a_daemon_that_does_not_come_back_is_told_with_how_to_look(
 ) -> None:
     in_workspace(workspace, LONG)
     monkeypatch.setattr("pmagent.orchestra.following.BACK_SECONDS", 0.2)
-    with running(workspace) as first, started(workspace, "log", "tail", "-f", "--type", "tasks.*") as tail:
+    with running(workspace) as first, started(workspace, *CHANGES) as tail:
         assert tail.process.stdout is not None
         lines = tail.process.stdout
 
         def kill() -> None:  # whoever follows is this very process, so another thread watches and kills
-            while b"running" not in lines.readline():
+            while b'"running"' not in lines.readline():
                 pass
             first.end(signal.SIGKILL)
 
