@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Iterator, Seque
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import anyio
 import anyio.to_thread
@@ -55,9 +54,9 @@ from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.secrets import known_secrets
-from projections.disk import Desk, DocumentUnwritable
+from pmagent.writing import DocumentWriter, OldDocuments
+from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
-from projections.rebuild import rewrite_documents
 from projections.registry import all_projections
 
 PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER}
@@ -66,13 +65,6 @@ cannot act."""
 
 OPERATOR = "operator"
 """The actor of facts that a person's command makes."""
-
-
-PAUSE_FACTOR: Final = 3.0
-"""After documents have been written nothing is written for so many times as long as that took, unless somebody waits
-for it: a long run's documents are large, and change all the time."""
-PAUSE_SECONDS_MAX: Final = 10.0
-"""The longest such pause."""
 
 
 class Refused(PmagentError):
@@ -117,27 +109,26 @@ class Host:
         models: Models,
     ) -> None:
         self._blobs = blobs
-        self._desk = Desk(layout.workspace, blobs)
-        self._writing = anyio.Lock()
         self.layout = layout
         self.runtime = runtime
-        self.documents = documents
+        self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
         self.models = models
-        self._dirty = anyio.Event()
-        self._urged = anyio.Event()
-        self._written = anyio.Condition()
         self._heard = storage.tail().position
         self._news = anyio.Event()
-        self._folded = 0
-        self._flushed = 0
         self.observed: KernelObserved | None = None
         """The newest durable reading of the surfaces since this start."""
         self._observed = anyio.Event()
-        self._writer_ended = False
-        self._unwritable: DocumentUnwritable | None = None
-        self.unwritten: DocumentUnwritable | None = None
+
+    @property
+    def documents(self) -> Documents:
+        """The documents as of what has been heard."""
+        return self.writer.documents
+
+    @property
+    def unwritten(self) -> DocumentUnwritable | None:
         """Why not every document could be written at the start; None again when all could be written since."""
+        return self.writer.unwritten
 
     @property
     def tail(self) -> Tail:
@@ -215,9 +206,7 @@ class Host:
             if isinstance(event.data, KernelObserved):
                 self.observed = event.data
                 self._observed.set()
-        if self.documents.fold(events, sums):
-            self._folded = events[-1].position
-            self._dirty.set()
+        self.writer.hear(events, sums)
         self._heard = events[-1].position
         news, self._news = self._news, anyio.Event()
         news.set()
@@ -231,80 +220,20 @@ class Host:
     async def flush(self) -> None:
         """Return when the documents on disk show everything that is durable now. Raises what stood in the writer's
         way."""
-        durable = self.tail.position
-        while self._heard < durable:  # others read the log, and may know of an event before this loop does
-            await self._news.wait()
-        target = self._folded
-        if self._flushed < target:
-            self._urged.set()
-        async with self._written:
-            while self._flushed < target and not self._writer_ended:
-                await self._written.wait()
-        if self._unwritable is not None:
-            raise self._unwritable
-
-    async def write_documents(self) -> None:
-        """Write what changed, for ever; many changes at once are one write. Raises DocumentUnwritable: a document that
-        cannot be written ends the daemon rather than showing an old state as the present one."""
-        try:
-            while True:
-                await self._dirty.wait()
-                self._dirty, self._urged = anyio.Event(), anyio.Event()
-                began = anyio.current_time()
-                await self._write_changed()
-                with anyio.move_on_after(min((anyio.current_time() - began) * PAUSE_FACTOR, PAUSE_SECONDS_MAX)):
-                    await self._urged.wait()
-        except DocumentUnwritable as error:
-            self._unwritable = error
-            raise
-        finally:  # whoever waits for it must not wait for ever
-            with anyio.CancelScope(shield=True):
-                async with self._written:
-                    self._writer_ended = True
-                    self._written.notify_all()
+        await self._all_heard()
+        await self.writer.flush()
 
     async def write_last(self) -> None:
-        """At the end: what is still to be written, also when the writer was stopped by somebody else's error."""
-        if self._unwritable is not None:
-            return
-        if self._writer_ended:
-            await self._write_changed()
-        await self.flush()
+        """At the end: what is still to be written."""
+        if not self.writer.failed:
+            await self._all_heard()
+            await self.writer.last()
 
-    async def write_first(self) -> None:
-        """Write what a crash, or somebody's hand, has left different from the log.
-
-        Where a document cannot be written the reason may be the kernel's (``share`` is no folder), and then it is the
-        OA's to tell; so this is only remembered, as ``unwritten``, and the next document that changes brings it to
-        light if it still holds.
-        """
-        try:
-            await self._write()
-        except DocumentUnwritable as error:
-            self.unwritten = self.unwritten or error
-            self.documents.doubt()
-
-    async def rewrite(self) -> list[tuple[str, bool]]:
-        """Write what is not on disk as the log says, from the log; each document's path, and whether it was written.
-        Raises DocumentUnwritable, CorruptLog."""
-        async with self._writing:
-            return await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self.layout.workspace)))
-
-    async def _write_changed(self) -> None:
-        folded = await self._write()
-        self.unwritten = None
-        async with self._written:
-            self._flushed = folded
-            self._written.notify_all()
-
-    async def _write(self) -> int:
-        """Write what may have changed; the position up to which documents then show what happened."""
-        with anyio.CancelScope(shield=True):
-            async with self._writing:
-                folded = self._folded
-                await anyio.to_thread.run_sync(self._desk.write, self.documents.take())
-        self.documents.settle()
-        return folded
+    async def _all_heard(self) -> None:
+        """Others read the log, and may know of an event before this loop does."""
+        durable = self.tail.position
+        while self._heard < durable:
+            await self._news.wait()
 
 
 def fold_into(
@@ -357,7 +286,7 @@ async def _live(
     blobs.clear_unfinished()
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     start = load(layout.snapshot, storage.log_id, storage, engine, documents)
-    old = _OldDocuments(Desk(layout.workspace, blobs))
+    old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
@@ -368,7 +297,7 @@ async def _live(
     completed = engine.complete(now())
     runtime = Runtime(engine, storage, {**PERFORMERS, **run_performers(), **model_performers(models)}, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models)
-    host.unwritten = old.unwritten
+    host.writer.unwritten = old.unwritten
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     for output in (Output(first, [], []), completed):  # in the order of their positions
@@ -377,8 +306,8 @@ async def _live(
     recovered = [event for event in durable_effects if engine.effects.is_open(event.position)]
     async with runtime.run(recovered, hold_outward=True) as tasks:
         tasks.start_soon(_release_outward, host)
-        await host.write_first()
-        tasks.start_soon(host.write_documents)
+        await host.writer.first()
+        tasks.start_soon(host.writer.go)
         tasks.start_soon(_keep_snapshots, taker)
         started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
         await runtime.append(started, f"daemon.started:{storage.log_id}:{engine.sequencer.position}", "daemon")
@@ -390,22 +319,6 @@ async def _live(
     final = taker.final(storage.tail())
     if final is not None:
         taker.write(final)
-
-
-class _OldDocuments:
-    """Writes what a crash has left different of documents that are no part of the state any more. They are final, and
-    were written long since: one that cannot be is told, and ends nothing."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-        self.unwritten: DocumentUnwritable | None = None
-
-    def write(self, documents: Taken) -> None:
-        """Write those that differ, as far as it goes."""
-        try:
-            self._desk.write(documents)
-        except DocumentUnwritable as error:
-            self.unwritten = self.unwritten or error
 
 
 def _event(layout: Layout, blobs: BlobStore, position: int) -> Event:

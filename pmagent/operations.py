@@ -143,7 +143,7 @@ async def status(host: Host, _: dict[str, Any]) -> Answer:
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
     """Write every document that is not on disk as the log says."""
-    return _rebuilt(await host.rewrite())
+    return _rebuilt(await host.writer.rewrite())
 
 
 def _rebuilt(documents: Iterable[tuple[str, bool]]) -> Answer:

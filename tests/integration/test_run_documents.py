@@ -17,7 +17,7 @@ from actors.engine import Engine
 from contracts.oa import OaSnapshotRequested
 from contracts.orchestra_events import RunRequested
 from events.event import Tail
-from pmagent import host as hosts
+from pmagent import writing
 from pmagent.cache import SnapshotTaker
 from pmagent.host import Host, open_host
 from pmagent.layout import Layout
@@ -157,8 +157,8 @@ def test_what_a_kill_left_unwritten_the_next_start_writes(workspace: Path, when:
 def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "PAUSE_FACTOR", 1e9)
-    monkeypatch.setattr(hosts, "PAUSE_SECONDS_MAX", 1e9)
+    monkeypatch.setattr(writing, "PAUSE_FACTOR", 1e9)
+    monkeypatch.setattr(writing, "PAUSE_SECONDS_MAX", 1e9)
     written: list[set[str]] = []
     write = Desk.write
 

@@ -1,0 +1,144 @@
+"""Keeping the documents on disk what the log says, in a live process (DESIGN §4).
+
+Documents follow durable events; many changes at once are one write, and after a write nothing is written for a while,
+unless somebody waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from contracts.payload import BlobSource
+from events.event import Event
+from projections.disk import Desk, DocumentUnwritable
+from projections.documents import Documents, Taken
+from projections.rebuild import rewrite_documents
+
+PAUSE_FACTOR: Final = 3.0
+"""After documents have been written nothing is written for so many times as long as that took, unless somebody waits
+for it: a long run's documents are large, and change all the time."""
+PAUSE_SECONDS_MAX: Final = 10.0
+"""The longest such pause."""
+
+
+class OldDocuments:
+    """Writes what a crash has left different of documents that are no part of the state any more. They are final, and
+    were written long since: one that cannot be is told, and ends nothing."""
+
+    def __init__(self, workspace: Path, blobs: BlobSource) -> None:
+        self._desk = Desk(workspace, blobs)
+        self.unwritten: DocumentUnwritable | None = None
+
+    def write(self, documents: Taken) -> None:
+        """Write those that differ."""
+        try:
+            self._desk.write(documents)
+        except DocumentUnwritable as error:
+            self.unwritten = self.unwritten or error
+
+
+class DocumentWriter:
+    """Folds durable events into ``documents`` and keeps those on disk. For one event loop."""
+
+    def __init__(self, workspace: Path, documents: Documents, blobs: BlobSource) -> None:
+        self.documents = documents
+        self._workspace = workspace
+        self._desk = Desk(workspace, blobs)
+        self._writing = anyio.Lock()
+        self._dirty = anyio.Event()
+        self._urged = anyio.Event()
+        self._written = anyio.Condition()
+        self._folded = 0
+        self._flushed = 0
+        self._ended = False
+        self._unwritable: DocumentUnwritable | None = None
+        self.unwritten: DocumentUnwritable | None = None
+        """Why not every document could be written at the start; None again when all could be written since."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether a document could not be written, and ``go`` ended because of it."""
+        return self._unwritable is not None
+
+    def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
+        """Take durable events."""
+        if self.documents.fold(events, sums):
+            self._folded = events[-1].position
+            self._dirty.set()
+
+    async def flush(self) -> None:
+        """Return when the documents on disk show everything that has been heard. Raises what stood in the way."""
+        target = self._folded
+        if self._flushed < target:
+            self._urged.set()
+        async with self._written:
+            while self._flushed < target and not self._ended:
+                await self._written.wait()
+        if self._unwritable is not None:
+            raise self._unwritable
+
+    async def go(self) -> None:
+        """Write what changed, for ever; many changes at once are one write. Raises DocumentUnwritable: a document that
+        cannot be written ends the daemon rather than showing an old state as the present one."""
+        try:
+            while True:
+                await self._dirty.wait()
+                self._dirty, self._urged = anyio.Event(), anyio.Event()
+                began = anyio.current_time()
+                await self._write_changed()
+                with anyio.move_on_after(min((anyio.current_time() - began) * PAUSE_FACTOR, PAUSE_SECONDS_MAX)):
+                    await self._urged.wait()
+        except DocumentUnwritable as error:
+            self._unwritable = error
+            raise
+        finally:  # whoever waits for it must not wait for ever
+            with anyio.CancelScope(shield=True):
+                async with self._written:
+                    self._ended = True
+                    self._written.notify_all()
+
+    async def first(self) -> None:
+        """Write what a crash, or somebody's hand, has left different from the log.
+
+        Where a document cannot be written the reason may be the kernel's (``share`` is no folder), and then it is the
+        OA's to tell; so this is only remembered, as ``unwritten``, and the next document that changes brings it to
+        light if it still holds.
+        """
+        try:
+            await self._write()
+        except DocumentUnwritable as error:
+            self.unwritten = self.unwritten or error
+            self.documents.doubt()
+
+    async def last(self) -> None:
+        """At the end: what is still to be written, also when ``go`` was stopped by somebody else's error."""
+        if self._ended:
+            await self._write_changed()
+        await self.flush()
+
+    async def rewrite(self) -> list[tuple[str, bool]]:
+        """Write what is not on disk as the log says, from the log; each document's path, and whether it was written.
+        Raises DocumentUnwritable, CorruptLog."""
+        async with self._writing:
+            return await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self._workspace)))
+
+    async def _write_changed(self) -> None:
+        folded = await self._write()
+        self.unwritten = None
+        async with self._written:
+            self._flushed = folded
+            self._written.notify_all()
+
+    async def _write(self) -> int:
+        """Write what may have changed; the position up to which documents then show what happened."""
+        with anyio.CancelScope(shield=True):
+            async with self._writing:
+                folded = self._folded
+                await anyio.to_thread.run_sync(self._desk.write, self.documents.take())
+        self.documents.settle()
+        return folded
