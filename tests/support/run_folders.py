@@ -12,15 +12,17 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from contracts.content import BlobContent, Growing
-from contracts.generate import FOLDER
+from contracts.generate import FOLDER as SCHEMAS
 from contracts.orchestra import Artifact
 from contracts.orchestra_events import RunEnded
 from events.event import Event, LogCreated
 from projections.documents import Documents
-from projections.runs.folders import RunFolders
-from tests.support.orchestra import RUN, START, Yard
+from projections.runs.folders import RunFolders, RunsView
+from tests.support.orchestra import RUN, START, Yard, exited
 
 LOG_ID = "ab" * 16
+JOB = f"jobs/{RUN}.json"
+FOLDER = f"runs/{RUN}"
 CREATED = LogCreated(log_id=LOG_ID)
 
 
@@ -76,7 +78,7 @@ def schema(name: str) -> Any:
     import fastjsonschema
 
     area, short = name.split("/")
-    return fastjsonschema.compile(json.loads((FOLDER / area / "v1" / f"{short}.json").read_text()), use_default=False)
+    return fastjsonschema.compile(json.loads((SCHEMAS / area / "v1" / f"{short}.json").read_text()), use_default=False)
 
 
 def parsed(markdown: str) -> list[Token]:
@@ -157,3 +159,32 @@ def ended(yard: Yard, run_id: str = RUN) -> str:
     """Go on until the run is over; its state, or why it was refused."""
     over = yard.run(run_id)
     return over.state if isinstance(over, RunEnded) else over.code
+
+
+
+
+def other(number: int) -> str:
+    """The id of another run."""
+    return f"5b0c7a52-3f7e-4c1d-9a55-{number:012}"
+
+
+def done(**more: Any) -> Yard:
+    """A run of three tasks that went well; each left a file."""
+    yard = Yard()
+    yard.tool = lambda event: exited(event, artifacts=[artifact(event.data.task_id, "stdout", b"said")])
+    yard.request({"a": [], "b": ["a"], "c": ["a", "b"]}, **more)
+    assert ended(yard) == "done"
+    return yard
+
+
+def view(yard: Yard) -> RunsView:
+    """The projection's state after all that happened in the yard."""
+    documents = folded(yard.history)
+    found = documents._states["run_folders"]
+    assert isinstance(found, RunsView)
+    return found
+
+
+def ids(yard: Yard) -> dict[str, str]:
+    """The tasks of the yard's run: name -> id."""
+    return {planned.name: planned.task_id for planned in view(yard).runs[RUN].planned_tasks}
