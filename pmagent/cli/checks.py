@@ -40,6 +40,7 @@ CLOCK_EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
 
 PROGRAMS: Final[dict[str, str]] = {
     "git": "tells the branch: pmagent init and kernel refresh need it",
+    "claude": "makes plans; without it pmagent run needs --plan FILE",
     "strace": "the fault tests of the log",
     "lnav": "reads the log with colours and SQL: pmagent lnav --install",
 }
@@ -127,6 +128,18 @@ def _workspace(layout: Layout) -> Check:
     if not layout.folder.is_dir():
         return Check("workspace", "warn", f"{layout.workspace} has no .pmagent", "pmagent init")
     return Check("workspace", "ok", str(layout.workspace))
+
+
+def _runs(layout: Layout) -> Check:
+    """Whether a run could go by the workspace's configuration, and leave its documents where that says."""
+    from actors.orchestra.wishes import SEARCH
+    from pmagent.orchestra.request import configured
+
+    source, config = configured(layout.workspace)
+    path = os.pathsep.join(SEARCH)
+    missing = [tool for tool in config.whitelist_tools if shutil.which(tool, path=path) is None]
+    text = source or "no orchestra.config.yaml: the specification's values"
+    return Check("runs", "ok", text + (f"; not in {path}: {', '.join(missing)}" if missing else ""))
 
 
 def _surfaces(layout: Layout) -> Check:
@@ -268,6 +281,7 @@ def _program(name: str, use: str) -> Check:
 
 _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
+    "runs": _runs,
     "surfaces": _surfaces,
     "log": _log,
     "log time": _clock_against_log,

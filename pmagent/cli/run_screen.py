@@ -21,7 +21,7 @@ from pmagent.orchestra.progress import Change, Progress
 
 TICK_SECONDS: Final = 0.25
 """So often the table is drawn when nothing changes but the time."""
-REST_SECONDS: Final = 0.05
+REST_SECONDS: Final = 0.1
 """Between two drawings, however much changes."""
 ROWS_LEFT: Final = 2
 """Lines of the terminal that the table leaves: one for the cursor, one for what came before."""

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from contracts.orchestra_events import RunEnded
+from events.lock import is_locked
 from events.log import now
 from pmagent.cli.clean import pad, shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.run_answer import summary, whole
 from pmagent.cli.run_table import mark, table
+from pmagent.cli.shell import complete_runs
 from pmagent.cli.when import short
 from pmagent.exitcodes import Exit
 from pmagent.orchestra.places import folder_of
@@ -25,7 +27,7 @@ COUNT_MAX: Final = 10_000
 
 
 @click.command(cls=Command, example=["pmagent runs", "pmagent runs -n 5 --format json", "pmagent runs 5b0c7a52"])
-@click.argument("run_id", required=False)
+@click.argument("run_id", required=False, shell_complete=complete_runs)
 @click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
               metavar="N", help="The last N.")
 @format_option()
@@ -43,7 +45,7 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
             requested = history.called(_prefix(run_id))
             run = history.progress(requested)
             if format == "text":
-                _one(app.output, run)
+                _one(app, run)
             else:
                 app.output.document(whole(run, history.task_documents(requested)))
             return Exit.DONE
@@ -55,8 +57,11 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
     return Exit.DONE
 
 
-def _one(output: Output, run: Progress) -> None:
+def _one(app: App, run: Progress) -> None:
+    output = app.output
     summary(output, run)
+    if not run.over and not is_locked(app.layout.lock):
+        output.line("  nobody carries it now; pmagent up, or the next pmagent run, takes it up")
     output.line(f"  folder  {folder_of(run.asked.config, run.run_id)}")
     output.line("  intent  ", shorten(run.asked.intent, output.columns - 10))
     until = run.last_time if run.over else now()
@@ -67,7 +72,7 @@ def _one(output: Output, run: Progress) -> None:
 
 
 @click.command(cls=Command, example="pmagent cancel 5b0c7a52")
-@click.argument("run_id")
+@click.argument("run_id", shell_complete=complete_runs)
 @format_option()
 @pass_app
 def cancel(app: App, run_id: str, format: str) -> int:

@@ -64,15 +64,32 @@ def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str
     return sorted(name for name in KNOWN if name.startswith(incomplete))
 
 
+def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of the latest runs that begin so; none when there is no log."""
+    from events.errors import PmagentError
+    from pmagent.layout import Layout
+    from pmagent.orchestra.history import opened
+
+    try:
+        with opened(Layout(_workspace(ctx))) as history:
+            found = [run.asked.run_id for run in history.latest(20)]
+    except (PmagentError, OSError):
+        return []
+    return [run_id for run_id in found if run_id.startswith(incomplete.lower())]
+
+
+def _workspace(ctx: click.Context) -> Path:
+    app = ctx.find_object(App)
+    return Path((app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE") or ".")
+
+
 def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Actors of the latest events that begin so; none when there is no log."""
     from events.errors import PmagentError
     from pmagent.cli.log.source import line_runs, log_folder, opened
 
-    app = ctx.find_object(App)
-    workspace = (app.workspace_flag if app else None) or os.environ.get("PMAGENT_WORKSPACE") or "."
     try:
-        with opened(log_folder(Path(workspace))) as storage:
+        with opened(log_folder(_workspace(ctx))) as storage:
             start = max(1, storage.tail().position - 2000)
             found = {event.actor for run, _ in line_runs(storage, start) for event in run}
     except (PmagentError, OSError):

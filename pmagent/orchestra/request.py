@@ -24,6 +24,9 @@ DEFAULTS: Final = OrchestraConfig(version="1.0")
 """What a run goes by in a workspace without a configuration: the specification's values."""
 
 
+_ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
+
+
 class BadRun(PmagentError):
     """What is asked for is no run that can be; nothing was recorded."""
 
@@ -77,6 +80,15 @@ def as_request(wish: Wish, workspace: Path, run_id: str) -> RunRequested:
         source=wish.plan.where if wish.plan is not None else "the plan",
         plan_only=wish.plan_only, dry_run=wish.dry_run, replans=said.replan,
     )
+
+
+def configured(workspace: Path) -> tuple[str, OrchestraConfig]:
+    """What a run without flags goes by here, and where that comes from ("": nowhere, it is the specification's). Raises
+    BadText, BadConfig."""
+    source = _of_workspace(workspace)
+    config = _effective(Wish(intent="any", config=source), workspace)
+    check_places(config, workspace, _ANY_ID)
+    return (source.where if source is not None else ""), config
 
 
 def warnings_of(config: OrchestraConfig) -> list[str]:

@@ -189,6 +189,14 @@ def test_a_detached_run_that_is_refused_says_so(workspace: Path) -> None:
     assert done.document["state"] == "refused"
 
 
+@pytest.mark.usefixtures("daemon")
+def test_a_run_whose_time_is_over_is_ended(workspace: Path) -> None:
+    done = run(in_workspace(workspace, LONG, "policies: {max_total_duration_sec: 1}\n"))
+    assert done.code == 6, done.errors
+    assert "✗ timed_out: 1 of 3 tasks done" in done.text
+    assert "the run's time of 1 s is over" in done.text
+
+
 def test_without_a_daemon_nothing_can_be_left_to_it(workspace: Path) -> None:
     done = run(in_workspace(workspace, QUICK), "--detach")
     assert (done.code, done.out) == (5, b"")
@@ -214,6 +222,7 @@ def test_a_run_that_a_killed_process_left_is_taken_up_and_can_be_cancelled_witho
         killed.end()
     left = latest(workspace)
     assert left["state"] == "open"
+    assert "nobody carries it now" in pmagent(workspace, "runs", left["run_id"]).text
 
     in_workspace(workspace, QUICK)
     done = run(workspace)

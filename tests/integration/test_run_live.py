@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.boxes import real_boxes
-from tests.support.commands import pmagent
+from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, running
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.started import LONG, QUICK, Started, in_workspace, started
@@ -127,6 +127,19 @@ def test_a_signal_ends_the_run_in_order_and_its_documents_are_written(workspace:
     assert done.document["state"] == "cancelled"
     assert done.document["reasons"] == [f"cancelled by {number.name}"]
     assert "cancelled" in (workspace / done.document["report"]).read_text()
+
+
+@pytest.mark.usefixtures("daemon")
+def test_a_terminal_that_takes_nothing_holds_up_no_run(workspace: Path) -> None:
+    plan = "\n".join(f"- {{task_id: task-number-{n}, intent: x, tools: [echo]}}" for n in range(150))
+    command = (*RUN, "--dry-run")
+    with started(in_workspace(workspace, plan), *command, terminal=(80, 24), environ={"TERM": "dumb"}) as run:
+        run.wait(lambda shown: "running" in shown, "the beginning")
+        waiting = ("-f", "-n", "all", "--exit-on", "run.ended", "--timeout", "50s")
+        assert spawn("log", "tail", *waiting, cwd=workspace).code == 0, "it ends while nobody reads what it says"
+        done = run.end()
+    assert done.code == 0
+    assert done.err.count(b"running") >= 150
 
 
 DEAF = """

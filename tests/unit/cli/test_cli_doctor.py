@@ -129,6 +129,19 @@ def test_little_room_and_a_wrong_clock_are_found(healthy: Path, monkeypatch: pyt
     assert looked(healthy, "clock").state == "fail"
 
 
+def test_a_configuration_of_runs_is_looked_at_before_a_run_is(healthy: Path) -> None:
+    assert (looked(healthy, "runs").state, "the specification's" in looked(healthy, "runs").text) == ("ok", True)
+    config = healthy / "orchestra.config.yaml"
+    config.write_text('version: "1.0"\nwhitelist_tools: [cat, no-such-tool]\n')
+    assert looked(healthy, "runs").text.endswith(": no-such-tool")
+    config.write_text('version: "1.0"\nwhitelist_tool: [cat]\n')
+    found = looked(healthy, "runs")
+    assert (found.state, found.remedy) == ("fail", "did you mean whitelist_tools?")
+    assert "orchestra.config.yaml" in found.text
+    config.write_text('version: "1.0"\npaths: {report: ./report.md}\n')
+    assert "overwrite" in looked(healthy, "runs").text
+
+
 def test_events_of_the_future_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("events.log.now", lambda: "2999-01-01T00:00:00.000000Z")
     write_log(tmp_path, [note(1)])
@@ -138,7 +151,7 @@ def test_events_of_the_future_are_a_warning(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_program_that_is_missing_is_a_warning(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _, **__: None)
     assert looked(healthy, "git").state == "warn"
     assert pmagent(healthy, "doctor").code == 0
 

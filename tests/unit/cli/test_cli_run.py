@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from events.lock import WriterLock
 from pmagent.cli import run_screen
+from pmagent.cli.runs import runs
 from pmagent.orchestra import following, history
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
@@ -163,6 +165,17 @@ def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeyp
     assert "pid 1, orchestra.run" in done.errors.splitlines()[0]
     assert "waiting for its end" in done.errors.splitlines()[0]
     assert "pmagent up" in done.errors.splitlines()[-1]
+
+
+def test_ids_are_completed_from_the_log(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = run(workspace, "--plan-only", "--format", "json").document["run_id"]
+    monkeypatch.setenv("PMAGENT_WORKSPACE", str(workspace))
+    parameter = runs.params[0]
+    context = click.Context(runs)
+    assert [item.value for item in parameter.shell_complete(context, run_id[:3])] == [run_id]
+    assert parameter.shell_complete(context, "x") == []
+    monkeypatch.setenv("PMAGENT_WORKSPACE", str(workspace / "docs"))
+    assert parameter.shell_complete(context, "") == []
 
 
 @pytest.mark.parametrize("name", CORPUS)
