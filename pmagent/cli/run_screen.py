@@ -61,21 +61,21 @@ class Screen:
 
     async def close(self) -> None:
         """Show the last of it."""
-        with anyio.CancelScope(shield=True):
-            await self._draw()
+        await self._draw()
 
     async def _draw(self) -> None:
-        lines, self._lines = self._lines, []
-        if not self._table:
-            await anyio.to_thread.run_sync(self._note, lines)
-            return
-        size = self._output.notes_screen()
-        if size is None:  # the terminal is gone
-            return
-        rows: list[list[Piece]] = []
-        if self._progress is not None:
-            rows = table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
-        await anyio.to_thread.run_sync(self._panel.draw, lines, rows, size.columns, size.lines)
+        with anyio.CancelScope(shield=True):  # what was taken to be said is said
+            lines, self._lines = self._lines, []
+            if not self._table:
+                await anyio.to_thread.run_sync(self._note, lines)
+                return
+            size = self._output.notes_screen()
+            if size is None:  # the terminal is gone
+                return
+            rows: list[list[Piece]] = []
+            if self._progress is not None:
+                rows = table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
+            await anyio.to_thread.run_sync(self._panel.draw, lines, rows, size.columns, size.lines)
 
     def _note(self, lines: list[list[Piece]]) -> None:
         for line in lines:
