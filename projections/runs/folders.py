@@ -56,11 +56,13 @@ TASKS_KEPT: Final = 20_000
 
 
 class RunsView(msgspec.Struct, frozen=True):
-    """The log's id, and runs by id: open ones, and the newest of those that have ended, in the order of their ends."""
+    """The log's id, and runs by id: open ones, and the newest of those that have ended (``ended``, in the order of
+    their ends). ``gone``: a run whose id another one has taken, until it is retired."""
 
     log_id: str = ""
     runs: dict[str, Run] = {}
     ended: list[str] = []
+    gone: list[Run] = []
 
 
 class RunFolders:
@@ -92,7 +94,9 @@ class RunFolders:
         if isinstance(data, LogCreated):
             return RunsView(data.log_id)
         known = state.runs.get(getattr(data, "run_id", event.correlation))
+        gone: list[Run] = []
         if isinstance(data, RunRequested) and (known is None or known.doing == "over"):
+            gone = [] if known is None else [known]
             known = fold.requested(event, data, sum)
         elif known is None or known.doing == "over":
             return state
@@ -103,7 +107,7 @@ class RunFolders:
         ended = [one for one in state.ended if one != after.run_id]
         if after.doing == "over":
             ended.append(after.run_id)
-        return RunsView(state.log_id, {**state.runs, after.run_id: after}, ended)
+        return RunsView(state.log_id, {**state.runs, after.run_id: after}, ended, gone)
 
     def retire(self, state: RunsView) -> RunsView:
         """Without the oldest of the runs that have ended."""
@@ -113,7 +117,7 @@ class RunFolders:
             if kept and (kept >= self._kept or tasks > self._tasks):
                 break
             kept += 1
-        if kept == len(state.ended):
+        if kept == len(state.ended) and not state.gone:
             return state
         gone = set(state.ended[: len(state.ended) - kept])
         runs = {name: run for name, run in state.runs.items() if name not in gone}
@@ -122,6 +126,8 @@ class RunFolders:
     def documents(self, state: RunsView, since: RunsView | None) -> dict[str, Part]:
         """Of runs that have changed, those documents that may have."""
         found: dict[str, Part] = {}
+        for run in state.gone:
+            found |= documents(run, None, state.log_id)
         for name, run in state.runs.items():
             before = since.runs.get(name) if since is not None else None
             if before is not None and before.requested != run.requested:

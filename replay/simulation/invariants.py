@@ -34,6 +34,8 @@ from replay.simulation.invariants_reasoning import check_contexts, check_reasoni
 from replay.simulation.invariants_runs import check_runs
 from replay.simulation.world import Violation, require
 
+DOCUMENTS: Final = "/workspace"
+"""Where the documents lie."""
 QUEUE_MAX: Final = 2000
 """In so small a world no queue comes near this."""
 
@@ -139,6 +141,7 @@ class Watch:
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)
         self._shown |= self._durable_documents.take_changed()
+        self._durable_documents.settle()
         for path, content in documents.items():
             known = path in self._shown and content == whole(self._shown[path], self._blobs)
             require(known, f"the document {path} shows something else than what is durable")
@@ -241,12 +244,17 @@ class Watch:
                 require(secret not in content, f"a secret stands in {path}")
 
     def check_documents(self, live: Documents | None) -> None:
-        """Documents folded live equal those rebuilt from the log."""
+        """Documents folded live equal those rebuilt from the log; and so do all on the disk, also of what is over."""
         if live is None or self._documents is None:
             return
         rebuilt = self._documents()
         rebuilt.fold(self.history, self.sums)
         require(live.render() == rebuilt.render(), "documents differ from rebuilt ones")
+        shown = {f"{DOCUMENTS}/{path}": content for path, content in rebuilt.take_changed().items()}
+        files = {path: raw for path, raw in self._disk.files().items() if path.startswith(f"{DOCUMENTS}/")}
+        require(files.keys() == shown.keys(), f"other documents on the disk: {sorted(files.keys() ^ shown.keys())[:5]}")
+        for path, content in files.items():
+            require(content == whole(shown[path], self._blobs), f"the document {path} is not what the log says")
 
     def check_order(self) -> None:
         """Each id once; decisions in the order of their causes; times never go back; what was acknowledged is there."""

@@ -33,14 +33,13 @@ from events.redact import Redactor
 from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
 from replay.simulation.disk import Crashed
-from replay.simulation.invariants import Documents, Watch
+from replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from replay.simulation.snapshots import CODE, spoiled
 from replay.simulation.world import World
 
 FOLDER: Final = "/state/log"
 BLOBS: Final = "/state/blobs"
 SNAPSHOT: Final = "/state/snapshot"
-DOCUMENTS: Final = "/workspace"
 FIRST_SECONDS: Final = 35.0
 """A start that has seen no reading for so long looks for itself, as the daemon does."""
 

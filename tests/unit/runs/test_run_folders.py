@@ -40,7 +40,6 @@ from tests.support.run_folders import (
     other,
     shown,
     sums,
-    text,
     value,
     view,
 )
@@ -150,10 +149,19 @@ def test_a_run_that_is_asked_for_again_while_it_is_open_stays_the_first() -> Non
     assert value(yard.history, JOB)["status"] == "running"
 
 
-def test_a_run_with_the_id_of_one_that_has_ended_takes_its_place() -> None:
+def test_a_run_with_the_id_of_one_that_has_ended_takes_its_place_when_that_ones_documents_are_given_out() -> None:
     yard = done()
+    documents = folded(yard.history)
+    copies = {path for path in shown(documents) if "/artifacts/" in path}
+    count = len(yard.history)
     yard.tell(RunRequested(run_id=RUN, intent="another", plan=plan({"x": []}), config=config()), "again", RUN)
-    assert "another" in text(yard.history, "report.md")
+    folded(yard.history[count:], documents)
+    assert documents.owing
+    assert copies
+    assert not copies & shown(documents).keys()
+    given = computed(documents.take())
+    assert copies < given.keys()
+    assert b"another" in given[f"{FOLDER}/report.md"]  # type: ignore[operator]
     assert value(yard.history, JOB)["status"] == "running"
 
 
