@@ -122,6 +122,12 @@ class Tree:
             os.fdatasync(descriptor)
             return _mark(os.fstat(descriptor))
 
+    def make_folder(self, path: str) -> None:
+        """Make the folder at ``path`` and those on the way to it; those that are there stay. Raises LeadsOut, OSError
+        (NotADirectoryError, or ELOOP, for what is none)."""
+        with self._folder(f"{path}/", make=True):
+            pass
+
     @contextmanager
     def _folder(self, path: str, *, make: bool, own: int = 0) -> Iterator[tuple[int, str]]:
         """A descriptor of the folder in which ``path`` lies, and its name there."""

@@ -22,7 +22,7 @@ from actors.checks.text import plain
 from actors.orchestra import artifacts as found
 from actors.orchestra.artifacts import Collected, Found
 from actors.orchestra.runner import run
-from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, wishes_of
+from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
 from contracts.orchestra import Artifact
 from contracts.orchestra_events import (
@@ -38,6 +38,7 @@ from contracts.orchestra_events import (
     TaskUnstarted,
 )
 from events.event import Event
+from events.tree import LeadsOut, Tree
 
 FOLDER: Final = f"{HIDDEN}/tasks"
 """Where the folders of attempts lie, in the workspace."""
@@ -70,6 +71,8 @@ class Attempts:
             before = await _before(assigned, io, f"{folder}/inputs")
             try:
                 wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before)
+                if wishes.fs == "rw":
+                    await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(wishes)
             except (SandboxRefused, SandboxUnavailable) as refusal:
                 return TaskUnstarted(
@@ -92,6 +95,19 @@ class Attempts:
 def performers() -> Performers:
     """The performers of a host's runs."""
     return {TaskAttemptRequested: Attempts()}
+
+
+def ready(root: str, documents: DocumentPaths) -> None:
+    """Make the folders of documents, so that a task that may write around them finds them there and protected. Raises
+    SandboxRefused, OSError."""
+    tree = Tree(Path(root))
+    for folder in documents.folders:
+        try:
+            tree.make_folder(os.path.relpath(folder, root))
+        except (LeadsOut, NotADirectoryError) as error:
+            raise SandboxRefused(
+                f"{folder} is to hold documents, and is no folder here", "move away what is there"
+            ) from error
 
 
 def sweep(workspace: Path) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
+
+import msgspec
 
 from actors.kernel.surfaces import SHARE
 from actors.orchestra.config import FILE as CONFIG_FILE
-from actors.orchestra.wishes import OWN_TMP, TASK, Limits, Wishes
+from actors.orchestra.wishes import OWN_TMP, TASK, Limits, Wishes, within
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 
 HIDDEN: Final = ".pmagent"
 """Not a task's business: the log, the settings, and the daemon's socket."""
+
+JOBS: Final = "jobs"
+"""Folder of the workspace that holds the status of every run."""
 
 OUTPUT_BYTES: Final = 4 * 2**20
 """So much of stdout is kept, and as much of stderr."""
@@ -36,6 +41,7 @@ def wishes_of(
     readable = _absolute(root, security.fs.allow_read)
     writable = _absolute(root, security.fs.allow_write) if sandbox.fs == "rw" else ()
     seconds = asked.seconds
+    documents = documents_of(root, config, assigned.run_id)
     return Wishes(
         argv=(task.tools[0], *task.inputs.args),
         workdir=TASK if task.inputs.files else root if root in readable else OWN_TMP,
@@ -50,17 +56,48 @@ def wishes_of(
         files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files),
         inputs=inputs,
         hide=(f"{root}/{HIDDEN}",),
-        protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents_of(root, config, assigned.run_id)),
+        protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files),
         limits=Limits(seconds=seconds, output_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1),
     )
 
 
-def documents_of(root: str, config: OrchestraConfig, run_id: str) -> tuple[str, ...]:
-    """The run's own documents (absolute): what tells of tasks is not for tasks to write."""
+class DocumentPaths(msgspec.Struct, frozen=True):
+    """What tells of tasks, which is not for tasks to write (absolute paths).
+
+    ``folders`` are protected as a whole: the files in them are made and replaced while tasks run, and no sandbox can be
+    built around a file that goes away meanwhile. They have to be there before a task may write around them. ``files``
+    lie right beside what the configuration lets tasks write.
+    """
+
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+
+
+def documents_of(root: str, config: OrchestraConfig, run_id: str) -> DocumentPaths:
+    """Where the documents of the run lie, and the status of all runs."""
     paths = config.paths
-    folder = f"{paths.runs.rstrip('/')}/{run_id}"
-    named = (path.replace("{run_id}", run_id) for path in (paths.logs, paths.report, paths.artifacts))
-    return _absolute(root, (*(f"{folder}/{name}" for name in ("config.yaml", "plan.json", "metrics.json")), *named))
+    writable = _absolute(root, config.security.fs.allow_write)
+    folders, files = [f"{root}/{JOBS}"], []
+    for template in (f"{paths.runs}/{{run_id}}", paths.artifacts, paths.logs, paths.report):
+        (path,) = _absolute(root, (template,))
+        own = _up_to("{run_id}", path)
+        if own == path and template in (paths.logs, paths.report):
+            own = posixpath.dirname(path)
+            if any(within(folder, own) for folder in writable):
+                files.append(path)
+                continue
+        folders.append(own)
+    return DocumentPaths(*(tuple(dict.fromkeys(_named(run_id, found))) for found in (folders, files)))
+
+
+def _up_to(part: str, path: str) -> str:
+    """``path`` up to its first name that holds ``part``, or all of it."""
+    names = path.split("/")
+    return "/".join(names[: next((at for at, name in enumerate(names, 1) if part in name), len(names))])
+
+
+def _named(run_id: str, templates: Iterable[str]) -> Iterator[str]:
+    return (template.replace("{run_id}", run_id) for template in templates)
 
 
 def _absolute(root: str, paths: Iterable[str]) -> tuple[str, ...]:

@@ -123,6 +123,23 @@ def test_a_task_reads_the_workspace_and_what_those_before_it_left(workspace: Pat
     assert not list((workspace / ".pmagent" / "tasks").iterdir())
 
 
+@pytest.mark.parametrize("writable", ["./runs", "./"])
+def test_tasks_write_around_documents_that_are_written_meanwhile_and_not_these(workspace: Path, writable: str) -> None:
+    script = (
+        "touch runs/$ORCHESTRA_TASK && ! touch runs/$ORCHESTRA_TRACE_ID/report.md"
+        " && ! touch jobs/$ORCHESTRA_TRACE_ID.json && ! mv jobs jobs2"
+    )
+    writing = shell(script, constraints={"sandbox": {"fs": "rw"}})
+    names = "abcdefgh"
+    given = plan({name: [] for name in names}, **dict.fromkeys(names, writing))
+    settings = f"{SETTINGS}security: {{fs: {{allow_write: ['{writable}']}}}}\n"
+    ended = live(workspace, given, settings=settings).ended()
+    assert isinstance(ended, RunEnded)
+    assert (ended.state, ended.reasons) == ("done", [])
+    assert {path.name for path in (workspace / "runs").iterdir()} == {*names, RUN}
+    assert not list(workspace.rglob("*.aside-*"))
+
+
 def test_arguments_are_no_shells_and_variables_are_set(workspace: Path) -> None:
     given = plan(
         {"plain": [], "env": []},

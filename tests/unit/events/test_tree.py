@@ -87,6 +87,20 @@ def test_what_fails_in_the_middle_leaves_what_stood_there_and_nothing_else(root:
     assert {path.name: path.read_bytes() for path in root.iterdir()} == {"file": b"before"}
 
 
+def test_a_folder_is_made_with_those_above_it_and_nothing_behind_a_link(root: Path) -> None:
+    tree = Tree(root)
+    for _ in range(2):
+        tree.make_folder("a/b/c")
+    assert [path.name for path in (root / "a/b").iterdir()] == ["c"]
+    (root / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        tree.make_folder("file")
+    (root / "out").symlink_to(root.parent / "private")
+    with pytest.raises(LeadsOut):
+        tree.make_folder("out/made")
+    assert outside(root) == {"file": b"private"}
+
+
 def test_a_folder_is_not_replaced(root: Path) -> None:
     (root / "file").mkdir()
     with pytest.raises(IsADirectoryError):

@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 from actors.orchestra import ground
+from actors.orchestra.effects import ready
 from actors.orchestra.ground import look, protected_in
 from actors.orchestra.sandbox import Guarded
+from actors.orchestra.wish import documents_of
 from actors.orchestra.wishes import SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import writable
+from tests.support.orchestra import RUN, config
 
 
 def wish(tmp_path: Path, **more: object) -> Wishes:
@@ -80,3 +83,17 @@ def test_a_machine_whose_calls_are_not_known_is_told(tmp_path: Path, monkeypatch
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     with pytest.raises(SandboxUnavailable, match="no system call filter for riscv64"):
         look(wish(tmp_path))
+
+
+def test_folders_of_documents_are_made_and_nothing_runs_where_they_cannot_be(tmp_path: Path) -> None:
+    found = documents_of(str(tmp_path), config(), RUN)
+    ready(str(tmp_path), found)
+    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {"jobs", "runs", f"runs/{RUN}"}
+    (tmp_path / "jobs").rmdir()
+    (tmp_path / "jobs").touch()
+    with pytest.raises(SandboxRefused, match="/jobs is to hold documents, and is no folder here"):
+        ready(str(tmp_path), found)
+    (tmp_path / "jobs").unlink()
+    (tmp_path / "jobs").symlink_to("/")
+    with pytest.raises(SandboxRefused, match="/jobs is to hold documents, and is no folder here"):
+        ready(str(tmp_path), found)

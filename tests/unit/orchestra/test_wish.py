@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from actors.orchestra.wish import wishes_of
+from actors.orchestra.wish import documents_of, wishes_of
 from actors.orchestra.wishes import TASK, Wishes, check
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
@@ -59,9 +59,18 @@ def test_what_is_pmagents_is_hidden_and_what_people_go_by_is_protected() -> None
     made = wishes(sandbox={"fs": "rw"})
     assert made.allow_write == (f"{ROOT}/runs",)
     assert made.hide == (f"{ROOT}/.pmagent",)
-    documents = {f"{ROOT}/runs/{RUN}/{name}" for name in ("config.yaml", "plan.json", "tasks.jsonl", "metrics.json")}
-    assert {f"{ROOT}/share", f"{ROOT}/orchestra.config.yaml", *documents} <= set(made.protect)
-    assert {f"{ROOT}/runs/{RUN}/report.md", f"{ROOT}/runs/{RUN}/artifacts"} <= set(made.protect)
+    assert set(made.protect) == {
+        f"{ROOT}/share", f"{ROOT}/orchestra.config.yaml", f"{ROOT}/jobs", f"{ROOT}/runs/{RUN}",
+    }  # fmt: skip
+
+
+def test_documents_are_protected_by_folders_but_where_tasks_may_write_right_beside_them() -> None:
+    paths = "paths: {runs: o/r, logs: 'logs/{run_id}.jsonl', artifacts: 'kept/{run_id}', report: 'd/{run_id}/x/r.md'}\n"
+    own = (f"{ROOT}/jobs", f"{ROOT}/o/r/{RUN}", f"{ROOT}/kept/{RUN}")
+    found = documents_of(ROOT, config(paths), RUN)
+    assert (found.folders, found.files) == ((*own, f"{ROOT}/logs", f"{ROOT}/d/{RUN}"), ())
+    beside = documents_of(ROOT, config(f"{paths}security: {{fs: {{allow_write: [logs/mine]}}}}"), RUN)
+    assert (beside.folders, beside.files) == ((*own, f"{ROOT}/d/{RUN}"), (f"{ROOT}/logs/{RUN}.jsonl",))
 
 
 def test_a_task_with_files_starts_beside_them() -> None:
