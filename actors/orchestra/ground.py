@@ -104,6 +104,10 @@ def protected_in(folder: str, closed: list[str] | None = None) -> set[str]:
                 raise
             closed.append(refusal.message)
             continue
+        except FileNotFoundError:
+            if here == folder:
+                raise
+            continue  # somebody has removed it meanwhile
         with entries:
             for entry in entries:
                 seen += 1
@@ -125,6 +129,7 @@ def protected_in(folder: str, closed: list[str] | None = None) -> set[str]:
 
 
 def _entries(folder: str, *, openly: bool) -> os._ScandirIterator[str]:
+    """Raises SandboxRefused, FileNotFoundError; OSError for what says nothing of the folder."""
     try:
         if not openly:
             mode = stat.S_IMODE(os.lstat(folder).st_mode)
@@ -132,7 +137,7 @@ def _entries(folder: str, *, openly: bool) -> os._ScandirIterator[str]:
                 os.chmod(folder, mode | stat.S_IRWXU)
         return os.scandir(folder)
     except OSError as error:
-        if error.errno in _OF_OURS:
+        if error.errno in _OF_OURS or isinstance(error, FileNotFoundError):
             raise
         raise SandboxRefused(
             f"{folder} cannot be looked through ({error.strerror}), so it cannot be guarded", "mend its permissions"

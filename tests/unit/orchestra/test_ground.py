@@ -41,6 +41,26 @@ def test_too_many_entries_to_guard_are_refused(tmp_path: Path, monkeypatch: pyte
         protected_in(str(tmp_path))
 
 
+def test_a_folder_that_somebody_removes_meanwhile_hides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [tmp_path / "a", tmp_path / "b"]
+    for folder in both:
+        (folder / ".git").mkdir(parents=True)
+    scandir = os.scandir
+
+    def scanned(path: str) -> os._ScandirIterator[str]:
+        for other in both:
+            if Path(path) in both and other != Path(path) and other.exists():
+                (other / ".git").rmdir()
+                other.rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scanned)
+    told: list[str] = []
+    (left,) = protected_in(str(tmp_path), told)
+    assert Path(left).parent in both
+    assert told == []
+
+
 def test_the_same_folders_give_the_same_guards_and_nothing_is_guarded_twice(tmp_path: Path) -> None:
     folder = tmp_path / "w"
     (folder / ".git" / "hooks").mkdir(parents=True)
