@@ -54,6 +54,15 @@ class Terminal:
         """Everything, what has scrolled away too."""
         return "\n".join(line.rstrip() for line in self.lines).rstrip()
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Have another size, as terminals do that break what is too long anew."""
+        broken: list[str] = []
+        for number, line in enumerate(self.lines):
+            if number == self.row:
+                self.row = len(broken)
+            broken += [line[at : at + columns] for at in range(0, len(line), columns)] or [""]
+        self.lines, self.columns, self.rows = broken, columns, rows
+
     def _put(self, char: str) -> None:
         if width(self.lines[self.row][: self.column]) + width(char) > self.columns:
             self._next()
