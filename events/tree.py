@@ -21,6 +21,7 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _READ_BYTES: Final = 1 << 20
 _TRIES: Final = 8
+_KNOWN_MAX: Final = 1_000
 _NOT_THERE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.ELOOP))
 
 Mark = tuple[int, int, int, int]
@@ -36,29 +37,35 @@ class Tree:
 
     def __init__(self, root: Path) -> None:
         self._root = root.resolve()
+        self._known: dict[str, tuple[str, ...]] = {}
+        """Where folders that are shared led when they were looked at last."""
 
-    def read(self, path: str) -> Iterator[bytes]:
+    def look_again(self) -> None:
+        """Work begins: where folders lead is looked at anew. What changes during the work is met by errors."""
+        self._known.clear()
+
+    def read(self, path: str, own: int = 0) -> Iterator[bytes]:
         """The content of a regular file, piece by piece. Raises LeadsOut, OSError (FileNotFoundError, or
         NotADirectoryError, where there is none; EISDIR for a folder; ELOOP for a link; EINVAL for what else)."""
-        with self._folder(path, make=False) as (folder, name):
+        with self._folder(path, make=False, own=own) as (folder, name):
             descriptor = os.open(name, _READ, dir_fd=folder)
         with open(descriptor, "rb", buffering=0) as file:
             _check_regular(os.fstat(descriptor).st_mode)
             while piece := file.read(_READ_BYTES):
                 yield piece
 
-    def size(self, path: str) -> int:
+    def size(self, path: str, own: int = 0) -> int:
         """The size of a regular file in bytes. Raises as ``read`` does."""
-        with self._folder(path, make=False) as (folder, name):
+        with self._folder(path, make=False, own=own) as (folder, name):
             found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         _check_regular(found.st_mode)
         return found.st_size
 
-    def mark(self, path: str) -> Mark | None:
+    def mark(self, path: str, own: int = 0) -> Mark | None:
         """What tells the regular file at ``path`` from any other, and from itself changed; None where there is none, or
         only behind a link. Raises OSError."""
         try:
-            with self._folder(path, make=False) as (folder, name):
+            with self._folder(path, make=False, own=own) as (folder, name):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
         except LeadsOut:
             return None
@@ -101,12 +108,12 @@ class Tree:
                 os.fsync(folder)
         return mark
 
-    def extend(self, path: str, mark: Mark, pieces: Iterable[bytes]) -> Mark | None:
+    def extend(self, path: str, mark: Mark, pieces: Iterable[bytes], own: int = 0) -> Mark | None:
         """Add ``pieces`` at the end of ``path``, if it is still what ``mark`` says, and make them durable; None, and
         nothing is written, when it is not. Raises LeadsOut, OSError; some of it may be there then."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
         try:
-            with self._folder(path, make=False) as (folder, name):
+            with self._folder(path, make=False, own=own) as (folder, name):
                 descriptor = os.open(name, flags, dir_fd=folder)
         except LeadsOut:
             return None
@@ -145,14 +152,20 @@ class Tree:
 
     def _resolved(self, above: list[str]) -> tuple[str, ...]:
         """The folders on the way, links replaced by what they lead to. Raises LeadsOut."""
-        wanted = self._root.joinpath(*above)
+        wanted = "/".join(above)
+        known = self._known.get(wanted)
+        if known is not None:
+            return known
         try:
-            found = wanted.resolve()
+            found = (self._root / wanted).resolve()
         except (OSError, RuntimeError):  # what a circle raises depends on the Python version
             raise LeadsOut from None
         if not found.is_relative_to(self._root):
             raise LeadsOut
-        return found.relative_to(self._root).parts
+        parts = found.relative_to(self._root).parts
+        if len(self._known) < _KNOWN_MAX:
+            self._known[wanted] = parts
+        return parts
 
 
 def _entered(folder: int, part: str, *, make: bool) -> int:

@@ -7,6 +7,7 @@ unless somebody waits for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,7 +38,7 @@ class OldDocuments:
     def write(self, documents: Taken) -> None:
         """Write those that differ."""
         try:
-            self._desk.write(documents)
+            self._desk.write(documents, by_size=True)
         except DocumentUnwritable as error:
             self.unwritten = self.unwritten or error
 
@@ -110,7 +111,7 @@ class DocumentWriter:
         light if it still holds.
         """
         try:
-            await self._write()
+            await self._write(by_size=True)
         except DocumentUnwritable as error:
             self.unwritten = self.unwritten or error
             self.documents.doubt()
@@ -134,11 +135,12 @@ class DocumentWriter:
             self._flushed = folded
             self._written.notify_all()
 
-    async def _write(self) -> int:
+    async def _write(self, *, by_size: bool = False) -> int:
         """Write what may have changed; the position up to which documents then show what happened."""
         with anyio.CancelScope(shield=True):
             async with self._writing:
                 folded = self._folded
-                await anyio.to_thread.run_sync(self._desk.write, self.documents.take())
+                write = partial(self._desk.write, self.documents.take(), by_size=by_size)
+                await anyio.to_thread.run_sync(write)
         self.documents.settle()
         return folded

@@ -54,14 +54,18 @@ class Desk:
         self._marks: dict[str, tuple[int, Mark]] = {}
         """Growing documents as they were left: path -> how many bytes they had, and what tells that they still are."""
 
-    def write(self, documents: dict[str, Part]) -> list[str]:
-        """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths. Raises
-        DocumentUnwritable when all others have been written."""
+    def write(self, documents: dict[str, Part], *, by_size: bool = False) -> list[str]:
+        """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths.
+        ``by_size``: a blob's copy that has the right size is not read: enough where only a crash may have come between.
+
+        Raises DocumentUnwritable when all others have been written.
+        """
+        self._tree.look_again()
         written: list[str] = []
         failure: DocumentUnwritable | None = None
         for path, part in documents.items():
             try:
-                if self._put(path, part.content(), _own(path, part.owner)):
+                if self._put(path, part.content(), _own(path, part.owner), by_size=by_size):
                     written.append(path)
             except DocumentUnwritable as error:
                 failure = failure or error
@@ -71,16 +75,17 @@ class Desk:
 
     def differences(self, documents: dict[str, Part]) -> Iterator[tuple[str, Difference | None]]:
         """Each path with what is wrong there, if anything is."""
+        self._tree.look_again()
         for path, part in documents.items():
-            yield path, self._compared(path, part.content())
+            yield path, self._compared(path, part.content(), _own(path, part.owner))
 
-    def _put(self, path: str, content: Content, own: int) -> bool:
+    def _put(self, path: str, content: Content, own: int, *, by_size: bool) -> bool:
         try:
             if isinstance(content, Growing):
                 return self._grow(path, content, own)
-            if self._compared(path, content) is None:
+            if self._compared(path, content, own, by_size=by_size) is None:
                 return False
-            # What a power loss takes of a blob's copy is found at the next start, and copied again.
+            # A blob's copy is not synced: what a power loss takes of it is missing or shorter, and copied again then.
             self._tree.replace(path, self._pieces(content), sync=not isinstance(content, BlobContent), own=own)
         except LeadsOut:
             raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
@@ -96,11 +101,11 @@ class Desk:
         known = self._marks.pop(path, None)
         written, mark = True, None
         if known is not None and known[0] <= content.size:
-            mark = self._tree.extend(path, known[1], content.pieces(known[0]))
+            mark = self._tree.extend(path, known[1], content.pieces(known[0]), own)
             written = known[0] < content.size
         if mark is None:
-            mark = self._tree.mark(path)
-            written = mark is None or self._compared(path, content) is not None
+            mark = self._tree.mark(path, own)
+            written = mark is None or self._compared(path, content, own) is not None
             if mark is None or written:
                 mark = self._tree.replace(path, content.pieces(), own=own)
         self._marks[path] = (content.size, mark)
@@ -113,11 +118,11 @@ class Desk:
             return (content,)
         return content.pieces() if isinstance(content, Growing) else _lazily(content, self._blobs)
 
-    def _compared(self, path: str, content: Content) -> Difference | None:
+    def _compared(self, path: str, content: Content, own: int, *, by_size: bool = False) -> Difference | None:
         try:
             if isinstance(content, BlobContent):
-                return self._compared_blob(path, content)
-            return _first_difference(path, self._pieces(content), self._tree.read(path))
+                return self._compared_blob(path, content, own, by_size=by_size)
+            return _first_difference(path, self._pieces(content), self._tree.read(path, own))
         except LeadsOut:
             return Difference(path, "unreadable", found=LEADS_OUT)
         except DocumentUnwritable as error:  # it is not there, and what it must be is lost
@@ -128,15 +133,15 @@ class Desk:
             why = LINK if error.errno == errno.ELOOP else errno.errorcode.get(error.errno or 0, "")
             return Difference(path, "unreadable", found=why)
 
-    def _compared_blob(self, path: str, content: BlobContent) -> Difference | None:
+    def _compared_blob(self, path: str, content: BlobContent, own: int, *, by_size: bool) -> Difference | None:
         """By its size and hash, so that the blob is read only where it matters."""
-        if self._tree.size(path) == content.size:
+        if self._tree.size(path, own) == content.size:
             found = sha256()
-            for piece in self._tree.read(path):
+            for piece in self._tree.read(path, own) if not by_size else ():
                 found.update(piece)
-            if found.hexdigest() == content.sha256:
+            if by_size or found.hexdigest() == content.sha256:
                 return None
-        return _first_difference(path, _lazily(content, self._blobs), self._tree.read(path))
+        return _first_difference(path, _lazily(content, self._blobs), self._tree.read(path, own))
 
 
 def _own(path: str, owner: str) -> int:

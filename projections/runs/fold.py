@@ -9,6 +9,7 @@ import msgspec
 
 from contracts.effect import EffectInterrupted, RequestRefused
 from contracts.oa import OaPermitRequested
+from contracts.orchestra import UNENFORCED
 from contracts.orchestra_events import (
     NetContact,
     PlanMade,
@@ -220,10 +221,11 @@ def _exited(run: Run, event: Event, exited: TaskExited) -> Run:
         return replace(told, exit_code=exited.exit_code, duration_ms=task.duration_ms + exited.duration_ms)
 
     notes, violations = run.notes, run.violations
+    name = _name(run, exited.task_id)
     for note in exited.notes:
-        notes = notes.noted(note)
+        notes = notes.noted(note if note.startswith(UNENFORCED) else f"{name}: {note}")
     for violation in exited.violations:
-        violations = violations.noted(f"{_name(run, exited.task_id)}: {violation}")
+        violations = violations.noted(f"{name}: {violation}")
     contacts, more = _contacted(run, exited.contacts)
     return replace(
         run, tasks=_with(run, exited.task_id, change), running=_without(run, exited.request), notes=notes,

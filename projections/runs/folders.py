@@ -51,7 +51,7 @@ from projections.runs.view import Plan, Run
 
 RUNS_KEPT: Final = 32
 """So many ended runs stay in the state, the newest: after a crash it is seen whether their documents are there."""
-TASKS_KEPT: Final = 20_000
+TASKS_KEPT: Final = 10_000
 """Fewer stay if they have more tasks than this together; the newest always stays."""
 
 

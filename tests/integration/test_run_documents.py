@@ -119,12 +119,12 @@ from tests.integration import test_run_documents as these
 put, when = Desk._put, int(sys.argv[2])
 calls = 0
 
-def killed(self, path, *more):
+def killed(self, path, *more, **words):
     global calls
     calls += these.run_id(7) in path
     if calls == when:
         os.kill(os.getpid(), signal.SIGKILL)
-    return put(self, path, *more)
+    return put(self, path, *more, **words)
 
 Desk._put = killed
 
@@ -162,9 +162,9 @@ def test_documents_are_written_with_pauses_but_at_once_for_who_waits(
     written: list[set[str]] = []
     write = Desk.write
 
-    def counted(desk: Desk, documents: Taken) -> list[str]:
+    def counted(desk: Desk, documents: Taken, *, by_size: bool = False) -> list[str]:
         written.append(set(documents))
-        return write(desk, documents)
+        return write(desk, documents, by_size=by_size)
 
     monkeypatch.setattr(Desk, "write", counted)
 

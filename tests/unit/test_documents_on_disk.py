@@ -155,6 +155,21 @@ def test_a_blob_is_copied_and_read_again_only_where_its_copy_differs(tmp_path: P
     assert sorted(path.name for path in (tmp_path / "runs/x").iterdir()) == ["out.bin"]
 
 
+def test_after_a_crash_a_copy_of_a_blob_is_known_by_its_size(tmp_path: Path) -> None:
+    blobs, documents = Blobs(LARGE), parts({"x/out": blob(LARGE)})
+    desk, path = Desk(tmp_path, blobs), tmp_path / "x/out"
+    desk.write(documents)
+    for left in (b"", LARGE[:-1]):
+        path.write_bytes(left)
+        assert desk.write(documents, by_size=True) == ["x/out"]
+        assert path.read_bytes() == LARGE
+    path.unlink()
+    assert desk.write(documents, by_size=True) == ["x/out"]
+    path.write_bytes(LARGE[::-1])
+    assert desk.write(documents, by_size=True) == []
+    assert desk.write(documents) == ["x/out"]
+
+
 def test_a_lost_blob_is_told_and_what_it_was_for_is_not_touched(tmp_path: Path) -> None:
     desk, documents = Desk(tmp_path, Blobs()), parts({"a/out": blob(b"gone")})
     with pytest.raises(DocumentUnwritable, match="lost: there is no blob"):

@@ -305,10 +305,10 @@ def test_of_a_long_run_each_byte_of_the_log_is_written_once(tmp_path: Path, monk
             written[path] += len(content)
             return super().replace(path, [content], sync=sync, own=own)
 
-        def extend(self, path: str, mark: Mark, pieces: Iterable[bytes]) -> Mark | None:
+        def extend(self, path: str, mark: Mark, pieces: Iterable[bytes], own: int = 0) -> Mark | None:
             content = b"".join(pieces)
             written[path] += len(content)
-            return super().extend(path, mark, [content])
+            return super().extend(path, mark, [content], own)
 
     class Blobs:
         def get(self, sha256: str) -> bytes:
