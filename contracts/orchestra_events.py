@@ -37,6 +37,8 @@ PLANNER_TRIES: Final = 3
 PLANNER_SECONDS: Final = 600.0
 """The longest time for one answer of a planner (seconds)."""
 REASON_CHARS_MAX: Final = 1_000
+SOURCE_CHARS_MAX: Final = 4_096
+"""Longest name of a plan's file: the longest path."""
 LAST_LINES_MAX: Final = 20
 CONTACTS_MAX: Final = 500
 
@@ -58,7 +60,7 @@ class RunRequested(Payload, frozen=True, kw_only=True):
     config: OrchestraConfig
     action: str = "feature_work"
     plan: PlanText | None = None
-    source: str = "the plan"
+    source: Annotated[str, Meta(max_length=SOURCE_CHARS_MAX)] = "the plan"
     plan_only: bool = False
     dry_run: bool = False
     replans: Replans = 0

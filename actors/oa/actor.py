@@ -46,6 +46,7 @@ from contracts.oa import (
     OaSnapshotRequested,
     OaSnapshotTaken,
 )
+from contracts.orchestra_events import RunEnded, RunRefused
 from contracts.payload import Correlated, Payload
 from events.event import Event
 
@@ -69,6 +70,8 @@ class Oa:
             RequestRefused,
             ActorHalted,
             ActorResumed,
+            RunRefused,
+            RunEnded,
         )
     )
 
@@ -116,6 +119,10 @@ class Oa:
                 return list(permits.unwatched(state, event))
             case OaSnapshotRequested() | OaBootRequested() if len(state.waiting) > WAITING_MAX:
                 return [_unread(state.waiting[-1], _TOO_MANY)]
+            case RunEnded(run_id=run_id):
+                return list(permits.ended(state, event, run_id))
+            case RunRefused(run_id=run_id, code=code) if code != "known":  # else that run goes on
+                return list(permits.ended(state, event, run_id))
             case OaPermitRequested() as asked if not _waits(state, event.position):
                 return [permits.answer(state, event.time, event.position, asked)]
         if isinstance(event.data, EffectEnd):

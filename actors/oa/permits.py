@@ -85,6 +85,13 @@ def unwatched(state: OaActorState, event: Event) -> Iterator[Correlated]:
         yield Correlated(OaPermitRevoked(permit=position, reason="the kernel watcher is halted"), permit.correlation)
 
 
+def ended(state: OaActorState, event: Event, run_id: str) -> Iterator[Correlated]:
+    """A run is over: its live permits are taken back, so that nothing goes on, nor begins, under them."""
+    for position, permit in live(state.permits, event.time).items():
+        if permit.correlation == run_id:
+            yield Correlated(OaPermitRevoked(permit=position, reason="its run is over"), run_id)
+
+
 def live(permits: dict[int, Permit], now: str) -> dict[int, Permit]:
     """The permits that have not expired at log time ``now``."""
     return {position: permit for position, permit in permits.items() if permit.expires_at > now}

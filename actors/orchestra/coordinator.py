@@ -55,8 +55,6 @@ from events.event import Event
 COORDINATOR = "coordinator"
 """The actor's name: the holder of the planner's permits."""
 
-
-
 replace = msgspec.structs.replace
 
 
@@ -93,8 +91,9 @@ class Coordinator:
                     return state  # L1 refuses it
                 return _with(state, Course(run_id, event.position, data))
             case RunRefused(run_id=run_id, request=request) | RunEnded(run_id=run_id, request=request):
-                known = state.courses.get(run_id)
-                return state if known is None or known.requested != request else _without(state, run_id)
+                return _without(state, run_id, request)
+            case RequestRefused(request=request) if _asked_at(state, event, request):
+                return _without(state, event.correlation, request)  # L1 is halted
         course = _concerned(state, event)
         return state if course is None else _with(state, _evolved(course, event))
 
@@ -116,7 +115,17 @@ def _with(state: CoordinatorState, course: Course) -> CoordinatorState:
     return replace(state, courses={**state.courses, course.run_id: course})
 
 
-def _without(state: CoordinatorState, run_id: str) -> CoordinatorState:
+def _asked_at(state: CoordinatorState, event: Event, request: int) -> bool:
+    """Whether ``request`` is the one for the open run that the event belongs to."""
+    course = state.courses.get(event.correlation)
+    return course is not None and course.requested == request
+
+
+def _without(state: CoordinatorState, run_id: str, request: int) -> CoordinatorState:
+    """Without the run, if it was requested so; its id may be another's by now."""
+    known = state.courses.get(run_id)
+    if known is None or known.requested != request:
+        return state
     return replace(state, courses={name: course for name, course in state.courses.items() if name != run_id})
 
 
@@ -292,5 +301,3 @@ def _stopped(course: Course) -> Iterator[Payload]:
     if course.calling:
         yield EffectCancelRequested(request=course.request)
     yield _failed(course, "stopped", [course.why], [])
-
-

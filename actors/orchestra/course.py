@@ -20,13 +20,17 @@ from contracts.orchestra_events import (
     TaskFinished,
     TasksChanged,
 )
-from contracts.payload import Payload
+from contracts.payload import Payload, encode
 
 FAILURES_MAX: Final = 50
 """So many failed tasks, the latest, are remembered for who makes another plan."""
 
 CHANGES_MAX: Final = 2_000
-"""So many changes stand in one event at most."""
+CHANGES_BYTES: Final = 640 * 1024
+"""So many changes stand in one event at most, of so many bytes together."""
+
+WHY_CHARS_MAX: Final = 200
+"""So much of why a run stops is said of each of its tasks; the run has all of it."""
 
 replace = msgspec.structs.replace
 
@@ -154,6 +158,7 @@ def stop(course: Course, reason: str) -> Iterator[Payload]:
     board = course.board
     if board is None:
         return
+    reason = reason if len(reason) <= WHY_CHARS_MAX else f"{reason[: WHY_CHARS_MAX - 1]}…"
     lost = [place for place in board.places("running") if place not in course.places]
     changes: list[TaskChange] = []
     for place in lost:
@@ -176,8 +181,8 @@ def _on(course: Course, changes: list[TaskChange]) -> Iterator[Payload]:
             free -= size
             place = board.first("planned", place + 1)
     changes = [*changes, *(board.change(place, "start") for place in starts)]
-    for at in range(0, len(changes), CHANGES_MAX):
-        yield TasksChanged(run_id=course.run_id, changes=changes[at : at + CHANGES_MAX])
+    for part in _parts(changes):
+        yield TasksChanged(run_id=course.run_id, changes=part)
     for place in starts:
         yield _assigned(course, place)
         course = occupied(course, course.tasks[place].task_id)
@@ -186,6 +191,21 @@ def _on(course: Course, changes: list[TaskChange]) -> Iterator[Payload]:
             run_id=course.run_id, revision=course.revision, done=board.count("done"), failed=board.count("failed"),
             security=course.security,
         )
+
+
+def _parts(changes: Sequence[TaskChange]) -> Iterator[list[TaskChange]]:
+    """The changes, so many at a time as one event holds."""
+    part: list[TaskChange] = []
+    size = 0
+    for change in changes:
+        more = len(encode(change))
+        if part and (len(part) == CHANGES_MAX or size + more > CHANGES_BYTES):
+            yield part
+            part, size = [], 0
+        part.append(change)
+        size += more
+    if part:
+        yield part
 
 
 def _assigned(course: Course, place: int) -> TaskAssigned:

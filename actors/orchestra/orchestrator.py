@@ -18,7 +18,7 @@ from actors.orchestra.coordinator import COORDINATOR
 from actors.orchestra.planning import request_for
 from actors.orchestra.worker import WORKER
 from contracts.clock import TimerFired, TimerRequested
-from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, RequestRefused
+from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
 from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
 from contracts.orchestra_events import (
     PlanFailed,
@@ -39,14 +39,21 @@ from contracts.payload import Correlated, Payload
 from events.event import Event, parse_time, time_after
 
 RUNS_MAX = 32
-"""So many runs are open at once; a further one is refused (``busy``). All that their workers may begin with one start
-fits into one reaction of the engine."""
+WORKERS_MAX = 1_024
+"""So many runs are open at once, and so many workers together; a further run is refused (``busy``). Whatever happens to
+the tasks of all of them at once (a start, a refusal, a stop) fits into one reaction of the engine."""
+
+STOPS_MAX = 100
+"""So often may all of a run's attempts be cut off by orderly stops, which use up no retry, but a use of the permit."""
 
 GRACE_SECONDS = 120.0
 """So much longer than its run lasts a permit, so that its last attempt can begin until the very end."""
 
 DAY_SECONDS = 86_400.0
 """The longest time of a permit."""
+
+HELPERS = (COORDINATOR, WORKER)
+"""L2 and L3: without either no run gets anywhere, nor ends in order."""
 
 replace = msgspec.structs.replace
 
@@ -77,9 +84,10 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class OrchestratorState(msgspec.Struct, frozen=True):
-    """Open runs by id."""
+    """Open runs by id; ``halted``: who of L2 and L3 decides nothing."""
 
     runs: dict[str, Run] = {}
+    halted: list[str] = []
 
 
 class Orchestrator:
@@ -89,7 +97,7 @@ class Orchestrator:
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
             RunRequested, RunCancelRequested, PlanMade, PlanFailed, PlanFinished, OaPermitGranted, OaPermitRefused,
-            OaPermitRevoked, RequestRefused, TimerFired, ActorHalted, ActorResumed,
+            OaPermitRevoked, RequestRefused, EffectRefused, TimerFired, ActorHalted, ActorResumed,
         )
     )  # fmt: skip
 
@@ -113,6 +121,9 @@ class Orchestrator:
             case RunRefused(run_id=run_id, request=request) | RunEnded(run_id=run_id, request=request):
                 known = state.runs.get(run_id)
                 return state if known is None or known.requested != request else _without(state, run_id)
+            case ActorHalted(name=name) | ActorResumed(name=name) if name in HELPERS:
+                left = [one for one in state.halted if one != name]
+                return replace(state, halted=[*left, name] if isinstance(data, ActorHalted) else left)
             case PlanFinished(run_id=run_id, done=done, failed=failed) if run_id in state.runs:
                 return _with(state, replace(state.runs[run_id], done=done, failed=failed))
         if event.actor != self.name:
@@ -128,19 +139,17 @@ class Orchestrator:
                 run = state.runs.get(run_id)
                 if run is not None and run.requested == event.position:
                     return _begin(run)
+                if state.halted[:1] == [COORDINATOR]:
+                    return []  # it hears the request too, so the engine answers
                 return [_refusal(state, event, data)]
             case RunCancelRequested(run_id=run_id):
                 return _cancel(state.runs.get(run_id), event, data)
-            case ActorHalted(name=name) if name in (COORDINATOR, WORKER):
-                runs = state.runs.values()
-                return [Correlated(decided, run.run_id) for run in runs for decided in _without_help(run, name)]
-            case ActorResumed(name=name) if name in (COORDINATOR, WORKER, self.name):
-                why = f"the {name} was halted, and what happened meanwhile was not decided on"
-                return [
-                    Correlated(_stopping(run, "stopped", [why], []), run.run_id)
-                    for run in state.runs.values()
-                    if run.cause is None
-                ]
+            case ActorHalted(name=name) if name in HELPERS:
+                return _without_help(state, name)
+            case ActorResumed(name=self.name) if state.halted:
+                return _without_help(state, state.halted[0])
+            case ActorResumed(name=name) if name in (*HELPERS, self.name):
+                return _missed(state, name)
         found = _concerned(state, event)
         return [] if found is None else list(_decided(found, event))
 
@@ -155,10 +164,15 @@ def _without(state: OrchestratorState, run_id: str) -> OrchestratorState:
 
 def _objection(state: OrchestratorState, asked: RunRequested) -> tuple[str, str, str] | None:
     """Why a request is not taken: a code, the reason, and what mends it; None: it is."""
+    if state.halted:
+        return "halted", f"the {state.halted[0]} is halted", _HALTED
     if asked.run_id in state.runs:
         return "known", f"the run {asked.run_id} is open already", "ask with a new run id"
     if len(state.runs) >= RUNS_MAX:
-        return "busy", f"{len(state.runs)} runs are open", "wait until some have ended, or cancel some"
+        return "busy", f"{len(state.runs)} runs are open", _ROOM
+    workers = sum(run.request.config.concurrency.max_workers for run in state.runs.values())
+    if workers + asked.config.concurrency.max_workers > WORKERS_MAX:
+        return "busy", f"the open runs have {workers} workers, and there are {WORKERS_MAX} at most", _ROOM
     if asked.action not in ACTIONS:
         return "not_permitted", "unknown action", f"use one of: {', '.join(sorted(ACTIONS))}"
     return None
@@ -166,7 +180,7 @@ def _objection(state: OrchestratorState, asked: RunRequested) -> tuple[str, str,
 
 def _refusal(state: OrchestratorState, event: Event, asked: RunRequested) -> RunRefused:
     # The run with this id, if there is one, is another: the state has it from an earlier request.
-    others = OrchestratorState({name: run for name, run in state.runs.items() if run.requested != event.position})
+    others = replace(state, runs={name: run for name, run in state.runs.items() if run.requested != event.position})
     code, reason, mend = _objection(others, asked) or ("halted", "the orchestrator was halted", "ask again")
     return msgspec.convert(
         {"request": event.position, "run_id": asked.run_id, "code": code, "reasons": [reason], "mend": [mend]},
@@ -227,6 +241,8 @@ def _decided(run: Run, event: Event) -> Iterator[Payload]:
             yield from _not_permitted(run, [f"{name} is {reason}"], [_HALTED])
         case OaPermitRevoked(reason=reason) if run.cause is None:
             yield _stopping(run, "stopped", [f"the OA took the permit back: {reason}"], [_STATUS])
+        case EffectRefused(reasons=reasons, mend=mend) if run.doing == "running":
+            yield _stopping(run, "stopped", [f"an attempt was not permitted: {'; '.join(reasons)}"], [_STATUS])
         case TimerFired() if run.cause is None:
             limit = run.request.config.policies.max_total_duration_sec
             yield _stopping(run, "timed_out", [f"the run's time of {limit:g} s is over"], [_LONGER])
@@ -236,6 +252,7 @@ def _decided(run: Run, event: Event) -> Iterator[Payload]:
 
 _HALTED = "pmagent log tail --type actor.halted shows where; start a version that does not fail"
 _STATUS = "pmagent status shows the kernel's mode, its reasons and what mends them; then run it again"
+_ROOM = "wait until some have ended, or cancel some"
 _LONGER = "raise policies.max_total_duration_sec, or make the plan shorter"
 
 
@@ -248,8 +265,9 @@ def _planned(run: Run, event: Event, made: PlanMade) -> Iterator[Payload]:
         yield from _ended(run, "planned", [], [], 0, 0)
         return
     left = (parse_time(run.ends_at) - parse_time(event.time)).total_seconds() + GRACE_SECONDS
+    at_once = min(made.tasks, run.request.config.concurrency.max_workers)
     yield OaPermitRequested(
-        action=run.action, subject=f"run:{run.run_id}", holder=WORKER, uses=made.attempts + made.tasks,
+        action=run.action, subject=f"run:{run.run_id}", holder=WORKER, uses=made.attempts + at_once * STOPS_MAX,
         seconds=min(max(left, GRACE_SECONDS), DAY_SECONDS),
     )
 
@@ -316,6 +334,19 @@ def _cancel(run: Run | None, event: Event, asked: RunCancelRequested) -> list[Pa
     ]
 
 
-def _without_help(run: Run, name: str) -> Iterator[Payload]:
-    """Who plans or works is halted: nothing of the run can go on, nor end in order."""
-    yield from _ended(run, "failed", [f"the {name} is halted"], [_HALTED], run.done, run.failed)
+def _without_help(state: OrchestratorState, name: str) -> list[Correlated]:
+    """Who plans or works is halted: nothing of any run can go on, nor end in order."""
+    return [
+        Correlated(decided, run.run_id)
+        for run in state.runs.values()
+        for decided in _ended(run, "failed", [f"the {name} is halted"], [_HALTED], run.done, run.failed)
+    ]
+
+
+def _missed(state: OrchestratorState, name: str) -> list[Correlated]:
+    """Who decides again may have missed anything, a stop too: every run ends, for the reason that it has, if any."""
+    why = f"the {name} was halted, and what happened meanwhile was not decided on"
+    return [
+        Correlated(_stopping(run, run.cause or "stopped", run.reasons or [why], run.mend), run.run_id)
+        for run in state.runs.values()
+    ]

@@ -147,14 +147,13 @@ def given_plan(course: Course) -> Plan:
 def made(course: Course, plan: Plan) -> Iterator[Payload]:
     """L2's answer to L1: the tasks, in as many events as they need, and that this is all."""
     run_id, revision = course.run_id, course.revision
-    chunk: list[bytes] = []
-    first = 0
+    first, size = 0, 0
     for at, task in enumerate(plan.tasks):
-        raw = encode(task)
-        if chunk and sum(map(len, chunk)) + len(raw) > CHUNK_BYTES:
+        more = len(encode(task))
+        if size and size + more > CHUNK_BYTES:
             yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:at])
-            first, chunk = at, []
-        chunk.append(raw)
+            first, size = at, 0
+        size += more
     yield TasksPlanned(run_id=run_id, revision=revision, tasks=plan.tasks[first:])
     yield PlanMade(
         run_id=run_id, revision=revision, plan_id=plan.plan_id, tasks=len(plan.tasks), kept=course.kept,

@@ -178,12 +178,12 @@ def _freed(board: Board, place: int) -> list[TaskChange]:
 
 
 def _given_up(board: Board, place: int) -> list[TaskChange]:
-    """All that waited for the task, and all that waited for those; who had failed before stays."""
+    """All that waited for the task, and all that waited for those; who had failed before stays, and so does who waited
+    for him: that was given up then."""
     lost: set[int] = set()
     level = [place]
     while level:
-        level = list(dict.fromkeys(one for each in level for one in board.order.behind[each] if one not in lost))
+        behind = (one for each in level for one in board.order.behind[each])
+        level = list(dict.fromkeys(one for one in behind if one not in lost and board.letters[one] != "f"))
         lost.update(level)
-    return [
-        board.change(one, "give_up", DEPENDENCY_FAILED) for one in sorted(lost) if board.letters[one] != "f"
-    ]
+    return [board.change(one, "give_up", DEPENDENCY_FAILED) for one in sorted(lost)]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.orchestra.coordinator import Coordinator
-from actors.orchestra.orchestrator import DAY_SECONDS, GRACE_SECONDS, RUNS_MAX, Orchestrator
+from actors.orchestra.orchestrator import DAY_SECONDS, GRACE_SECONDS, RUNS_MAX, STOPS_MAX, Orchestrator
 from actors.orchestra.worker import WORKER, Worker
 from contracts.clock import TimerRequested
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelled, EffectCancelRequested
@@ -56,7 +56,7 @@ def test_the_permit_is_for_the_run_lasts_as_long_as_it_and_has_uses_for_all_atte
     yard.request({"a": [], "b": []}, config=config(total=50, retries=1), action="remediation")
     (asked,) = yard.of(OaPermitRequested)
     assert (asked.action, asked.subject, asked.holder) == ("remediation", f"run:{RUN}", WORKER)
-    assert asked.uses == 2 * 2 + 2
+    assert asked.uses == 2 * 2 + 2 * STOPS_MAX
     assert asked.seconds == pytest.approx(50 + GRACE_SECONDS)
     (begun,) = yard.of(RunBegun)
     (grant,) = yard.events(OaPermitGranted)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from contracts.orchestra_events import RunRequested, TaskExited
+from contracts.orchestra_events import RunEnded, RunRequested, TaskExited
 from events.event import Event
 from projections.markdown import cut, visible
 from projections.runs.charts import BARS_MAX, COLUMNS, TASKS_MAX
@@ -65,7 +65,7 @@ def test_a_report_tells_the_run_with_its_place_in_the_log() -> None:
         "Not enforced, or not kept",
     ]  # fmt: skip
     facts = {row[0]: row[1] for row in cells(report, "Facts")}
-    last = yard.history[-1] if yard.history[-1].correlation == RUN else yard.history[-2]
+    (last,) = yard.events(RunEnded)
     assert facts["Run, and trace id"] == RUN
     assert facts["Log"] == LOG_ID
     assert facts["Last event"] == f"position {last.position} of the log".removesuffix(" of the log")

@@ -1,0 +1,301 @@
+"""Whatever contracts allow, what follows from one fact fits into the engine's bounds, and no run stays open."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from actors.oa.actor import Oa
+from actors.orchestra.coordinator import Coordinator
+from actors.orchestra.orchestrator import RUNS_MAX, STOPS_MAX, WORKERS_MAX, Orchestrator
+from actors.orchestra.worker import Worker
+from contracts.clock import TimerRequested
+from contracts.effect import ActorHalted, ActorResumed, EffectInterrupted, EffectRefused, RequestRefused
+from contracts.oa import OaPermitGranted, OaPermitRevoked
+from contracts.orchestra_config import BACKOFF_SECONDS_MAX
+from contracts.orchestra_config import WORKERS_MAX as WORKERS_OF_ONE
+from contracts.orchestra_events import (
+    REASON_CHARS_MAX,
+    SOURCE_CHARS_MAX,
+    RunCancelRequested,
+    RunEnded,
+    RunRefused,
+    RunRequested,
+    RunStopping,
+    TaskAttemptFailed,
+    TaskAttemptRequested,
+    TaskFinished,
+    TasksChanged,
+)
+from events.event import DATA_BYTES_MAX
+from tests.support.orchestra import RUN, Yard, config, exited, plan
+
+OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
+MANY = 3_000
+
+
+def fall(*_: Any) -> Any:
+    raise LookupError
+
+
+def many(count: int = MANY) -> dict[str, list[str]]:
+    """So many tasks that wait for nothing."""
+    return {f"t{number}": [] for number in range(count)}
+
+
+def held(yard: Yard, reason: str = "crash") -> None:
+    """What is attempted is cut off."""
+    for event in yard.open(TaskAttemptRequested):
+        yard.end(event, EffectInterrupted(request=event.position, reason=reason))
+
+
+def ended(yard: Yard, run_id: str = RUN) -> RunEnded:
+    """How the run ended, when nobody was halted on the way."""
+    assert yard.of(ActorHalted) == []
+    over = yard.over(run_id)
+    assert isinstance(over, RunEnded)
+    return over
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("char", ["x", "\x01", "\U0001f600"])
+def test_a_long_plan_is_cancelled_with_the_longest_reason(char: str) -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many())
+    yard.tell(RunCancelRequested(run_id=RUN, reason=char * REASON_CHARS_MAX))
+    held(yard)
+    end = ended(yard)
+    assert (end.state, end.failed) == ("cancelled", MANY)
+    assert end.reasons == [char * REASON_CHARS_MAX], "the run has all of it"
+    assert max(len(event.raw) for event in yard.events(TasksChanged)) < DATA_BYTES_MAX
+    assert sum(len(event.raw) for event in yard.events(TasksChanged)) < 1000 * 4 * MANY, "each task has its beginning"
+
+
+def test_the_longest_name_of_a_plan_stands_in_what_is_wrong_with_it() -> None:
+    yard = Yard()
+    where = "\x01" * SOURCE_CHARS_MAX
+    yard.request(plan({"a": [], "b": []}, a={"tools": ["bash"]}), source=where)
+    assert yard.of(ActorHalted) == []
+    over = yard.over()
+    assert isinstance(over, RunRefused)
+    assert (over.code, over.reasons) == ("bad_plan", [f"{where}: not in whitelist_tools: bash (a)"])
+
+
+# --- how much follows from one fact -----------------------------------------------------------------------------------
+
+
+def test_a_run_whose_permit_has_expired_meanwhile_is_stopped_at_the_first_refusal() -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(), config=config(total=60))
+    yard.seconds += 1_000
+    held(yard)
+    yard.start()
+    end = ended(yard)
+    assert end.state == "stopped"
+    assert end.reasons[0].startswith("an attempt was not permitted: permit ")
+    assert len(yard.of(TaskAttemptRequested)) == 8, "four that were cut off, and were asked for once more"
+
+
+def test_a_run_is_stopped_when_the_one_who_gave_its_permit_is_halted(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many())
+    with monkeypatch.context() as patch:
+        patch.setattr(Oa, "decide", fall)
+        yard.observe("DEGRADED")
+    yard.tool = exited
+    assert yard.step()
+    (stopping,) = yard.of(RunStopping)
+    assert stopping.cause == "stopped"
+    assert len(yard.of(EffectRefused)) == 1
+    held(yard, "stop")
+    over = yard.over()
+    assert isinstance(over, RunEnded)
+    assert [halted.name for halted in yard.of(ActorHalted)] == ["oa"]
+
+
+def test_a_refused_attempt_ends_its_task_and_the_run_once_and_what_runs_beside_it_is_stopped() -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(3), config=config(total=60, workers=2))
+    yard.seconds += 1_000
+    (first, second) = yard.open(TaskAttemptRequested)
+    yard.end(first, exited(first))  # the next one is asked for, after the permit
+    assert yard.engine.effects.cancelled == {second.position: "cancel_requested"}
+    yard.end(second, EffectInterrupted(request=second.position, reason="stop"))
+    end = ended(yard)
+    assert (end.state, end.done, end.failed) == ("stopped", 1, 2)
+    assert Counter(one.result.state for one in yard.of(TaskFinished)) == {"done": 1, "failed": 2}
+
+
+def full_house() -> tuple[Yard, list[str]]:
+    """As many runs as there is room for, of as many workers as may be; all their tasks have failed once, and wait."""
+    yard = Yard()
+    yard.tool = lambda _: None
+    given = many(WORKERS_OF_ONE)
+    runs: list[str] = []
+    while True:
+        run_id = f"5b0c7a52-3f7e-4c1d-9a55-1{len(runs):011x}"
+        yard.request(given, run_id, config=config(workers=WORKERS_OF_ONE, base=BACKOFF_SECONDS_MAX))
+        if yard.of(RunRefused):
+            return yard, runs
+        runs.append(run_id)
+
+
+def test_so_many_workers_may_be_open_that_all_of_them_can_be_stopped_at_once() -> None:
+    yard, runs = full_house()
+    (refused,) = yard.of(RunRefused)
+    assert (refused.code, len(runs)) == ("busy", WORKERS_MAX // WORKERS_OF_ONE)
+    for event in yard.open(TaskAttemptRequested):
+        yard.end(event, exited(event, 1))
+    assert {job.doing for job in yard.engine.states["worker"].jobs.values()} == {"pause"}
+    yard.observe("BLOCKED")
+    assert [ended(yard, run_id).state for run_id in runs] == ["stopped"] * len(runs)
+
+
+def test_so_many_workers_may_be_open_that_all_of_them_can_be_refused_at_once() -> None:
+    yard, runs = full_house()
+    held(yard)
+    yard.seconds += 86_400.0
+    yard.start()
+    assert [ended(yard, run_id).state for run_id in runs] == ["stopped"] * len(runs)
+    assert len(yard.of(EffectRefused)) == WORKERS_MAX
+
+
+# --- orderly stops --------------------------------------------------------------------------------------------------
+
+
+def test_however_often_its_daemon_is_stopped_a_task_is_tried_again() -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(1), config=config(retries=0))
+    for _ in range(STOPS_MAX):
+        held(yard, "stop")
+        yard.start()
+    yard.tool = exited
+    assert yard.step()
+    assert ended(yard).state == "done"
+    assert len(yard.of(TaskAttemptFailed)) == STOPS_MAX
+
+
+# --- permits end with their run -------------------------------------------------------------------------------------
+
+
+def test_the_permits_of_a_run_are_taken_back_when_it_is_over() -> None:
+    yard = Yard()
+    yard.request(many(2))
+    assert isinstance(yard.run(), RunEnded)
+    (granted,) = yard.events(OaPermitGranted)
+    assert yard.of(OaPermitRevoked) == [OaPermitRevoked(permit=granted.position, reason="its run is over")]
+    assert yard.events(OaPermitRevoked)[0].correlation == RUN
+    assert yard.engine.states["gate"].permits == {}
+    assert yard.engine.states["oa"].permits == {}
+
+
+def test_the_permits_of_other_runs_stay() -> None:
+    yard = Yard()
+    yard.tool = lambda event: exited(event) if event.data.run_id == OTHER else None
+    yard.request(many(1))
+    yard.request(many(1), OTHER)
+    assert isinstance(yard.run(OTHER), RunEnded)
+    assert [permit.subject for permit in yard.engine.states["gate"].permits.values()] == [f"run:{RUN}"]
+
+
+def test_what_runs_while_the_worker_is_halted_is_stopped_with_its_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(2))
+    with monkeypatch.context() as patch:
+        patch.setattr(Worker, "decide", fall)
+        yard.tell(RunCancelRequested(run_id=RUN))
+    assert isinstance(yard.over(), RunEnded)
+    cancelled = yard.engine.effects.cancelled
+    assert [cancelled.get(event.position) for event in yard.open(TaskAttemptRequested)] == ["permit_revoked"] * 2
+
+
+# --- who is halted --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("actor", [Coordinator, Worker])
+def test_a_run_that_is_asked_for_while_a_helper_is_halted_never_begins(
+    actor: type[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard = Yard()
+    with monkeypatch.context() as patch:
+        patch.setattr(actor, "decide", fall)
+        yard.request(many(1))
+    name = actor().name
+    assert [halted.name for halted in yard.of(ActorHalted)] == [name]
+    yard.request(many(1), OTHER)
+    asked = yard.events(RunRequested)[-1].position
+    refusals = [one for one in (*yard.of(RunRefused), *yard.of(RequestRefused)) if one.request == asked]
+    assert len(refusals) == 1, "one end, whoever says it"
+    assert name in str(refusals[0])
+    assert yard.engine.states["orchestrator"].runs == {}
+    assert yard.engine.states["coordinator"].courses == {}
+    assert [event for event in yard.open(TimerRequested) if event.correlation == OTHER] == []
+    yard.tell(ActorResumed(name=name))
+    third = "5b0c7a52-3f7e-4c1d-9a55-000000000003"
+    yard.request(many(1), third)
+    over = yard.run(third)
+    assert isinstance(over, RunEnded)
+    assert over.state == "done"
+
+
+def test_a_request_that_the_engine_refuses_leaves_nothing_with_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+    with monkeypatch.context() as patch:
+        patch.setattr(Orchestrator, "decide", fall)
+        yard.request(many(1))
+    assert yard.of(RequestRefused)
+    assert yard.engine.states["coordinator"].courses == {}
+
+
+def test_runs_that_were_open_while_both_were_halted_end_when_one_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Orchestrator, "decide", fall)
+        yard.tell(RunCancelRequested(run_id=OTHER))
+        patch.setattr(Coordinator, "decide", fall)
+        (attempt,) = yard.open(TaskAttemptRequested)
+        yard.end(attempt, exited(attempt))
+    assert {halted.name for halted in yard.of(ActorHalted)} == {"orchestrator", "coordinator"}
+    yard.tell(ActorResumed(name="orchestrator"))
+    over = yard.over()
+    assert isinstance(over, RunEnded)
+    assert (over.state, over.reasons) == ("failed", ["the coordinator is halted"])
+
+
+def test_a_stop_that_a_halted_helper_missed_is_said_again_when_it_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(1))
+    with monkeypatch.context() as patch:
+        patch.setattr(Orchestrator, "decide", fall)
+        patch.setattr(Worker, "decide", fall)
+        yard.tell(RunCancelRequested(run_id=OTHER))
+        yard.tell(RunCancelRequested(run_id=RUN))
+    yard.tell(ActorResumed(name="orchestrator"))
+    yard.tell(ActorResumed(name="worker"))
+    held(yard, "stop")
+    assert yard.engine.states["orchestrator"].runs == {}
+    assert len(yard.of(RunEnded)) == 1
+
+
+def test_as_many_runs_as_there_may_be_have_room_for_the_workers_that_runs_have_by_themselves() -> None:
+    assert RUNS_MAX * config().concurrency.max_workers <= WORKERS_MAX
+
+
+def test_a_request_whose_source_is_longer_than_any_path_is_none() -> None:
+    yard = Yard()
+    with pytest.raises(Exception, match="length"):
+        yard.request(many(1), source="s" * (SOURCE_CHARS_MAX + 1))
+    assert yard.of(RunRequested) == []
