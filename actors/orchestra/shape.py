@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -40,12 +39,30 @@ def fit(value: Any, cls: type[S], root: str = "") -> S:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint: the known name that ``name`` is closest to, else all of them."""
+    """A hint: the known name that ``name`` is closest to, if fewer than half of its characters are other ones; else all
+    of them. It may stand in a decision, so it is computed here, where no version of a library changes it."""
     names = list(known)
-    near = get_close_matches(name[:SHOWN_CHARS], names, 1, 0.5)
-    if near:
-        return f"did you mean {near[0]}?"
+    far = [(_slips(name[:SHOWN_CHARS], one), place) for place, one in enumerate(names)]
+    slips, place = min(far, default=(0, 0))
+    if names and 2 * slips <= max(len(name[:SHOWN_CHARS]), len(names[place])):
+        return f"did you mean {names[place]}?"
     return f"there are: {', '.join(names[:NAMES_SHOWN])}{', …' if len(names) > NAMES_SHOWN else ''}"
+
+
+def _slips(one: str, other: str) -> int:
+    """How many characters were left out, added, taken for another or swapped with the next, at least, between the two
+    (Damerau's distance, in which no place is changed twice)."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, char in enumerate(one, 1):
+        above, row = row, [i]
+        for j, its in enumerate(other, 1):
+            slips = min(above[j] + 1, row[j - 1] + 1, above[j - 1] + (char != its))
+            if i > 1 and j > 1 and char == other[j - 2] and its == one[i - 2]:
+                slips = min(slips, before[j - 2] + 1)
+            row.append(slips)
+        before = above
+    return row[-1]
 
 
 def shown(value: Any) -> str:
