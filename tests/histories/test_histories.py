@@ -26,7 +26,8 @@ from events.segments import SegmentReader
 from pmagent.host import open_host
 from projections.oa_state import PATH
 from replay.divergence import DivergenceCount
-from tests.support import reasoning_history
+from tests.support import reasoning_history, runs_history
+from tests.support.boxes import real_boxes
 from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded
 
 
@@ -66,6 +67,32 @@ def kinds(history: Path) -> tuple[set[str], set[tuple[str, str]]]:
     log.close()
     results = [one for one in ended if isinstance(one, ReasoningConcluded)]
     return {one.result.program_id for one in results}, {(one.result.status, one.engine) for one in results}
+
+
+@real_boxes
+@pytest.mark.slow
+def test_a_life_with_runs_of_every_end_is_recorded_without_problems(workspace: Path, tmp_path: Path) -> None:
+    runs_history.live(workspace)
+    made = record(workspace, "runs", tmp_path / "histories")
+    assert problems(made, all_actors()) == []
+    assert ends(made) == EVERY_END
+
+
+def test_the_history_of_runs_holds_runs_of_every_end() -> None:
+    assert ends(FOLDER / "runs") == EVERY_END
+
+
+EVERY_END = {
+    ("run.ended", state) for state in ("planned", "done", "failed", "cancelled", "timed_out", "stopped")
+} | {("run.refused", code) for code in ("bad_plan", "not_permitted")}
+
+
+def ends(history: Path) -> set[tuple[str, str]]:
+    """How runs ended: the type of the event, and the state or the code."""
+    log = SegmentReader(RealDisk(), str(history / "log"))
+    over = [(one.type, decode(one.type, one.data)) for one in events(log) if one.type in ("run.ended", "run.refused")]
+    log.close()
+    return {(name, data.state if name == "run.ended" else data.code) for name, data in over}
 
 
 @pytest.fixture
