@@ -20,6 +20,8 @@ class Terminal:
     def __init__(self, columns: int, rows: int) -> None:
         self.columns, self.rows = columns, rows
         self.lines: list[str] = [""]
+        self.goes_on: list[bool] = [False]
+        """Of each line, whether it was broken off the one before it for want of room."""
         self.row = self.column = 0
         self.highest = 0
         """How far up the cursor was moved at once, at most."""
@@ -47,7 +49,7 @@ class Terminal:
                 self.lines[self.row] = self.lines[self.row][: self.column]
             elif what == "J":
                 self.lines[self.row] = self.lines[self.row][: self.column]
-                del self.lines[self.row + 1 :]
+                del self.lines[self.row + 1 :], self.goes_on[self.row + 1 :]
 
     @property
     def text(self) -> str:
@@ -55,18 +57,27 @@ class Terminal:
         return "\n".join(line.rstrip() for line in self.lines).rstrip()
 
     def resize(self, columns: int, rows: int) -> None:
-        """Have another size, as terminals do that break what is too long anew."""
-        broken: list[str] = []
-        for number, line in enumerate(self.lines):
+        """Have another size, as terminals do that join what was broken, and break what is too long."""
+        whole: list[str] = []
+        cursor = 0
+        for number, (line, goes_on) in enumerate(zip(self.lines, self.goes_on, strict=True)):
+            whole = [*whole[:-1], whole[-1] + line] if goes_on else [*whole, line]
             if number == self.row:
-                self.row = len(broken)
-            broken += [line[at : at + columns] for at in range(0, len(line), columns)] or [""]
-        self.lines, self.columns, self.rows = broken, columns, rows
+                cursor = len(whole) - 1
+        self.lines, self.goes_on = [], []
+        for number, line in enumerate(whole):
+            if number == cursor:
+                self.row = len(self.lines)
+            broken = [line[at : at + columns] for at in range(0, len(line), columns)] or [""]
+            self.lines += broken
+            self.goes_on += [False] + [True] * (len(broken) - 1)
+        self.columns, self.rows = columns, rows
 
     def _put(self, char: str) -> None:
         if width(self.lines[self.row][: self.column]) + width(char) > self.columns:
             self._next()
             self.column = 0
+            self.goes_on[self.row] = True
         line = self.lines[self.row].ljust(self.column)
         self.lines[self.row] = line[: self.column] + char + line[self.column + 1 :]
         self.column += 1
@@ -75,6 +86,7 @@ class Terminal:
         self.row += 1
         if self.row == len(self.lines):
             self.lines.append("")
+            self.goes_on.append(False)
 
 
 def open_pty(columns: int, rows: int) -> tuple[int, int]:
