@@ -35,6 +35,8 @@ ARG_CHARS_MAX: Final = 1_000
 ENV_MAX: Final = 100
 ENV_CHARS_MAX: Final = 10_000
 FILES_MAX: Final = 100
+UNENFORCED: Final = "not limited here: "
+"""How a note begins that tells of the machine, and not of the task that it came with."""
 PATH_CHARS_MAX: Final = 255
 CONTENT_CHARS_MAX: Final = 524_288
 LOGS_MAX: Final = 10_000

@@ -24,7 +24,7 @@ from actors.orchestra.artifacts import Collected, Found
 from actors.orchestra.runner import run
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
-from contracts.orchestra import Artifact
+from contracts.orchestra import UNENFORCED, Artifact
 from contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
@@ -198,7 +198,7 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
         stderr=stderr,
         last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io),
         artifacts=[*own, *artifacts],
-        notes=[*cut, *skipped, *dropped, *(f"not limited here: {what}" for what in outcome.unenforced)],
+        notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
         violations=[f"it made {what}" for what in outcome.planted],
         contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
     )

@@ -41,7 +41,7 @@ def test_too_many_entries_to_guard_are_refused(tmp_path: Path, monkeypatch: pyte
         protected_in(str(tmp_path))
 
 
-def test_a_folder_that_somebody_removes_meanwhile_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_is_removed_meanwhile_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     both = [tmp_path / "a", tmp_path / "b"]
     for folder in both:
         (folder / ".git").mkdir(parents=True)

@@ -9,6 +9,7 @@ import msgspec
 
 from contracts.effect import EffectInterrupted
 from contracts.orchestra import PlanAnswer
+from contracts.orchestra import UNENFORCED
 from contracts.orchestra_events import (
     PlannerCallRequested,
     RunEnded,
@@ -183,7 +184,7 @@ def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> 
                    "bytes_out": 1, "bytes_in": 2}  # fmt: skip
         twice = [contact, contact]
         return exited(
-            event, 1, notes=[f"note {number}", "always"], last_lines=[f"line {number}", "x" * 2_000],
+            event, 1, notes=[f"note {number}", f"{UNENFORCED}always"], last_lines=[f"line {number}", "x" * 2_000],
             violations=[f"violation {number}"], contacts=msgspec.convert(twice, type=list[Any]),
         )  # fmt: skip
 

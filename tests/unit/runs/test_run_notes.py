@@ -1,0 +1,27 @@
+"""What was not kept, or not limited, in the report."""
+
+from __future__ import annotations
+
+from contracts.orchestra import UNENFORCED
+from contracts.orchestra_events import TaskExited
+from events.event import Event
+from tests.support.orchestra import Yard, exited
+from tests.support.run_folders import ended, text
+
+
+def noting(event: Event) -> TaskExited:
+    """Says the same of every attempt."""
+    return exited(event, notes=["of stdout, 1 of 2 bytes were kept", f"{UNENFORCED}memory"])
+
+
+def test_what_was_not_kept_is_told_of_its_task_and_what_the_machine_lacks_once() -> None:
+    yard = Yard()
+    yard.tool = noting
+    yard.request({"a": [], "b": []})
+    assert ended(yard) == "done"
+    remarks = text(yard.history, "report.md").partition("## Not enforced, or not kept\n\n")[2]
+    assert remarks.splitlines() == [
+        "- a: of stdout, 1 of 2 bytes were kept",
+        "- not limited here: memory",
+        "- b: of stdout, 1 of 2 bytes were kept",
+    ]
