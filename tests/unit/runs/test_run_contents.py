@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from contracts.effect import EffectInterrupted
-from contracts.orchestra import PlanAnswer
-from contracts.orchestra import UNENFORCED
+from contracts.orchestra import UNENFORCED, PlanAnswer
 from contracts.orchestra_events import (
     PlannerCallRequested,
     RunEnded,
