@@ -56,7 +56,7 @@ class Started:
     @property
     def shown(self) -> str:
         """What stderr shows so far."""
-        return self.screen.text if self.screen else self.said.decode()
+        return self.screen.text if self.screen else self.said.decode(errors="replace")
 
     def type(self, text: str) -> None:
         """Type into the terminal."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import pty
 import re
@@ -10,6 +11,8 @@ import termios
 
 from pmagent.cli.clean import width
 
+_CUT = re.compile(r"\x1b(?:\[\d*)?")
+"""The beginning of a sequence whose end has not come yet."""
 _PART = re.compile(r"\x1b\[(\d*)([AJKm])|(\r)|(\n)|([^\x00-\x1f\x7f-\x9f]+)")
 
 
@@ -23,14 +26,19 @@ class Terminal:
         self.goes_on: list[bool] = [False]
         """Of each line, whether it was broken off the one before it for want of room."""
         self.row = self.column = 0
+        self._decode = codecs.getincrementaldecoder("utf-8")().decode
+        self._rest = ""
         self.highest = 0
         """How far up the cursor was moved at once, at most."""
 
     def feed(self, written: bytes) -> None:
         """Take what was written."""
-        text, at = written.decode(), 0
+        text, at, self._rest = self._rest + self._decode(written), 0, ""
         while at < len(text):
             found = _PART.match(text, at)
+            if found is None and _CUT.fullmatch(text, at):
+                self._rest = text[at:]
+                return
             assert found is not None, f"not known here: {text[at : at + 20]!r}"
             at = found.end()
             number, what, back, newline, shown = found.groups()
