@@ -20,6 +20,7 @@ import msgspec
 from actors.actor import Io, Performers, StoredBlob
 from actors.checks.text import plain
 from actors.orchestra import artifacts as found
+from actors.orchestra.apart import apart
 from actors.orchestra.artifacts import Collected, Found
 from actors.orchestra.runner import run
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
@@ -131,12 +132,12 @@ async def _folder(folder: str) -> AsyncIterator[None]:
 
 
 async def _before(assigned: TaskAssigned, io: Io, folder: str) -> str:
-    """Lay out what the tasks before have left, each in a folder of its name; the folder of all, "" where it waited for
-    none."""
+    """Lay out what the tasks before have left, each in a folder of its name, without what cannot lie beside the others
+    (``apart``: the report tells of it); the folder of all, "" where it waited for none."""
     for name, position in assigned.after.items():
         finished: TaskFinished = (await io.event(position)).data
         await anyio.to_thread.run_sync(_make_folder, f"{folder}/{name}")
-        for artifact in finished.result.artifacts:
+        for artifact in apart("", finished.result.artifacts)[0]:
             content = await io.blob(artifact.checksum)
             await anyio.to_thread.run_sync(_put, f"{folder}/{name}/{artifact.path}", content)
     return folder if assigned.after else ""

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.orchestra.apart import apart
 from contracts.effect import EffectInterrupted, RequestRefused
 from contracts.oa import OaPermitRequested
 from contracts.orchestra import UNENFORCED
@@ -31,7 +32,6 @@ from contracts.orchestra_events import (
 )
 from events.event import Event
 from projections.runs.chunks import Chunks, chunked
-from projections.runs.places import apart
 from projections.runs.view import (
     LINE_CHARS_MAX,
     NOTES_MAX,

@@ -4,7 +4,6 @@ two runs, for the path of each names its run, and no other."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import lru_cache
 from itertools import permutations
 from typing import Final
@@ -12,7 +11,6 @@ from typing import Final
 import msgspec
 
 from actors.orchestra.placeholders import filled
-from contracts.orchestra import PATH_CHARS_MAX, Artifact
 from contracts.orchestra_config import PathSettings
 
 JOBS: Final = "jobs"
@@ -49,34 +47,6 @@ def places(paths: PathSettings, run_id: str) -> Places:
     that are no run's, would be shared by two runs or are in each other's way, the specification's."""
     found = _at(paths, run_id)
     return found if found is not None else msgspec.structs.replace(_default(run_id), moved=True)
-
-
-def apart(task_id: str, artifacts: Iterable[Artifact]) -> tuple[list[Artifact], list[str]]:
-    """The artifacts of a task, each in the task's folder, of which none has another's path or lies below another: the
-    first where two clash. And the paths of the others."""
-    kept: list[Artifact] = []
-    files: set[str] = set()
-    folders: set[str] = set()
-    lost: list[str] = []
-    for given in artifacts:
-        artifact = given
-        if not given.path.startswith(f"{task_id}/"):
-            artifact = msgspec.structs.replace(given, path=f"{task_id}/{given.path}")
-        above = _above(artifact.path)
-        taken = artifact.path in files or artifact.path in folders or not files.isdisjoint(above)
-        if taken or len(artifact.path) > PATH_CHARS_MAX:
-            lost.append(given.path)
-            continue
-        kept.append(artifact)
-        files.add(artifact.path)
-        folders.update(above)
-    return kept, lost
-
-
-def _above(path: str) -> list[str]:
-    """The folders in which it lies."""
-    parts = path.split("/")
-    return ["/".join(parts[:end]) for end in range(1, len(parts))]
 
 
 def _default(run_id: str) -> Places:

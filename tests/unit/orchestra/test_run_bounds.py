@@ -234,7 +234,8 @@ def test_a_run_that_is_asked_for_while_a_helper_is_halted_never_begins(
     assert [halted.name for halted in yard.of(ActorHalted)] == [name]
     yard.request(many(1), OTHER)
     asked = yard.events(RunRequested)[-1].position
-    refusals = [one for one in (*yard.of(RunRefused), *yard.of(RequestRefused)) if one.request == asked]
+    said: list[RunRefused | RequestRefused] = [*yard.of(RunRefused), *yard.of(RequestRefused)]
+    refusals = [one for one in said if one.request == asked]
     assert len(refusals) == 1, "one end, whoever says it"
     assert name in str(refusals[0])
     assert yard.engine.states["orchestrator"].runs == {}

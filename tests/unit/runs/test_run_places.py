@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.orchestra import PATH_CHARS_MAX, Artifact
 from contracts.orchestra_config import PathSettings
-from projections.runs.places import FORBIDDEN, Places, apart, places
+from projections.runs.places import FORBIDDEN, Places, places
 
 ONE = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 TWO = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
@@ -90,27 +89,3 @@ def test_no_document_is_in_the_way_of_another_whatever_two_runs_are_configured_t
         assert not {"", ".", ".."} & set(parts)
         assert ONE in path
         assert parts[0] not in FORBIDDEN or path == first.job
-
-
-def _artifact(path: str) -> Artifact:
-    return Artifact(path=path, size_bytes=0, checksum="0" * 64)
-
-
-_PATHS = st.lists(st.sampled_from([TASK, "a", "b", "stdout"]), min_size=1, max_size=4).map("/".join)
-
-
-@given(st.lists(_PATHS, max_size=8))
-def test_artifacts_lie_in_their_tasks_folder_and_in_no_others_way(paths: list[str]) -> None:
-    kept, lost = apart(TASK, map(_artifact, paths))
-    assert len(kept) + len(lost) == len(paths)
-    assert all(one.path.startswith(f"{TASK}/") for one in kept)
-    for one, other in itertools.combinations(kept, 2):
-        assert not in_the_way(one.path, other.path)
-    if paths:
-        assert kept[0].path in (paths[0], f"{TASK}/{paths[0]}")
-
-
-def test_an_artifact_whose_path_gets_too_long_is_left_out() -> None:
-    kept, lost = apart(TASK, [_artifact("x" * (PATH_CHARS_MAX - 36)), _artifact("y" * (PATH_CHARS_MAX - 37))])
-    assert [one.path for one in kept] == [f"{TASK}/{'y' * (PATH_CHARS_MAX - 37)}"]
-    assert lost == ["x" * (PATH_CHARS_MAX - 36)]
