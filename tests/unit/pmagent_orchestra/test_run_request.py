@@ -163,10 +163,13 @@ def test_a_link_within_the_workspace_is_as_good_as_where_it_leads(tmp_path: Path
     assert "where no run may write" in refused(tmp_path).message
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_may_not_be_written_is_found(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir(mode=0o500)
+def test_a_folder_that_may_not_be_written_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "runs").mkdir()
+    closed = tmp_path / "runs"
+    monkeypatch.setattr(os, "access", lambda path, _: Path(path) != closed)  # root may write everywhere
     assert "runs may not be written" in refused(tmp_path).message
+    closed = tmp_path
+    assert "the workspace may not be written" in refused(tmp_path).message
 
 
 WORDS = st.sampled_from([*"ab./", "/", "{run_id}", "..", ".git", "share", "jobs", "~"])
