@@ -10,6 +10,7 @@ from contracts.orchestra_events import (
     PlannedTask,
     PlannerFailed,
     RunRequested,
+    TaskAttemptFailed,
     TaskAttemptRequested,
     TaskExited,
     TaskFinished,
@@ -198,6 +199,21 @@ def ended(run: Run, event: Event, request: int) -> None:
             task.not_before = time_after(event.time, min(base**task.failures, DAY_SECONDS))
     violation = isinstance(outcome, TaskExited) and bool(outcome.violations)
     run.security |= violation or (isinstance(outcome, TaskUnstarted) and outcome.security)
+
+
+def failed(run: Run, event: Event) -> None:
+    """A worker says that an attempt was not enough, and when the next begins."""
+    data: TaskAttemptFailed = event.data
+    task = run.task(data.task_id)
+    where = f"{run.where}: the failure told at {event.position}"
+    require(task is not None, f"{where} is of no task of the plan")
+    assert task is not None, "just required"
+    require(not task.open and data.attempt == task.attempts, f"{where}: attempt {data.attempt}")
+    require(not task.closed or not data.retry_at, f"{where}: another attempt is to come, though {task.closed}")
+    if data.retry_at == "next start":
+        require(task.cut > 0, f"{where}: it was not cut off")
+    elif data.retry_at:
+        require(data.retry_at >= task.not_before, f"{where}: at {data.retry_at}, not before {task.not_before}")
 
 
 def finished(run: Run, event: Event) -> None:

@@ -26,6 +26,7 @@ from contracts.orchestra_events import (
     RunRequested,
     RunStopping,
     TaskAssigned,
+    TaskAttemptFailed,
     TaskAttemptRequested,
     TaskFinished,
     TasksChanged,
@@ -162,6 +163,8 @@ class RunCheck:
                     _changed(run, change)
             case TaskAssigned():
                 attempts.assigned(run, event)
+            case TaskAttemptFailed():
+                attempts.failed(run, event)
             case TaskFinished():
                 attempts.finished(run, event)
             case PlanFinished():

@@ -31,10 +31,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (course, "_on", "place = board.first", "break; place = board.first"),
         (course, "_on", 'board.first("planned")\n        while', 'board.letters.rfind("p")\n        while'),
     ]),
-    "a refused attempt is made again": ("it was refused", [
-        (job, "_cut_short", "'; '.join(reasons)}\"), again=False)", "'; '.join(reasons)}\"))"),
-    ]),
-    "an attempt that can never succeed is made again": ("can never start", [
+    "an attempt that can never succeed is made again": ("it can never start", [
         (job, "failure_of", "again=outcome.again,", "again=True,"),
     ]),
     "a violation is tried again": ("it did what no tool may", [
@@ -48,6 +45,9 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     ]),
     "an attempt that a stop cut off counts": ("failed, though it may be attempted again", [
         (job, "_cut_short", 'counts=reason != "stop"', "counts=True"),
+    ]),
+    "an attempt that was not cut off waits for the next start": ("it was not cut off", [
+        (worker, "concluded", 'if job.doing == "held":', "if True:"),
     ]),
     "the next attempt comes too soon": ("not before", [
         (worker, "concluded", "pause_seconds(job.assigned.backoff_base_sec, job.used)", "0.0"),
