@@ -163,6 +163,13 @@ def test_a_block_may_end_where_what_is_seen_ends(size: int) -> None:
     assert Redactor().content(f"{content}-xyz{'.' * size}".encode()) == f"{MASK}-xyz{'.' * size}".encode()
 
 
+def test_the_end_of_a_block_in_the_window_before_is_no_option() -> None:
+    """``--token value`` is a secret; the dashes of a block that is masked are not."""
+    block = pem(BLANK_PEM, 300)
+    before, after = "." * (BLOCK_CHARS - len(block)), f"token hunter2hunter2 {'.' * 2 * BLOCK_CHARS}"
+    assert Redactor().content(f"{before}{block}{after}".encode()) == f"{before}{MASK}{after}".encode()
+
+
 def test_what_is_held_back_is_bounded() -> None:
     stream = RedactionStream(MASKER)
     given_out = 0
