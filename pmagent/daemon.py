@@ -17,14 +17,12 @@ import structlog
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from actors.engine import describe_failure
-from actors.kernel.effects import watch
-from actors.kernel.surfaces import digest
-from actors.ledger import WATCHER
 from events.errors import PmagentError
 from pmagent.exitcodes import Exit
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
+from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (
     REQUEST_BYTES_MAX,
     UNDECODABLE,
@@ -39,9 +37,6 @@ from pmagent.wire import (
 
 CONNECTIONS_MAX = 256
 """So many clients are answered at once at most; fewer where the process may open few files."""
-
-FIRST_SECONDS = 35.0
-"""When the reading that a start asks for has not come by then, it will not: its performer has ended."""
 
 _log = structlog.get_logger("pmagent")
 
@@ -65,8 +60,8 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
             listener = await _listen(host.layout)
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(_serve_connections, host, listener)
-                tasks.start_soon(_watch, host)
-                tasks.start_soon(_fail_with_log, host)
+                tasks.start_soon(watch_surfaces, host)
+                tasks.start_soon(fail_with_log, host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
                 if host.unwritten is not None:
                     _log.warning("a document cannot be written", reason=host.unwritten.message)
@@ -94,28 +89,6 @@ async def _listen(layout: Layout) -> SocketListener:
     layout.socket.unlink(missing_ok=True)  # left by a daemon that was killed: we hold the lock, so it is nobody's
     with reachable(layout.socket) as address:
         return await anyio.create_unix_listener(address, mode=0o600)
-
-
-async def _fail_with_log(host: Host) -> None:
-    """When the log has failed, so has the daemon."""
-    await host.runtime.failed.wait()
-    if host.runtime.failure is not None:
-        raise host.runtime.failure
-
-
-async def _watch(host: Host) -> None:
-    """Append the surfaces whenever they changed. The reading that each start asks for comes first."""
-    known = ""
-    with anyio.move_on_after(FIRST_SECONDS):  # it may have failed, and changes must be seen all the same
-        known = digest((await host.first_observed()).surfaces)
-    async for observed in watch(host.layout.workspace, known=known):
-        last = host.observed
-        same = last is not None and last.existing == observed.existing
-        if last is not None and same and digest(last.surfaces) == digest(observed.surfaces):
-            continue  # a snapshot or boot has read the same meanwhile
-        id_ = f"kernel.observed:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
-        draft = await anyio.to_thread.run_sync(host.runtime.intake.fact, observed, id_, WATCHER)
-        await host.runtime.append_draft(draft)
 
 
 async def _serve_connections(host: Host, listener: SocketListener) -> None:

@@ -38,6 +38,7 @@ from pmagent.operations import new_request, perform
 from pmagent.orchestra.asking import CANCEL, RUN, WRITTEN, open_runs
 from pmagent.orchestra.history import History, opened
 from pmagent.orchestra.progress import Change, Progress
+from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import RemoteError
 
 LOOK_SECONDS: Final = 0.5
@@ -182,7 +183,8 @@ class Conductor:
 
             self._perform = ask
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_fail_with_log, host)
+                tasks.start_soon(fail_with_log, host)
+                tasks.start_soon(watch_surfaces, host)
                 self.asking = True
                 answer = await ask(RUN, self._arguments())
                 self._begun.set()
@@ -260,10 +262,3 @@ class _News:
         """Return when something has since the last time."""
         await self._event.wait()
         self._event = anyio.Event()
-
-
-async def _fail_with_log(host: Host) -> None:
-    """When the log has failed, so has the run."""
-    await host.runtime.failed.wait()
-    if host.runtime.failure is not None:
-        raise host.runtime.failure

@@ -130,6 +130,17 @@ def test_a_signal_ends_the_run_in_order_and_its_documents_are_written(workspace:
 
 
 @pytest.mark.usefixtures("daemon")
+def test_a_kernel_that_becomes_blocked_stops_the_run_whoever_carries_it(workspace: Path) -> None:
+    with started(in_workspace(workspace, LONG), *RUN, "--format", "json") as run:
+        run.until("nap  running")
+        (workspace / "share" / "HANDOFF_KERNEL.json").write_text("{")
+        done = run.end()
+    assert done.code == 1, done.errors
+    assert done.document["state"] == "stopped"
+    assert "BLOCKED" in done.document["reasons"][0]
+
+
+@pytest.mark.usefixtures("daemon")
 def test_a_terminal_that_takes_nothing_holds_up_no_run(workspace: Path) -> None:
     plan = "\n".join(f"- {{task_id: task-number-{n}, intent: x, tools: [echo]}}" for n in range(150))
     command = (*RUN, "--dry-run")
