@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from actors.orchestra.config import read_config
 from actors.orchestra.graph import BadPlan, DependencyCycle, in_levels
 from actors.orchestra.plan import Plan, make_plan, read_plan
-from actors.orchestra.states import DEPENDENCY_FAILED, STEPS, Board, abandoned, begun, board, ended
+from actors.orchestra.states import DEPENDENCY_FAILED, STEPS, Board, IllegalStep, abandoned, begun, board, ended
+from contracts.orchestra import TaskState
 from contracts.orchestra_events import TaskChange
 
 RUN = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
@@ -159,6 +160,32 @@ def test_a_run_that_stops_anywhere_leaves_only_what_runs(waits: Waits, data: st.
     assert stopped.places("running") == running
     assert stopped.count("planned") == stopped.count("blocked") == 0
     assert stopped.places("done") == now.places("done")
+
+
+@given(orders(), st.data())
+def test_a_step_that_the_table_does_not_have_cannot_be_written(waits: Waits, data: st.DataObject) -> None:
+    """Any changes are either taken one by one by the table of states, or none of them is."""
+    plan = plan_of(waits)
+    ids = [task.task_id for task in plan.tasks]
+    first = board(ids, [task.depends_on for task in plan.tasks])
+    wanted = data.draw(
+        st.lists(
+            st.builds(
+                TaskChange, task_id=st.sampled_from([*ids, "nobody"]), step=st.sampled_from(list(STEPS)),
+                state=st.sampled_from(get_args(TaskState)),
+            ),
+            max_size=6,
+        )
+    )
+    states: dict[str, str] = dict.fromkeys(ids, "planned")
+    for change in wanted:
+        if (states.get(change.task_id), change.state) != STEPS[change.step]:
+            with pytest.raises(IllegalStep):
+                first.stepped(wanted)
+            return
+        states[change.task_id] = change.state
+    after = first.stepped(wanted)
+    assert [after.state(place) for place in range(len(ids))] == list(states.values())
 
 
 def state_of(now: Board, name: str) -> str:
