@@ -120,9 +120,10 @@ class RunCheck:
         match data:
             case OaPermitGranted():
                 self._grants[event.position] = event
-            case OaPermitRevoked(permit=permit):
+            case OaPermitRevoked(permit=permit, reason=reason):
                 for run in self.open.values():
                     if run.permit == permit:
+                        require(reason != "its run is over", f"{run.where} is open, and its permit is gone with it")
                         run.must_end("stopped")
             case RunCancelRequested(run_id=run_id) if run_id in self.open:
                 self.open[run_id].must_end("cancelled")
