@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from actors.orchestra.graph import BadPlan, listed
 from actors.orchestra.shape import nearest
+from actors.orchestra.wishes import kept_env
 from contracts.orchestra import Constraints, PlanTask, Sandbox
 from contracts.orchestra_config import OrchestraConfig
 
@@ -38,10 +39,12 @@ def constraints(task: PlanTask, config: OrchestraConfig) -> Constraints:
 
 
 def check_allowed(tasks: Sequence[PlanTask], config: OrchestraConfig, where: str) -> None:
-    """Raises ToolRefused, SandboxRefused or LimitExceeded, naming every task that it is about (of many, the first)."""
+    """Raises ToolRefused, SandboxRefused, LimitExceeded, or BadPlan for variables that nobody sets, naming every task
+    that it is about (of many, the first)."""
     _check_tools(tasks, config, where)
     _check_sandboxes(tasks, config, where)
     _check_limits(tasks, config, where)
+    _check_env(tasks, config, where)
 
 
 def _check_tools(tasks: Sequence[PlanTask], config: OrchestraConfig, where: str) -> None:
@@ -89,3 +92,13 @@ def _check_limits(tasks: Sequence[PlanTask], config: OrchestraConfig, where: str
                 f"{where}: {name} is more than {setting}, which is {most}: {listed(over)}",
                 f"ask for less, or raise {setting}",
             )
+
+
+def _check_env(tasks: Sequence[PlanTask], config: OrchestraConfig, where: str) -> None:
+    found = [
+        f"{name} ({task.task_id})"
+        for task in tasks
+        for name in sorted(kept_env(constraints(task, config).sandbox.net).intersection(task.inputs.env))
+    ]
+    if found:
+        raise BadPlan(f"{where}: variables that the sandbox sets itself: {listed(found)}", "leave them out, or rename")

@@ -7,6 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.orchestra.placeholders import named
+from actors.orchestra.proxy_rules import ContactRefused, rules
 from actors.orchestra.shape import Misfit, fit, nearest
 from actors.orchestra.text import decoded, from_yaml
 from contracts.oa_documents import Document
@@ -53,6 +54,7 @@ def read_config(text: str | bytes, where: str = FILE) -> OrchestraConfig:
         _check_placeholders(config)
     except Misfit as misfit:
         raise BadConfig(f"{where}: {misfit.message}", misfit.hint) from misfit
+    _check_network(config, where)
     doubled = _doubled(config.whitelist_tools)
     if doubled:
         raise BadConfig(f"{where}: whitelist_tools names {doubled} twice", "keep one of the two")
@@ -104,6 +106,20 @@ def _check_placeholders(config: OrchestraConfig) -> None:
                 braced = [f"{{{name}}}" for name in known]
                 hint = nearest(f"{{{placeholder}}}", braced) if known else "no placeholders may stand there"
                 raise Misfit(f"{path} holds the unknown placeholder {{{placeholder[:60]}}}", hint)
+
+
+def _check_network(config: OrchestraConfig, where: str) -> None:
+    """What the proxy would refuse to start with: an address instead of a name, a header that it writes itself."""
+    for at, domain in enumerate(config.security.net.allow_domains):
+        _check_rules(f"{where}: security.net.allow_domains[{at}]", domain, "X-Id")
+    _check_rules(f"{where}: telemetry.trace_id_header", "example.org", config.telemetry.trace_id_header)
+
+
+def _check_rules(where: str, domain: str, header: str) -> None:
+    try:
+        rules([domain], (header, "id"))
+    except ContactRefused as refused:
+        raise BadConfig(f"{where}: {refused.message}", refused.hint) from refused
 
 
 def _doubled(names: list[str]) -> str:

@@ -66,12 +66,15 @@ def read_plan(text: str | bytes, where: str = "the plan") -> PlanText:
 def as_plan(value: Any, where: str) -> PlanText:
     """The plan that a value from JSON or YAML is. Raises BadPlan."""
     bare = isinstance(value, list)
+    if not bare and not isinstance(value, dict):
+        raise BadPlan(
+            f"{where}: the whole is {shown(value)}", "it must be a list of tasks, or a mapping: plan_id, tasks, dag"
+        )
     try:
         # The shape of an answer is checked with its bounds; id and dag are added where the author left them out.
         given = {"tasks": value} if bare else value
-        if isinstance(given, dict):
-            filled = {"plan_id": derived("0" * 32, ""), "dag": {"nodes": [], "edges": []}}
-            fit(filled | {name: part for name, part in given.items() if part is not None}, PlanAnswer)
+        filled = {"plan_id": derived("0" * 32, ""), "dag": {"nodes": [], "edges": []}}
+        fit(filled | {name: part for name, part in given.items() if part is not None}, PlanAnswer)
         return fit(given, PlanText)
     except Misfit as misfit:
         raise BadPlan(f"{where}: {misfit.message}", misfit.hint) from misfit

@@ -35,7 +35,8 @@ SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _RESERVED: Final = ("/proc", "/dev", "/sys", "/run", "/var/run", "/etc", "/boot", ARTIFACTS, INPUTS, *SYSTEM)
 """No wish reaches in here: what of it tools need is there anyway, the rest is the machine's."""
 
-_OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "INPUTS", "PWD"))
+OWN_ENV: Final = frozenset(("PATH", "HOME", "TMPDIR", "LANG", "ARTIFACTS", "INPUTS", "PWD"))
+"""Variables that say where things are inside: nobody sets them but the sandbox."""
 PROXY_ENV: Final = frozenset((
     "http_proxy", "https_proxy", "all_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY",
 ))  # fmt: skip
@@ -232,9 +233,13 @@ def _check_words(wishes: Wishes) -> None:
             f"arguments and environment are longer than {_WORDS_BYTES_MAX} bytes", "give the content as a file"
         )
     for name in wishes.env:
-        proxied = wishes.net == "allow" and name in PROXY_ENV
-        if not _ENV_NAME.match(name) or name in _OWN_ENV or proxied:
+        if not _ENV_NAME.match(name) or name in kept_env(wishes.net):
             raise SandboxRefused(f"{name!r} cannot be set for a tool", "choose another name of letters, digits and _")
+
+
+def kept_env(net: str) -> frozenset[str]:
+    """The variables that a tool cannot be given, with this network."""
+    return OWN_ENV | PROXY_ENV if net == "allow" else OWN_ENV
 
 
 def _length(text: str) -> int:

@@ -103,6 +103,10 @@ def test_a_real_configuration_is_read_and_rendered() -> None:
          "it must be an exact host name, without scheme, port or wildcard"),
         ("security: {fs: {allow_write: [1]}}", "security.fs.allow_write[0] is 1",
          "it must be a path: printable, not blank, at most 1024 characters"),
+        ("security: {net: {allow_domains: [example.org, 127.0.0.1]}}",
+         "security.net.allow_domains[1]: 127.0.0.1 is an IP address", "ask for the host by its name"),
+        ("telemetry: {trace_id_header: Transfer-Encoding}",
+         "telemetry.trace_id_header: 'Transfer-Encoding' cannot carry the trace id", "choose a header of your own"),
         ("telemetry: [info]", "telemetry is a list of 1", "it must be a mapping: level, format, trace_id_header"),
     ],
 )

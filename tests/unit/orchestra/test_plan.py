@@ -157,7 +157,9 @@ def test_a_task_begins_planned_and_its_worker_gets_program_and_arguments_as_they
         (BadPlan, [task("a", inputs={"files": [{"path": "d/e", "content": ""}, {"path": "d/e", "content": "x"}]})],
          'a: inputs.files has a path twice, or a file below it: "d/e"', "give each file its own path"),
         (BadPlan, [], "tasks is an empty list", "it must be a list of 1 to 10000 tasks"),
-        (BadPlan, "echo", 'the whole is "echo"', "it must be a mapping: plan_id, tasks, dag"),
+        (BadPlan, "echo", 'the whole is "echo"', "it must be a list of tasks, or a mapping: plan_id, tasks, dag"),
+        (BadPlan, [task("a", inputs={"env": {"PATH": "/x", "ARTIFACTS": "y", "http_proxy": "z"}})],
+         "variables that the sandbox sets itself: ARTIFACTS (a), PATH (a)", "leave them out, or rename"),
         (BadPlan, {"tasks": None}, "tasks is missing", "it must be a list of 1 to 10000 tasks"),
         (BadPlan, {"plan": []}, "there is no plan", "did you mean plan_id?"),
         (BadPlan, [task("a"), task("b c")], 'tasks[1].task_id is "b c"',
@@ -209,6 +211,12 @@ def test_a_plan_that_cannot_be_run_is_refused(kind: type[BadPlan], tasks: Any, m
 def test_a_sandbox_that_the_configuration_leaves_nothing_of_is_refused(config: str, sandbox: Any, message: str) -> None:
     given = [task("a", constraints={"sandbox": sandbox})]
     assert refused(SandboxRefused, given, configured(config))[0] == message
+
+
+def test_under_the_network_its_proxys_variables_are_the_sandboxs() -> None:
+    config = configured("policies: {allow_network: true}\nsecurity: {net: {allow_domains: [example.org]}}")
+    given = [task("a", inputs={"env": {"http_proxy": "z"}}, constraints={"sandbox": {"net": "allow"}})]
+    assert refused(BadPlan, given, config)[0] == "variables that the sandbox sets itself: http_proxy (a)"
 
 
 def test_what_breaks_the_wall_is_a_security_violation_and_what_breaks_the_shape_is_not() -> None:
