@@ -195,7 +195,11 @@ class RunCheck:
         if timer is not None and isinstance(event.data, TimerFired) and timer[0].actor == "orchestrator":
             timer[1].must_end("timed_out")
         if isinstance(event.data, TimerRequested) and event.correlation in self.open:
-            self._timers[event.position] = event, self.open[event.correlation]
+            run = self.open[event.correlation]
+            over = time_after(run.event.time, float(run.asked.config.policies.max_total_duration_sec))
+            late = event.actor == "orchestrator" and event.data.at != over
+            require(not late, f"{run.where}: its time is over at {over}, and its timer fires at {event.data.at}")
+            self._timers[event.position] = event, run
         elif isinstance(event.data, EffectCancelRequested):
             self._timers.pop(event.data.request, None)
 

@@ -95,6 +95,9 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "a run goes on behind its time": ("though it must be timed_out|has 0 answers", [
         (orchestrator, "_concerned", "return run if request == run.timer else None", "return None"),
     ]),
+    "a run has more time than was given": ("its timer fires at", [
+        (orchestrator, "_begin", "at=run.ends_at", "at=time_after(run.ends_at, 60.0)"),
+    ]),
     "a run that is cancelled goes on": ("though it must be cancelled", [
         (orchestrator, "_cancel",
          'Correlated(_stopping(run, "cancelled", [asked.reason.strip() or "cancelled"], []), run.run_id),', ""),
