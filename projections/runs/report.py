@@ -93,7 +93,7 @@ def _facts(run: Run, log_id: str) -> list[str]:
         ("Duration", duration(numbers.total_duration_ms) if numbers.total_duration_ms is not None else NONE),
         ("Action class", code(asked.action)),
         ("Permit", f"position {run.permit} of the log" if run.permit else NONE),
-        ("Plan", inline("as given" if run.given else "made by the planner")),
+        ("Plan", f"as given: {inline(asked.source, 200)}" if run.given else "made by the planner"),
         ("Tools", "simulated: nothing was run" if asked.dry_run else "run in the sandbox"),
         ("Tasks", _counts(run)),
         ("Tokens", "not told" if numbers.total_tokens_used is None else str(numbers.total_tokens_used)),

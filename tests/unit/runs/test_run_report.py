@@ -138,7 +138,7 @@ def hostile_run(text: str) -> Yard:
     def tool(event: Event) -> TaskExited:
         contact = {"host": part, "port": 443, "address": "", "verdict": "refused", "reason": part, "bytes_out": 1,
                    "bytes_in": 2}  # fmt: skip
-        name = re.sub(r"[/\x00-\x1f\x7f-\x9f]", "", text)[:100] or "x"
+        name = re.sub(r"[/\x00-\x1f\x7f-\x9f]", "", text)[:60] or "x"
         outcome = exited(
             event, 3, last_lines=text.split("\n")[:20], notes=[part], violations=[part],
             artifacts=[artifact(event.data.task_id, name)],
