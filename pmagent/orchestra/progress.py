@@ -91,6 +91,8 @@ class Progress:
         self.permit = 0
         self.tasks: dict[str, Shown] = {}
         """By id, in the plan's order; of a replanned run those of its last plan."""
+        self.coming: list[Shown] = []
+        """Of a plan that is being told, the tasks so far."""
         self.replaced: list[Shown] = []
         """What an earlier plan had, and a later one has not: failed, or never begun."""
         self.end: RunEnded | RunRefused | RequestRefused | None = None
@@ -133,14 +135,9 @@ class Progress:
 
 
 def _plan_requested(run: Progress, event: Event, data: PlanRequested) -> Iterator[Change]:
-    run.doing, run.saying, run.revision = "planning", "", data.revision
-    if not data.revision:
-        return
-    left = {name: task for name, task in run.tasks.items() if task.state == "done"}
-    run.replaced += [task for name, task in run.tasks.items() if name not in left]
-    run.tasks = left
-    run.counts = Counter(task.state for task in left.values())
-    yield Change(event.time, "", "replanning", f"what failed is planned anew, revision {data.revision}")
+    run.doing, run.saying, run.revision, run.coming = "planning", "", data.revision, []
+    if data.revision:
+        yield Change(event.time, "", "replanning", f"what failed is planned anew, revision {data.revision}")
 
 
 def _planner_asked(run: Progress, event: Event, data: PlannerCallRequested) -> Iterator[Change]:
@@ -154,14 +151,16 @@ def _planner_failed(run: Progress, event: Event, data: PlannerFailed) -> Iterato
 
 
 def _tasks_planned(run: Progress, event: Event, data: TasksPlanned) -> Iterator[Change]:
-    for planned in data.tasks:
-        run.tasks[planned.task_id] = Shown(planned, event.time)
-    run.counts["planned"] += len(data.tasks)
+    run.coming += [Shown(planned, event.time) for planned in data.tasks]
     yield from ()
 
 
 def _plan_made(run: Progress, event: Event, data: PlanMade) -> Iterator[Change]:
     run.doing, run.saying, run.plan_id = "permit", "", data.plan_id
+    run.replaced += [task for task in run.tasks.values() if task.state != "done"]
+    left = [task for task in run.tasks.values() if task.state == "done"]
+    run.tasks = {task.planned.task_id: task for task in (*left, *run.coming)}
+    run.counts = Counter(task.state for task in run.tasks.values())
     kept = f", {data.kept} kept" if data.kept else ""
     yield Change(event.time, "", "planned", f"{data.tasks} task{'s' if data.tasks != 1 else ''}{kept}")
 

@@ -143,6 +143,19 @@ def test_of_a_replanned_run_the_last_plan_is_shown_and_what_it_replaced_is_kept(
     assert ("", "replanning") in words(changes)
 
 
+def test_where_no_other_plan_is_found_what_failed_is_shown_as_failed() -> None:
+    yard = failing("b")
+    yard.planner = lambda event: replied(event, "I would rather not.")
+    yard.request({"a": [], "b": ["a"], "c": ["b"]}, config=config(retries=0), replans=1)
+    yard.run()
+    progress, _ = folded(yard)
+    assert progress.state == "failed"
+    assert [(task.name, task.state) for task in progress.tasks.values()] == [
+        ("a", "done"), ("b", "failed"), ("c", "failed"),
+    ]  # fmt: skip
+    assert (progress.counts["done"], progress.counts["failed"], progress.replaced) == (1, 2, [])
+
+
 def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
     yard = Yard()
     yard.request({"a": [], "b": []}, plan_only=True)
