@@ -52,17 +52,16 @@ class Start(NamedTuple):
     command: tuple[str, ...]
 
 
-def _gate() -> int:
-    """A pipe as one descriptor, at which the sandbox waits, built but empty, for a byte.
-
-    Only from late in its building on does the sandbox die with this process; killed before, it must not go on to start
-    the program. An ordinary pipe would then tell it of its end, and open the gate; this one is held by who waits.
-    """
-    reading, writing = os.pipe()
+def _reports() -> tuple[int, int]:
+    """A pipe for bubblewrap's reports: our end, and its own, which reads as well: if there were no reader when this process
+    has been killed, it would end at its first word, and what it had begun to build would wait for it for ever."""
+    status, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        return os.open(f"/proc/self/fd/{reading}", os.O_RDWR | os.O_CLOEXEC)
+        return status, os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        os.close(status)
+        raise
     finally:
-        os.close(reading)
         os.close(writing)
 
 
@@ -121,22 +120,25 @@ class Box:
         Raises OSError.
         """
         with ExitStack() as ours, ExitStack() as theirs:
-            status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            status, report = _reports()
             ours.callback(os.close, status)
             theirs.callback(os.close, report)
             arguments = in_memory(b"".join(os.fsencode(option) + b"\0" for option in start.options))
             theirs.callback(os.close, arguments)
-            gate = _gate()
+            # The gate: what is built waits at its stdin for a line (``sandbox.GATE``), and ends when this process does,
+            # with or without having been seen: only from late in its building on would it die with this process.
+            reading, gate = os.pipe2(os.O_CLOEXEC)
+            theirs.callback(os.close, reading)
             ours.callback(os.close, gate)
-            given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(gate))
+            given = ("--args", str(arguments), "--json-status-fd", str(report))
             process = await anyio.open_process(
                 [*start.program, *given, "--", *start.command],
-                stdin=subprocess.DEVNULL,
+                stdin=reading,
                 env={},
                 cwd="/",
                 umask=0o022,
                 start_new_session=True,
-                pass_fds=(*start.handed, arguments, report, gate),
+                pass_fds=(*start.handed, arguments, report),
             )
             ours.pop_all()
         return cls(process, status, gate)
@@ -265,7 +267,8 @@ class Box:
             if self._inside is None and self._failure is None and "child-pid" in self._told:
                 self._inside = self._seen(self._told["child-pid"])
                 if self._inside is not None and await self._way_out(self._inside, door) and not self._timed_out:
-                    os.write(self._gate, b"\n")
+                    with contextlib.suppress(BrokenPipeError):  # it has ended; how, will be seen
+                        os.write(self._gate, b"\n")
                     self._standing.set()
 
     def _seen(self, first: int) -> Inside | None:

@@ -45,11 +45,16 @@ MASKED: Final = (".git", ".pmagent", "orchestra.config.yaml")
 
 SETPRIV: Final = "/usr/bin/setpriv"
 PRLIMIT: Final = "/usr/bin/prlimit"
-HELPERS: Final = (SETPRIV, PRLIMIT)
-"""Of util-linux: they run inside, before the program, and become it."""
+SHELL: Final = "/bin/sh"
+HELPERS: Final = (SETPRIV, PRLIMIT, SHELL)
+"""Of the system: they run inside, before the program, and become it."""
 
 PROXY: Final = f"http://127.0.0.1:{PORT}"
 """The proxy as it is seen inside."""
+
+GATE: Final = (SHELL, "-c", 'read -r go && exec "$@" </dev/null', "gate")
+"""What runs before the program, and becomes it when a line comes from outside; without one it ends. The program's words
+are handed on as they are: the shell reads none of them."""
 
 _INSIDE_ID: Final = 1000
 _SMALL: Final = str(2**20)
@@ -279,4 +284,5 @@ def _limited(limits: Limits) -> tuple[str, ...]:
         f"--nofile={limits.open_files}",
         f"--cpu={limits.cpu_seconds}:{limits.cpu_seconds + 1}",  # XCPU, a second later KILL
         "--",
+        *GATE,
     )

@@ -60,7 +60,7 @@ def test_the_arguments_are_exactly_these() -> None:
     )
     assert found.command == (
         "/usr/bin/prlimit", "--data=4294967296", "--as=274877906944", "--nproc=64", "--fsize=268435456", "--nofile=256",
-        "--cpu=300:301", "--", "/usr/bin/ls", "-l",
+        "--cpu=300:301", "--", "/bin/sh", "-c", 'read -r go && exec "$@" </dev/null', "gate", "/usr/bin/ls", "-l",
     )  # fmt: skip
 
 
