@@ -17,7 +17,7 @@ from actors.oa.reasoning import conclusion
 from actors.oa.reasoning.actor import Reasoner
 from actors.oa.reasoning.rules import restrain
 from tests.support.planted import plant
-from tests.support.simulated import failure
+from tests.support.simulated import THOUGHTS, failure
 
 
 def everywhere(old: str, new: str) -> list[tuple[Any, str, str, str]]:
@@ -120,4 +120,4 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     says, exchanges = PLANTED[fault]
     for owner, name, old, new in exchanges:
         plant(monkeypatch, owner, name, old, new)
-    assert re.search(says, failure())
+    assert re.search(says, failure(load=THOUGHTS))

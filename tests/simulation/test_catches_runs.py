@@ -11,7 +11,7 @@ from actors.orchestra import coordinator, course, job, orchestrator, planning, s
 from actors.orchestra.job import Job
 from actors.orchestra.worker import Worker
 from tests.support.planted import plant
-from tests.support.simulated import failure_of_runs
+from tests.support.simulated import RUNS, failure
 
 PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     # what the failure says, and where what is exchanged for what
@@ -159,4 +159,4 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     says, exchanges = PLANTED[fault]
     for owner, name, old, new in exchanges:
         plant(monkeypatch, owner, name, old, new)
-    assert re.search(says, failure_of_runs())
+    assert re.search(says, failure(load=RUNS))

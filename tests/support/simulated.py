@@ -15,11 +15,12 @@ def documents() -> Documents:
     return Documents(all_projections())
 
 
-def failure(count: int = COUNT) -> str:
-    """What the first seed that fails says; "" when none does."""
-    return next(iter(run_seeds(1, count, documents=documents, failures_max=1).failures), "")
+RUNS = Load(demands=0, thoughts=0, runs=12, checks=0, changes=4)
+THOUGHTS = Load(demands=0, thoughts=25, runs=0, checks=0, changes=8)
+"""Worlds in which the operator wants nothing else: a seed then tells more of it."""
 
 
-def failure_of_runs(count: int = COUNT) -> str:
-    """The same where the operator wants nothing but runs of Orchestra: a run's seed then tells more of them."""
-    return next(iter(run_seeds(1, count, failures_max=1, load=Load(0, 0, runs=12, checks=0, changes=4)).failures), "")
+def failure(count: int = COUNT, load: Load | None = None) -> str:
+    """What the first seed that fails says; "" when none does. With a ``load`` of its own: without documents."""
+    made = run_seeds(1, count, documents=documents if load is None else None, failures_max=1, load=load)
+    return next(iter(made.failures), "")
