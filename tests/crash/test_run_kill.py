@@ -15,6 +15,7 @@ from random import Random
 
 import pytest
 
+from actors.kernel import reader
 from actors.registry import all_actors
 from contracts.orchestra_events import RunEnded, TaskAttemptFailed, TaskAttemptRequested, TaskExited, TaskFinished
 from contracts.payload import typed
@@ -25,6 +26,7 @@ from events.reader import events
 from events.segments import SegmentReader
 from events.verify import verify_log
 from pmagent.layout import Layout
+from pmagent.operations import call
 from replay.replayer import replay_log
 from replay.simulation.invariants_runs import check_runs
 from tests.crash.kill_run import working
@@ -70,11 +72,16 @@ def run_id(number: int) -> str:
     return f"00000000-0000-4000-8000-{number:012x}"
 
 
-def test_a_run_whose_host_is_killed_at_any_event_goes_on_with_what_is_left(workspace: Path) -> None:
+def test_a_run_whose_host_is_killed_at_any_event_goes_on_with_what_is_left(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "QUIET_S", 0.0)
     with hosts(workspace) as host:
         for number, moment in enumerate(MOMENTS):
             assert host(run_id(number), 3, moment)[0] == KILLED, f"{moment}: it did not come"
             assert_nothing_works(run_id(number))
+            if number % 2:
+                call(workspace, "oa.snapshot")  # it takes nothing up, which the log is held to
             assert host(run_id(number), 3, "never")[0] == 0, f"{moment}: the next start failed"
     check(workspace, len(MOMENTS), "done")
 

@@ -64,7 +64,7 @@ def milled(asked: list[dict[str, Any]], taken: list[tuple[str, int]]) -> Mill:
 
 
 @given(st.lists(runs(), min_size=1, max_size=3), steps)
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_what_must_hold_of_runs_holds_whatever_happens(
     asked: list[dict[str, Any]], taken: list[tuple[str, int]]
 ) -> None:
@@ -76,7 +76,7 @@ def test_what_must_hold_of_runs_holds_whatever_happens(
 
 
 @given(runs(), st.lists(st.sampled_from(["done", "done", "code", "wake", "cancel"]), max_size=8))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_process_that_ends_at_any_event_changes_none_of_it(asked: dict[str, Any], taken: list[str]) -> None:
     mill = Mill()
     mill.ask(**asked)
