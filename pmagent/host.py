@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from actors.checks.effects import FOLDER as CHECKS_FOLDER
 from actors.checks.effects import PERFORMERS as CHECKS
 from actors.clock.effects import PERFORMERS as CLOCK
 from actors.engine import Engine, Output
@@ -266,7 +267,7 @@ async def open_host(
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")
     try:
         disk = RealDisk()
-        sweep(layout.workspace)
+        sweep(layout.workspace, CHECKS_FOLDER)
         storage = open_storage(disk, str(layout.log))
         try:
             async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:

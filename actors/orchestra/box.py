@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -53,8 +52,9 @@ class Start(NamedTuple):
 
 
 def _reports() -> tuple[int, int]:
-    """A pipe for bubblewrap's reports: our end, and its own, which reads as well: if there were no reader when this process
-    has been killed, it would end at its first word, and what it had begun to build would wait for it for ever."""
+    """A pipe for bubblewrap's reports: our end, and its own, which reads as well. If there were no reader when this
+    process has been killed, it would end at its first word, and what it had begun to build would wait for it for ever.
+    """
     status, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         return status, os.open(f"/proc/self/fd/{writing}", os.O_RDWR | os.O_CLOEXEC)

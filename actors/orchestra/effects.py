@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Generator
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ from actors.checks.text import plain
 from actors.orchestra import artifacts as found
 from actors.orchestra.apart import apart
 from actors.orchestra.artifacts import Collected, Found
+from actors.orchestra.orphans import end_orphans
 from actors.orchestra.runner import run
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
@@ -111,9 +112,15 @@ def ready(root: str, documents: DocumentPaths) -> None:
             ) from error
 
 
-def sweep(workspace: Path) -> None:
-    """Remove what attempts of a process that was killed have left; called before any begins. Raises OSError."""
-    found.remove(f"{os.path.realpath(workspace)}/{FOLDER}")
+def sweep(workspace: Path, *others: str) -> None:
+    """End and remove what attempts of a process that was killed have left, and end what works for it in ``others``
+    (folders of the workspace); called while the log's lock is held and before anything begins. Raises OSError."""
+    root = os.path.realpath(workspace)
+    for folder in (f"{root}/{FOLDER}", *(f"{root}/{other}" for other in others)):
+        with suppress(FileNotFoundError):
+            if os.listdir(folder):
+                end_orphans(folder)
+    found.remove(f"{root}/{FOLDER}")
 
 
 @asynccontextmanager
