@@ -8,6 +8,7 @@ and the effects among them start. An effect's outcome is again a fact.
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -279,7 +280,7 @@ class Runtime:
                     outcome = produced if produced is not None else _no_outcome(event, "TypeError")
         except Exception as error:  # whatever a performer raises is the effect's outcome, never the daemon's end
             kind, place = describe_failure(error)
-            outcome = EffectFailed(request=event.position, error=kind, place=place)
+            outcome = EffectFailed(request=event.position, error=kind + _errno(error), place=place)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
@@ -410,6 +411,13 @@ class Runtime:
 def _outcome(event: Event, outcome: msgspec.Struct) -> tuple[Any, str, str, str, int]:
     area = type_of(outcome).split(".", 1)[0]
     return outcome, f"{event.position}.outcome", area, event.correlation, event.position
+
+
+def _errno(error: Exception) -> str:
+    """Which error of the system it was, by its name (" ENOSPC"); "" where there is none. Unlike its text it holds
+    nothing of what was being done."""
+    name = errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
+    return f" {name}" if name else ""
 
 
 def _no_outcome(event: Event, error: str) -> EffectFailed:

@@ -18,7 +18,8 @@ class EffectRefused(Payload, frozen=True, kw_only=True):
 
 @event_type("effect.failed")
 class EffectFailed(Payload, frozen=True, kw_only=True):
-    """The performer raised. ``error`` is the exception's type, ``place`` module and function; its text is not kept."""
+    """The performer raised. ``error`` is the exception's type, and of an error of the system its name (``OSError
+    ENOSPC``); ``place`` module and function; its text is not kept."""
 
     request: int
     error: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from typing import Any
 
 import anyio
@@ -46,6 +47,19 @@ async def test_an_exception_is_recorded_by_type_and_place_and_not_by_its_text() 
         assert ended.error == "ConnectionError"
         assert "perform" in ended.place
         assert b"log in" not in b"".join(event.raw for event in rig.history)
+
+
+@on_loop
+async def test_an_error_of_the_system_is_recorded_with_its_name_and_without_what_it_was_about() -> None:
+    async def perform(_event: Event, _io: Io) -> Payload:
+        raise OSError(errno.ENOSPC, "No space left", f"/home/{SECRET}")
+
+    async with live(performing(perform)) as rig:
+        (request,) = await rig.tell("once")
+        ended = await rig.end_of(request)
+        assert isinstance(ended, EffectFailed)
+        assert ended.error == "OSError ENOSPC"
+        assert b"No space" not in b"".join(event.raw for event in rig.history)
 
 
 @on_loop
