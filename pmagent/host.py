@@ -306,12 +306,13 @@ async def _live(
             runtime.submit(output)
     recovered = [event for event in durable_effects if engine.effects.is_open(event.position)]
     async with runtime.run(recovered, hold_outward=True) as tasks:
+        # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
+        started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
+        await runtime.append(started, f"daemon.started:{storage.log_id}:{engine.sequencer.position}", "daemon")
         tasks.start_soon(_release_outward, host)
         await host.writer.first()
         tasks.start_soon(host.writer.go)
         tasks.start_soon(_keep_snapshots, taker)
-        started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
-        await runtime.append(started, f"daemon.started:{storage.log_id}:{engine.sequencer.position}", "daemon")
         try:
             yield host
         finally:

@@ -1,0 +1,75 @@
+"""Who opens the log for something else takes no run up, whatever became due meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.actor import Io, Performers
+from contracts.clock import TimerFired
+from contracts.daemon import DaemonStarted, DaemonStopped
+from contracts.oa import OaSnapshotRequested
+from contracts.orchestra_events import RunRequested, TaskAttemptFailed, TaskAttemptRequested, TaskExited
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Event
+from events.log import now
+from events.reader import runs
+from pmagent import host as composition
+from pmagent.host import open_host
+from tests.support.orchestra import RUN, config, exited, plan
+
+PAUSE_SECONDS = 0.25
+
+
+@pytest.fixture(autouse=True)
+def failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each attempt fails at once, without a sandbox."""
+
+    async def fail(event: Event, _: Io) -> TaskExited:
+        return exited(event, 1)
+
+    def performers() -> Performers:
+        return {TaskAttemptRequested: fail}
+
+    monkeypatch.setattr(composition, "run_performers", performers)
+
+
+async def first_attempt(workspace: Path) -> TaskAttemptFailed:
+    """A run of one task, left when its first attempt has failed."""
+    asked = RunRequested(run_id=RUN, intent="x", plan=plan({"a": []}), config=config(retries=1, base=PAUSE_SECONDS))
+    async with open_host(workspace, "orchestra.run") as host:
+        await host.first_observed()
+        failed: TaskAttemptFailed = (await host.ask(asked, RUN, {"task.attempt_failed"}, 20.0)).data
+    return failed
+
+
+async def opened(workspace: Path, surface: str) -> list[type]:
+    """The kinds of what comes into the log with a host that takes a snapshot of the OA's state."""
+    async with open_host(workspace, surface) as host:
+        await host.ask(OaSnapshotRequested(), "oa.snapshot-1", {"oa.snapshot_taken"}, 20.0)
+        blobs, storage = BlobStore(RealDisk(), str(host.layout.blobs)), host.storage
+        found = [type(typed(stored, blobs).data) for run in runs(storage, 1) for stored in run]
+    return found[found.index(DaemonStopped) + 1 :]
+
+
+async def play(workspace: Path, surface: str) -> list[type]:
+    """The kinds of events of a host that was opened when the pause was over."""
+    failed = await first_attempt(workspace)
+    while now() <= failed.retry_at:  # noqa: ASYNC110 - the clock tells nobody
+        await anyio.sleep(0.01)
+    return await opened(workspace, surface)
+
+
+def test_a_pause_that_is_over_leads_to_no_attempt_where_no_run_is_taken_up(workspace: Path) -> None:
+    found = anyio.run(play, workspace, "oa.snapshot")
+    assert found.index(DaemonStarted) < found.index(TimerFired), "it is known who lives before anything comes due"
+    assert TaskAttemptRequested not in found
+
+
+def test_a_pause_that_is_over_leads_to_the_next_attempt_where_runs_are_taken_up(workspace: Path) -> None:
+    found = anyio.run(play, workspace, "daemon")
+    assert found.index(DaemonStarted) < found.index(TimerFired) < found.index(TaskAttemptRequested)
