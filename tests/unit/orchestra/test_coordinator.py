@@ -205,6 +205,20 @@ def test_a_call_that_was_cut_off_waits_for_a_start_that_takes_runs_up() -> None:
     assert call(yard).data.attempt == 2
 
 
+def test_a_call_that_was_cut_off_is_one_of_those_that_may_be_made() -> None:
+    yard = planning()
+    for number in range(PLANNER_TRIES):
+        assert call(yard).data.attempt == number + 1
+        assert yard.over() is None
+        yard.end(call(yard), EffectInterrupted(request=call(yard).position, reason="crash"))
+        yard.start()
+        yard.observe("NORMAL")
+    refused = yard.over()
+    assert isinstance(refused, RunRefused)
+    assert (refused.code, refused.reasons) == ("no_plan", ["the planner was interrupted (crash)"])
+    assert len(yard.of(PlannerCallRequested)) == PLANNER_TRIES
+
+
 def test_a_run_that_is_cancelled_while_it_is_planned_ends_without_a_plan() -> None:
     yard = planning()
     asked = call(yard)

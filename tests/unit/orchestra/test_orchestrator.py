@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from actors.oa.actor import Oa
 from actors.orchestra.coordinator import Coordinator
 from actors.orchestra.orchestrator import DAY_SECONDS, GRACE_SECONDS, RUNS_MAX, STOPS_MAX, Orchestrator
 from actors.orchestra.worker import WORKER, Worker
@@ -260,6 +261,22 @@ def test_a_run_ends_when_who_plans_or_works_is_halted(actor: type[Any], monkeypa
     assert isinstance(end, RunEnded)
     assert (end.state, end.reasons) == ("failed", [f"the {halted.name} is halted"])
     assert yard.engine.states["worker"].jobs == {}
+
+
+@pytest.mark.parametrize("given", [{"a": []}, None], ids=["a plan's permit", "a planner's permit"])
+def test_a_run_is_refused_when_nobody_can_permit_it(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    yard = Yard()
+
+    def fall(*_: Any) -> Any:
+        raise LookupError
+
+    monkeypatch.setattr(Oa, "decide", fall)
+    yard.request(given)
+    refused = yard.over()
+    assert isinstance(refused, RunRefused)
+    assert refused.code == "not_permitted"
+    assert "oa is halted" in refused.reasons[-1]
+    assert yard.engine.states["orchestrator"].runs == yard.engine.states["coordinator"].courses == {}
 
 
 def test_a_request_while_the_orchestrator_is_halted_is_refused_by_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

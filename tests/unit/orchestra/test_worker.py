@@ -136,6 +136,18 @@ def test_an_attempt_that_the_gate_refuses_is_not_made_again() -> None:
     assert (told.attempts, told.result.state) == (2, "failed")
 
 
+@pytest.mark.parametrize(("length", "told"), [(1_000, "x" * 1_000), (1_001, "x" * 999 + "…")])
+def test_a_reason_that_is_too_long_is_cut(length: int, told: str) -> None:
+    yard = one()
+    asked = attempt(yard)
+    yard.end(asked, TaskUnstarted(
+        request=asked.position, run_id=RUN, task_id=asked.data.task_id, attempt=1, reason="x" * length, mend="",
+        security=False, again=False,
+    ))  # fmt: skip
+    assert result(yard).reason == told
+    assert result(yard).security is False
+
+
 # --- ends of processes ----------------------------------------------------------------------------------------------
 
 
