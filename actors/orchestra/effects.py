@@ -55,16 +55,18 @@ _REQUESTS_KEPT: Final = 64
 
 
 class Attempts:
-    """The performer of ``task.attempt_requested``. Remembers the requests of runs that it has read."""
+    """The performer of ``task.attempt_requested``. Remembers the requests of runs that it has read, and that a
+    workspace's blobs hold what the simulated tool writes: always the same."""
 
     def __init__(self) -> None:
         self._requests: OrderedDict[tuple[str, int], RunRequested] = OrderedDict()
+        self._simulated: dict[str, tuple[Captured, Captured]] = {}
 
     async def __call__(self, event: Event, io: Io) -> TaskExited | TaskUnstarted:
         """Run the program once. What could not be started is an outcome; OSError (a full disk) is raised."""
         asked: TaskAttemptRequested = event.data
         if asked.simulated:
-            return await _simulated(event, io)
+            return await self._dry(event, io)
         request = await self._request(asked.requested, io)
         assigned: TaskAssigned = (await io.event(asked.assigned)).data
         root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
@@ -82,6 +84,20 @@ class Attempts:
                     reason=refusal.message, mend=refusal.hint, security=False, again=False,
                 )
             return await _kept(event, outcome, f"{folder}/artifacts", io)
+
+    async def _dry(self, event: Event, io: Io) -> TaskExited:
+        """What the simulated tool of a dry run answers: it did well, and nothing."""
+        asked: TaskAttemptRequested = event.data
+        key = str(io.workspace)
+        if key not in self._simulated:
+            self._simulated[key] = await _captured(SIMULATED, len(SIMULATED), io), await _captured(b"", 0, io)
+        said, nothing = self._simulated[key]
+        return TaskExited(
+            request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
+            signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
+            last_lines=[SIMULATED.decode().strip()],
+            artifacts=[Artifact(path="stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
+        )
 
     async def _request(self, position: int, io: Io) -> RunRequested:
         key = (str(io.workspace), position)
@@ -251,18 +267,3 @@ async def _last_lines(stream: Captured, io: Io) -> list[str]:
     text = plain(await io.blob(stream.sha256), cut=False)
     lines = [line.rstrip() for line in text[-LINE_CHARS_MAX * LAST_LINES_MAX * 4 :].split("\n")]
     return [line[:LINE_CHARS_MAX] for line in lines if line][-LAST_LINES_MAX:]
-
-
-async def _simulated(event: Event, io: Io) -> TaskExited:
-    """What the simulated tool of a dry run answers: it did well, and nothing."""
-    asked: TaskAttemptRequested = event.data
-    said = await _captured(SIMULATED, len(SIMULATED), io)
-    nothing = await _captured(b"", 0, io)
-    return TaskExited(
-        request=event.position, run_id=asked.run_id, task_id=asked.task_id, attempt=asked.attempt, exit_code=0,
-        signal=None, timed_out=False, exceeded="", duration_ms=0, stdout=said, stderr=nothing,
-        last_lines=[SIMULATED.decode().strip()],
-        artifacts=[Artifact(path="stdout", size_bytes=said.size_bytes, checksum=said.sha256)],
-    )
-
-
