@@ -143,7 +143,7 @@ def _runs(layout: Layout) -> Check:
 
 
 def _surfaces(layout: Layout) -> Check:
-    from pmagent.oa.tools import kernel_status
+    from pmagent.oa.reading import kernel_status
 
     status = kernel_status(layout.workspace)
     bad = [f"{name} {state.replace('_', ' ')}" for name, state in status["health"].items() if state != "ok"]

@@ -16,7 +16,7 @@ from actors.kernel.reader import read_surfaces
 from actors.kernel.surfaces import CONTEXT, PATHS
 from actors.oa.context import unfit
 from contracts.kernel import SurfaceReading
-from pmagent.oa.tools import OAToolError, workspace_path
+from pmagent.oa.reading import OAToolError, workspace_path
 
 PATH = PATHS[CONTEXT]
 

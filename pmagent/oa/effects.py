@@ -20,7 +20,7 @@ from contracts.reasoning import PROGRAM_TOOLS
 from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolReturned
 from events.event import Event
 from pmagent.config import ConfigError
-from pmagent.oa import tools
+from pmagent.oa import reading
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.table import GUARDS, normalized
 
@@ -33,7 +33,7 @@ async def call_tool(event: Event, io: Io) -> OaToolReturned | OaToolFailed:
     asked: OaToolRequested = event.data
 
     def call() -> dict[str, Any]:
-        return tools.call(asked.tool_id, workspace=io.workspace, **asked.args)
+        return reading.call(asked.tool_id, workspace=io.workspace, **asked.args)
 
     if asked.tool_id not in PROGRAM_TOOLS[asked.program_id]:
         return _failed(event, f"{asked.program_id} may not use {asked.tool_id}")
@@ -45,7 +45,7 @@ async def call_tool(event: Event, io: Io) -> OaToolReturned | OaToolFailed:
         return _failed(event, what, f"pmagent oa guard --name {name} | pmagent oa interpret --guard {name}")
     try:
         result = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
-    except tools.OAToolError as error:
+    except reading.OAToolError as error:
         return _failed(event, error.message, error.hint)
     if len(msgspec.json.encode(result)) > RESULT_BYTES_MAX:
         return _failed(event, f"the answer is larger than {RESULT_BYTES_MAX} bytes")

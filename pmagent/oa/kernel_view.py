@@ -14,8 +14,8 @@ from actors.kernel.surfaces import BOOTSTRAP, CONTEXT, PATHS, REALITY, REQUIRED,
 from contracts.kernel import Mode, SurfaceReading
 from contracts.reasoning import CONTEXT_BYTES_MAX, SURFACE_BYTES_MAX, KernelStateRef, ShapeError, check_bounds
 from pmagent.oa.guards.reading import STATE_PATH, Given, read_workspace
+from pmagent.oa.reading import workspace_path
 from pmagent.oa.reasoning_bridge import EnvelopeError, FrozenDict, freeze
-from pmagent.oa.tools import workspace_path
 
 FIELDS: Final = KernelStateRef.__struct_fields__
 """The five names that ``kernel_data`` may have."""

@@ -26,6 +26,7 @@ from events.redact import Redactor
 from pmagent.config import ConfigError, resolve
 from pmagent.oa.forms import Task, merged
 from pmagent.oa.kernel_view import View, given_kernel, read_view
+from pmagent.oa.reading import workspace_path
 from pmagent.oa.reasoning_bridge import (
     PROGRAM_IDS,
     PROGRAM_TOOLS,
@@ -37,7 +38,6 @@ from pmagent.oa.reasoning_bridge import (
     checked_result,
     new_envelope,
 )
-from pmagent.oa.tools import workspace_path
 from pmagent.secrets import known_secrets
 
 if TYPE_CHECKING:

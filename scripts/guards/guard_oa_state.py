@@ -18,7 +18,7 @@ import msgspec
 from events.event import format_time
 from pmagent.oa.guards.report import exit_code
 from pmagent.oa.guards.table import run_guard
-from pmagent.oa.tools import workspace_path
+from pmagent.oa.reading import workspace_path
 
 
 def main() -> int:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from actors.checks.results import details
 from contracts.checks import CheckResult
-from contracts.oa_documents import GuardMode, GuardReport, OADiagnostic
+from contracts.oa_documents import OADiagnostic
 from pmagent.config import resolve
-from pmagent.config_programs import Programs, normalized
-from pmagent.oa.guards.report import Findings, report
+from pmagent.config_programs import Programs
+from pmagent.oa.guards.report import Findings
 
 
 def configured(workspace: Path) -> Programs:
@@ -18,20 +18,8 @@ def configured(workspace: Path) -> Programs:
     return resolve(str(workspace), os.environ).guards
 
 
-def run_configured_guard(name: str, workspace: Path, mode: GuardMode = "STRICT", timestamp: str = "") -> GuardReport:
-    """Have a configured guard run in the sandbox, through the workspace's log; blocking. Not from within a performer:
-    it asks for the log, and whoever performs holds it.
-
-    Raises ConfigError, BadCheckRequest for a name that no guard has, and what asking raises.
-    """
-    from pmagent.workspace.checks import ask  # it needs the host, which other guards do not
-
-    settings = resolve(str(workspace), os.environ).settings.kernel
-    (result,) = ask(workspace, "guard", [normalized(name)], settings)
-    return report(_findings(result), mode, timestamp)
-
-
-def _findings(result: CheckResult) -> Findings:
+def findings(result: CheckResult) -> Findings:
+    """What a guard's run has found."""
     said = {"guard": result.name, **details(result)}
     if result.passed:
         return Findings(details=said)

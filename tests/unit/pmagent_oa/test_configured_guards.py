@@ -15,8 +15,8 @@ from contracts.reasoning_events import OaToolFailed, OaToolRequested, OaToolRetu
 from events.event import Event
 from pmagent.oa import tools
 from pmagent.oa.effects import PERFORMERS
+from pmagent.oa.guards import configured_run
 from pmagent.oa.tools import OAToolError
-from pmagent.workspace import checks
 from tests.support.commands import pmagent
 from tests.support.live import NoIo, on_loop
 
@@ -43,7 +43,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, result: CheckResult) -> list[Any]
         asked.append((workspace, kind, names))
         return [result]
 
-    monkeypatch.setattr(checks, "ask", ask)
+    monkeypatch.setattr(configured_run, "ask", ask)
     return asked
 
 

@@ -16,7 +16,7 @@ from events.event import Event
 from events.reader import events
 from events.segments import SegmentReader
 from pmagent.layout import Layout
-from pmagent.oa import effects, reasoning, tools
+from pmagent.oa import effects, reading, reasoning, tools
 from pmagent.oa.effects import PERFORMERS
 from tests.support.live import NoIo, on_loop
 
@@ -62,7 +62,7 @@ async def test_a_tool_outside_the_programs_table_is_not_called(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, program: str, tool: str
 ) -> None:
     called: list[str] = []
-    monkeypatch.setattr(tools, "call", lambda tool_id, **_: called.append(tool_id))
+    monkeypatch.setattr(reading, "call", lambda tool_id, **_: called.append(tool_id))
     outcome = await call(workspace, tool, program)
     assert isinstance(outcome, OaToolFailed)
     assert outcome.error == f"{program} may not use {tool}"
@@ -114,7 +114,7 @@ async def test_an_answer_that_is_too_large_is_a_failure(
 ) -> None:
     monkeypatch.setattr(effects, "RESULT_BYTES_MAX", 1000)
     text = "x" * (1000 - len(b'{"t":""}') + more)
-    monkeypatch.setattr(tools, "call", lambda *_, **__: {"t": text})
+    monkeypatch.setattr(reading, "call", lambda *_, **__: {"t": text})
     outcome = await call(workspace, "oa.kernel_status", "SafeOPSDecision")
     if more:
         assert isinstance(outcome, OaToolFailed)
@@ -126,14 +126,14 @@ async def test_an_answer_that_is_too_large_is_a_failure(
 def test_a_live_run_calls_its_tools_and_a_tool_that_cannot_answer_is_recorded_with_its_reason(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = tools.call
+    whole = reading.call
 
     def partly(tool_id: str, **arguments: Any) -> dict[str, Any]:
         if tool_id == "oa.reality_summary":
             raise tools.OAToolError("it was deleted just now", "write it again")
         return whole(tool_id, **arguments)
 
-    monkeypatch.setattr(tools, "call", partly)
+    monkeypatch.setattr(reading, "call", partly)
     envelope = reasoning.build_envelope("SafeOPSDecision", "Add a page to the manual", workspace=workspace)
     result = reasoning.run(envelope, workspace=workspace)
     calls = [(one.tool_id, one.ok) for one in result.tool_calls]
