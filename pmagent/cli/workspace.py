@@ -68,7 +68,7 @@ def _checked(app: App) -> Sequence[CheckResult]:
     configured = app.resolved.checks
     if not configured:
         return []
-    from pmagent.workspace.checks import run_configured
+    from pmagent.workspace.ask_checks import run_configured
 
     seconds = app.resolved.settings.kernel.check_seconds
     what = "1 configured check" if len(configured) == 1 else f"{len(configured)} configured checks"

@@ -7,21 +7,17 @@ nobody who can only talk to the daemon gets a program started that the workspace
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any, Final
 
 import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.checks.results import not_run
-from contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, CheckResult, ConfiguredCheck, Name, Reads
+from contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
 from contracts.checks import Seconds as CheckSeconds
 from events.errors import PmagentError
 from pmagent.answer import Answer
-from pmagent.config import FILE, KernelSettings, Resolved, resolve
+from pmagent.config import FILE, resolve
 from pmagent.host import Host
 
 OBSERVED_SECONDS: Final = 35.0
@@ -98,26 +94,3 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
         for name, result in zip(asked.names, event.data.results, strict=True)
     ]
     return Answer(document={"results": msgspec.to_builtins(results), "position": event.position})
-
-
-def ask(workspace: Path, kind: CheckKind, names: Sequence[str], settings: KernelSettings) -> list[CheckResult]:
-    """Have configured checks, or guards, run, by the workspace's daemon or in this process; blocking. Raises
-    PmagentError."""
-    from pmagent.operations import call
-
-    # Real paths: the sandbox shows nothing that a link leads to.
-    reads = [os.path.realpath(os.path.expanduser(path)) for path in settings.check_reads.split(os.pathsep) if path]
-    arguments = {"kind": kind, "names": list(names), "seconds": settings.check_seconds, "reads": reads}
-    document = call(workspace, "kernel.checks", arguments).document
-    return msgspec.convert(document["results"], list[CheckResult])
-
-
-def run_configured(resolved: Resolved) -> list[CheckResult]:
-    """The results of every configured check; of one that could not even be asked for, that it was not run, and why: it
-    has not passed, and a summary that leaves it out would say it had."""
-    if not resolved.checks:
-        return []
-    try:
-        return ask(resolved.workspace, "check", list(resolved.checks), resolved.settings.kernel)
-    except PmagentError as error:
-        return [not_run(name, error.message, error.hint) for name in resolved.checks]

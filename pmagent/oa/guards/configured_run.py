@@ -10,7 +10,7 @@ from pmagent.config import resolve
 from pmagent.config_programs import normalized
 from pmagent.oa.guards.configured import findings
 from pmagent.oa.guards.report import report
-from pmagent.workspace.checks import ask
+from pmagent.workspace.ask_checks import ask
 
 
 def run_configured_guard(name: str, workspace: Path, mode: GuardMode = "STRICT", timestamp: str = "") -> GuardReport:

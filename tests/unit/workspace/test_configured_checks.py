@@ -16,7 +16,7 @@ from actors.kernel.reader import read_surfaces
 from contracts.checks import CheckResult
 from events.errors import PmagentError
 from pmagent.config import resolve
-from pmagent.workspace import checks
+from pmagent.workspace import ask_checks
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
 
 NOW = "2026-11-21T18:00:00.000000Z"
@@ -148,8 +148,8 @@ def test_when_checks_cannot_even_be_asked_for_none_of_them_passes(
     def refuse(*_: Any) -> Any:
         raise Unreachable("the log cannot be opened", "look at it")
 
-    monkeypatch.setattr(checks, "ask", refuse)
-    results = checks.run_configured(resolve(str(repository), {}))
+    monkeypatch.setattr(ask_checks, "ask", refuse)
+    results = ask_checks.run_configured(resolve(str(repository), {}))
     assert [(one.name, one.passed, one.ran, one.mend) for one in results] == [
         ("Tests", False, False, "look at it"), ("Lint", False, False, "look at it"),
     ]
@@ -158,5 +158,5 @@ def test_when_checks_cannot_even_be_asked_for_none_of_them_passes(
 
 def test_without_configured_checks_nobody_is_asked(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     configure(repository)
-    monkeypatch.delattr(checks, "ask")
-    assert checks.run_configured(resolve(str(repository), {})) == []
+    monkeypatch.delattr(ask_checks, "ask")
+    assert ask_checks.run_configured(resolve(str(repository), {})) == []

@@ -1,0 +1,36 @@
+"""Asking for configured checks and guards: through the operation, by the daemon or in this process (docs/checks.md)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from actors.checks.results import not_run
+from contracts.checks import CheckKind, CheckResult
+from events.errors import PmagentError
+from pmagent.config import KernelSettings, Resolved
+from pmagent.operations import call
+
+
+def ask(workspace: Path, kind: CheckKind, names: Sequence[str], settings: KernelSettings) -> list[CheckResult]:
+    """Have configured checks, or guards, run, by the workspace's daemon or in this process; blocking. Raises
+    PmagentError."""
+    # Real paths: the sandbox shows nothing that a link leads to.
+    reads = [os.path.realpath(os.path.expanduser(path)) for path in settings.check_reads.split(os.pathsep) if path]
+    arguments = {"kind": kind, "names": list(names), "seconds": settings.check_seconds, "reads": reads}
+    document = call(workspace, "kernel.checks", arguments).document
+    return msgspec.convert(document["results"], list[CheckResult])
+
+
+def run_configured(resolved: Resolved) -> list[CheckResult]:
+    """The results of every configured check; of one that could not even be asked for, that it was not run, and why: it
+    has not passed, and a summary that leaves it out would say it had."""
+    if not resolved.checks:
+        return []
+    try:
+        return ask(resolved.workspace, "check", list(resolved.checks), resolved.settings.kernel)
+    except PmagentError as error:
+        return [not_run(name, error.message, error.hint) for name in resolved.checks]
