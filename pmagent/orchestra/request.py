@@ -138,9 +138,10 @@ def _effective(wish: Wish, workspace: Path) -> OrchestraConfig:
 
 
 def _of_workspace(workspace: Path) -> Source | None:
-    """The workspace's own configuration; None where there is none. One that cannot be read is not passed over."""
+    """The workspace's own configuration; None where there is none. One that cannot be read is not passed over; an empty
+    folder is none: it keeps the place while a task that may write the workspace runs, and where one was killed."""
     path = workspace / FILE
-    if not os.path.lexists(path):
+    if not os.path.lexists(path) or _is_empty_folder(path):
         return None
     try:
         with path.open("rb") as file:
@@ -148,6 +149,13 @@ def _of_workspace(workspace: Path) -> Source | None:
     except OSError as error:
         why = error.strerror or errno.errorcode.get(error.errno or 0, "it cannot be read")
         raise BadConfig(f"{FILE}: {why}", "mend or remove it, or name another with --config") from error
+
+
+def _is_empty_folder(path: Path) -> bool:
+    try:
+        return not os.path.islink(path) and not os.listdir(path)
+    except OSError:  # no folder, or one that is not ours to look into
+        return False
 
 
 BYTES_READ_MAX: Final = 1 << 20

@@ -59,13 +59,18 @@ def test_a_named_configuration_holds_instead_of_the_workspaces(tmp_path: Path) -
     assert asked(tmp_path, config=named).config.retries.max == 3
 
 
+def test_what_keeps_the_place_of_a_configuration_while_a_task_runs_is_none(tmp_path: Path) -> None:
+    (tmp_path / "orchestra.config.yaml").mkdir()
+    assert asked(tmp_path).config == DEFAULTS
+
+
 @pytest.mark.parametrize("kind", ["text", "folder", "dangling"])
 def test_a_configuration_that_is_there_but_says_nothing_good_is_not_passed_over(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "orchestra.config.yaml"
     if kind == "text":
         path.write_text("retries: {max: 1}")
     elif kind == "folder":
-        path.mkdir()
+        (path / "something").mkdir(parents=True)
     else:
         path.symlink_to("nowhere")
     error = refused(tmp_path)
