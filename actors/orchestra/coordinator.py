@@ -222,9 +222,10 @@ def _failed(course: Course, code: str, reasons: list[str], mend: list[str]) -> P
 
 
 def _permit(course: Course) -> OaPermitRequested:
+    """For as long as the run may last: a call that was cut off is made again, whenever the next start is."""
     return OaPermitRequested(
         action=course.asked.action, subject=f"planner:{course.run_id}", holder=COORDINATOR, uses=PLANNER_TRIES,
-        seconds=min(PLANNER_SECONDS * PLANNER_TRIES, course.asked.config.policies.max_total_duration_sec),
+        seconds=course.asked.config.policies.max_total_duration_sec,
     )
 
 

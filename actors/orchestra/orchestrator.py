@@ -59,10 +59,10 @@ replace = msgspec.structs.replace
 
 
 class Run(msgspec.Struct, frozen=True):
-    """An open run. ``requested``: position of its request; ``timer``: of its time limit's; ``asked``: of the permit's
-    (0: none is asked for); ``permit``: of the grant. ``ends_at``: log time at which its time is over. ``doing``:
-    planning, permit, running or stopping (then ``cause``, ``reasons`` and ``mend`` say why). ``done`` and ``failed``:
-    tasks of the last plan that has come to its end."""
+    """An open run. ``requested``: position of its request; ``timer``: of its time limit's, which has ``fired`` or not;
+    ``asked``: of the permit's (0: none is asked for); ``permit``: of the grant. ``ends_at``: log time at which its time
+    is over. ``doing``: planning, permit, running or stopping (then ``cause``, ``reasons`` and ``mend`` say why).
+    ``done`` and ``failed``: tasks of the last plan that has come to its end."""
 
     run_id: str
     requested: int
@@ -73,6 +73,7 @@ class Run(msgspec.Struct, frozen=True):
     request: RunRequested
     doing: Literal["planning", "permit", "running", "stopping"] = "planning"
     timer: int = 0
+    fired: bool = False
     asked: int = 0
     permit: int = 0
     revision: int = 0
@@ -124,6 +125,9 @@ class Orchestrator:
             case ActorHalted(name=name) | ActorResumed(name=name) if name in HELPERS:
                 left = [one for one in state.halted if one != name]
                 return replace(state, halted=[*left, name] if isinstance(data, ActorHalted) else left)
+            case TimerFired(request=request) if event.correlation in state.runs:
+                known = state.runs[event.correlation]
+                return _with(state, replace(known, fired=True)) if known.timer == request else state
             case PlanFinished(run_id=run_id, done=done, failed=failed) if run_id in state.runs:
                 return _with(state, replace(state.runs[run_id], done=done, failed=failed))
         if event.actor != self.name:
@@ -231,6 +235,8 @@ def _decided(run: Run, event: Event) -> Iterator[Payload]:
     match data:
         case PlanMade() if run.doing == "planning":
             yield from _planned(run, event, data)
+        case PlanFailed() if run.cause is None and _is_late(run, event):
+            yield _stopping(run, "timed_out", [_over_time(run)], [_LONGER])
         case PlanFailed():
             yield from _unplanned(run, data)
         case OaPermitGranted():
@@ -241,11 +247,12 @@ def _decided(run: Run, event: Event) -> Iterator[Payload]:
             yield from _not_permitted(run, [f"{name} is {reason}"], [_HALTED])
         case OaPermitRevoked(reason=reason) if run.cause is None:
             yield _stopping(run, "stopped", [f"the OA took the permit back: {reason}"], [_STATUS])
-        case EffectRefused(reasons=reasons, mend=mend) if run.doing == "running":
+        case EffectRefused() if run.doing == "running" and _is_late(run, event):
+            yield _stopping(run, "timed_out", [_over_time(run)], [_LONGER])
+        case EffectRefused(reasons=reasons) if run.doing == "running":
             yield _stopping(run, "stopped", [f"an attempt was not permitted: {'; '.join(reasons)}"], [_STATUS])
         case TimerFired() if run.cause is None:
-            limit = run.request.config.policies.max_total_duration_sec
-            yield _stopping(run, "timed_out", [f"the run's time of {limit:g} s is over"], [_LONGER])
+            yield _stopping(run, "timed_out", [_over_time(run)], [_LONGER])
         case PlanFinished():
             yield from _finished(run, data)
 
@@ -254,6 +261,16 @@ _HALTED = "pmagent log tail --type actor.halted shows where; start a version tha
 _STATUS = "pmagent status shows the kernel's mode, its reasons and what mends them; then run it again"
 _ROOM = "wait until some have ended, or cancel some"
 _LONGER = "raise policies.max_total_duration_sec, or make the plan shorter"
+
+
+def _is_late(run: Run, event: Event) -> bool:
+    """Whether the run's time was over before its timer could say so: who starts after a long pause finds permits
+    expired first."""
+    return event.time >= run.ends_at
+
+
+def _over_time(run: Run) -> str:
+    return f"the run's time of {run.request.config.policies.max_total_duration_sec:g} s is over"
 
 
 def _stopping(run: Run, cause: StopCause, reasons: list[str], mend: list[str]) -> RunStopping:
@@ -319,8 +336,8 @@ def _ended(
 
 
 def _over(run: Run) -> Iterator[Payload]:
-    """The run needs its timer no more; nothing happens to one that has fired."""
-    if run.cause != "timed_out":
+    """The run needs its timer no more."""
+    if not run.fired:
         yield EffectCancelRequested(request=run.timer)
 
 

@@ -19,6 +19,7 @@ from contracts.orchestra_config import WORKERS_MAX as WORKERS_OF_ONE
 from contracts.orchestra_events import (
     REASON_CHARS_MAX,
     SOURCE_CHARS_MAX,
+    PlannerCallRequested,
     RunCancelRequested,
     RunEnded,
     RunRefused,
@@ -30,7 +31,7 @@ from contracts.orchestra_events import (
     TasksChanged,
 )
 from events.event import DATA_BYTES_MAX
-from tests.support.orchestra import RUN, Yard, config, exited, plan
+from tests.support.orchestra import RUN, Yard, config, exited, plan, replied
 
 OTHER = "5b0c7a52-3f7e-4c1d-9a55-000000000002"
 MANY = 3_000
@@ -89,7 +90,7 @@ def test_the_longest_name_of_a_plan_stands_in_what_is_wrong_with_it() -> None:
 # --- how much follows from one fact -----------------------------------------------------------------------------------
 
 
-def test_a_run_whose_permit_has_expired_meanwhile_is_stopped_at_the_first_refusal() -> None:
+def test_a_run_whose_time_and_permit_were_over_before_a_start_is_out_of_time_at_the_first_refusal() -> None:
     yard = Yard()
     yard.tool = lambda _: None
     yard.request(many(), config=config(total=60))
@@ -97,8 +98,7 @@ def test_a_run_whose_permit_has_expired_meanwhile_is_stopped_at_the_first_refusa
     held(yard)
     yard.start()
     end = ended(yard)
-    assert end.state == "stopped"
-    assert end.reasons[0].startswith("an attempt was not permitted: permit ")
+    assert (end.state, end.reasons) == ("timed_out", ["the run's time of 60 s is over"])
     assert len(yard.of(TaskAttemptRequested)) == 8, "four that were cut off, and were asked for once more"
 
 
@@ -113,6 +113,7 @@ def test_a_run_is_stopped_when_the_one_who_gave_its_permit_is_halted(monkeypatch
     assert yard.step()
     (stopping,) = yard.of(RunStopping)
     assert stopping.cause == "stopped"
+    assert stopping.reasons[0].startswith("an attempt was not permitted: there is no live permit ")
     assert len(yard.of(EffectRefused)) == 1
     held(yard, "stop")
     over = yard.over()
@@ -130,7 +131,7 @@ def test_a_refused_attempt_ends_its_task_and_the_run_once_and_what_runs_beside_i
     assert yard.engine.effects.cancelled == {second.position: "cancel_requested"}
     yard.end(second, EffectInterrupted(request=second.position, reason="stop"))
     end = ended(yard)
-    assert (end.state, end.done, end.failed) == ("stopped", 1, 2)
+    assert (end.state, end.done, end.failed) == ("timed_out", 1, 2)
     assert Counter(one.result.state for one in yard.of(TaskFinished)) == {"done": 1, "failed": 2}
 
 
@@ -164,8 +165,38 @@ def test_so_many_workers_may_be_open_that_all_of_them_can_be_refused_at_once() -
     held(yard)
     yard.seconds += 86_400.0
     yard.start()
-    assert [ended(yard, run_id).state for run_id in runs] == ["stopped"] * len(runs)
+    assert [ended(yard, run_id).state for run_id in runs] == ["timed_out"] * len(runs)
     assert len(yard.of(EffectRefused)) == WORKERS_MAX
+
+
+# --- the planner ----------------------------------------------------------------------------------------------------
+
+
+def interrupted_planner(pause: float) -> Yard:
+    """A run whose planner's call is cut off, and repeated ``pause`` seconds later."""
+    yard = Yard()
+    yard.planner = lambda _: None
+    yard.request(None, config=config(total=86_400))
+    (call,) = yard.open(PlannerCallRequested)
+    yard.end(call, EffectInterrupted(request=call.position, reason="crash"))
+    yard.seconds += pause
+    yard.start()
+    yard.observe("NORMAL")
+    return yard
+
+
+def test_a_planners_call_is_made_again_however_late_within_the_runs_time() -> None:
+    yard = interrupted_planner(86_000.0)
+    yard.planner = lambda event: replied(event, '[{"task_id": "a", "intent": "x", "tools": ["ls"]}]')
+    over = yard.run()
+    assert isinstance(over, RunEnded)
+    assert over.state == "done"
+
+
+def test_a_planners_call_that_comes_too_late_ends_its_run_out_of_time() -> None:
+    yard = interrupted_planner(90_000.0)
+    end = ended(yard)
+    assert (end.state, end.reasons) == ("timed_out", ["the run's time of 86400 s is over"])
 
 
 # --- orderly stops --------------------------------------------------------------------------------------------------
