@@ -69,8 +69,13 @@ def as_request(wish: Wish, workspace: Path, run_id: str) -> RunRequested:
     for more than the configuration grants.
     """
     said = _said(wish)
-    config = _effective(wish, workspace)
-    check_places(config, workspace, run_id)
+    try:
+        config = _effective(wish, workspace)
+        check_places(config, workspace, run_id)
+    except BadConfig as error:
+        if wish.out is None or "paths.runs is " not in error.message:
+            raise
+        raise BadConfig(f"--out is {error.message.partition('paths.runs is ')[2]}", error.hint) from error
     plan = None
     if wish.plan is not None:
         plan = read_plan(wish.plan.content, wish.plan.where)
@@ -122,7 +127,8 @@ def _said(wish: Wish) -> _Said:
     try:
         return fit({"intent": wish.intent, "replan": wish.replan}, _Said)
     except Misfit as misfit:
-        raise BadRun(misfit.message, misfit.hint) from misfit
+        flag = "--" if misfit.message.startswith("replan ") else ""
+        raise BadRun(f"{flag}{misfit.message}", misfit.hint) from misfit
 
 
 def _effective(wish: Wish, workspace: Path) -> OrchestraConfig:
