@@ -23,6 +23,7 @@ from events.event import StoredEvent
 from events.lock import is_locked
 from events.reader import POLL_SECONDS, Follower
 from events.reader import Progress as Pause
+from events.redact import MASK
 from pmagent.answer import Answer
 from pmagent.client import (
     PATIENCE_SECONDS,
@@ -220,6 +221,8 @@ class Conductor:
         for stored in found:
             if stored.position == position:
                 self.progress = Progress(typed(stored, history.blobs))
+                if self.progress.asked.plan != self.asked.plan:
+                    self._watcher.say(f"the plan holds secrets, which are masked: tools get {MASK} in their place")
             elif self.progress is not None and stored.correlation == self.asked.run_id and not self.progress.over:
                 changes += self.progress.fold(typed(stored, history.blobs))
         return changes

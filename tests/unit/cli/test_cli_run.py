@@ -114,6 +114,17 @@ def test_a_secret_in_the_intent_does_not_get_into_the_log(
     assert "hunter2" not in pmagent(workspace, "log", "tail", "-n", "all", "--format", "json").text
 
 
+def test_that_tools_get_the_mask_for_a_secret_in_the_plan_is_said(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hunter2-hunter2-hunter2")
+    plan = workspace / "secret.yaml"
+    plan.write_text('- {task_id: a, intent: x, tools: [echo], inputs: {args: ["hunter2-hunter2-hunter2"]}}')
+    told = "the plan holds secrets, which are masked: tools get ***REDACTED*** in their place"
+    assert told in pmagent(workspace, "run", "x", "--plan", str(plan), "--dry-run").errors
+    assert told not in run(workspace, "--dry-run").errors
+
+
 def test_the_latest_runs_are_found_however_much_happened_since(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
