@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from contracts.effect import EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
 from contracts.oa import OaPermitRequested
 from contracts.orchestra import PlanText
 from contracts.orchestra_events import (
@@ -159,7 +159,8 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_with_what_was_wrong_th
         yard.end(call(yard), replied(call(yard), "I will not"))
     last = call(yard)
     assert last.data.attempt == PLANNER_TRIES
-    assert "the planner's answer holds no JSON that can be read" in last.data.prompt
+    told = "could not be used: the planner's answer holds no JSON that can be read; ask again, or give a plan with"
+    assert told in last.data.prompt
     yard.end(last, replied(last, '[{"task_id": "a", "intent": "x", "tools": ["bash"]}]'))
     refused = yard.over()
     assert isinstance(refused, RunRefused)
@@ -173,6 +174,8 @@ def test_an_answer_that_cannot_be_used_is_asked_for_again_with_what_was_wrong_th
         (lambda at: EffectTimedOut(request=at, limit_s=5.0), 3, "no_plan", "the planner did not answer in 5 s"),
         (lambda at: EffectFailed(request=at, error="E", place="p"), 3, "no_plan",
          "the planner could not be asked (E in p)"),
+        (lambda at: EffectCancelled(request=at, reason="permit_revoked"), 1, "no_plan",
+         "asking the planner was stopped (permit_revoked)"),
         (lambda at: failed(at, again=True), 3, "no_plan", "no"),
         (lambda at: failed(at, again=False), 1, "no_plan", "no"),
     ],

@@ -263,6 +263,14 @@ def test_a_run_ends_when_who_plans_or_works_is_halted(actor: type[Any], monkeypa
     assert yard.engine.states["worker"].jobs == {}
 
 
+@pytest.mark.parametrize(("name", "stops"), [("coordinator", 1), ("worker", 1), ("orchestrator", 1), ("reasoner", 0)])
+def test_a_run_is_stopped_when_who_carries_it_out_decides_again(name: str, stops: int) -> None:
+    """What such an actor missed while it was halted nobody knows; what others missed is not the run's."""
+    yard = waiting_run()
+    yard.tell(ActorResumed(name=name))
+    assert len(yard.of(RunStopping)) == stops
+
+
 @pytest.mark.parametrize("given", [{"a": []}, None], ids=["a plan's permit", "a planner's permit"])
 def test_a_run_is_refused_when_nobody_can_permit_it(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     yard = Yard()
