@@ -17,5 +17,6 @@ from actors.orchestra.worker import Worker
 def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
     return [
-        KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker(), Orchestrator(), Coordinator(), Worker(),
+        KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker(), Orchestrator(), Coordinator(),
+        Worker(),
     ]  # fmt: skip

@@ -10,15 +10,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-HIDDEN: Final = re.compile(
-    "["
-    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible, or direction marks
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # bidi, zero width
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # invisible, tags, variation selectors
-    "]"
-)
-"""Characters that are not seen, or that change how others are seen."""
+from contracts.unseen import UNSEEN
+
+HIDDEN: Final = re.compile(f"[\t\n{UNSEEN}]")
+"""Characters that are not seen, or that change how others are seen, on one line."""
 _BLANK: Final = re.compile(r"[^\S ]")
 """Blanks of other widths: Markdown reads some of them as blanks."""
 _MARKS: Final = re.compile(

@@ -9,9 +9,11 @@ from typing import Any, Final
 import msgspec
 
 from contracts.orchestra_config import OrchestraConfig
+from contracts.unseen import UNSEEN
 
 _INDENT: Final = "  "
-_UNPRINTABLE: Final = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_UNPRINTABLE: Final = re.compile(f"[\xa0\ufffe\uffff{UNSEEN}]")
+"""What YAML calls so, and what people would not see."""
 _BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
 
 
@@ -40,7 +42,12 @@ def _mapping(values: dict[str, Any], indent: str, lines: list[str]) -> None:
 
 def _scalar(value: Any) -> str:
     """A scalar or empty list as JSON, which YAML reads alike once what it calls unprintable is escaped."""
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def _is_block(text: str) -> bool:
@@ -51,6 +58,7 @@ def _is_block(text: str) -> bool:
     lines = text[:-1].split("\n")
     return (
         all(_BLOCK_LINE.fullmatch(line) and (not line or not line.isspace()) for line in lines)
+        and not _UNPRINTABLE.search(text)
         and bool(lines[0])
         and not lines[0][0].isspace()
         and bool(lines[-1])

@@ -10,15 +10,10 @@ import re
 import unicodedata
 from typing import Final
 
-_FORBIDDEN: Final = re.compile(
-    "["
-    "\x00-\x1f\x7f-\x9f"  # C0, DEL, C1
-    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"  # invisible, or direction marks
-    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"  # bidi, zero width
-    "\ud800-\udfff"  # surrogates: bytes that were no text
-    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # invisible, tags, variation selectors
-    "]"
-)
+from contracts.unseen import UNSEEN
+
+_FORBIDDEN: Final = re.compile(f"[\t\n\ud800-\udfff{UNSEEN}]")
+"""Surrogates too: bytes that were no text."""
 _COMBINING_MAX: Final = 4
 _COMBINING: Final = re.compile(r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{5,}")
 
