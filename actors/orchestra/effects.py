@@ -49,6 +49,8 @@ STREAMS: Final = ("stdout", "stderr")
 """Artifacts that every attempt has: what it wrote."""
 
 LINE_CHARS_MAX: Final = 500
+VIOLATIONS_MAX: Final = 100
+"""So many things that a tool made and may not are told by name."""
 SIMULATED: Final = b"[dry run] nothing was started\n"
 _CHUNK: Final = 256 * 1024
 _REQUESTS_KEPT: Final = 64
@@ -223,9 +225,14 @@ async def _kept(event: Event, outcome: Outcome, folder: str, io: Io) -> TaskExit
         last_lines=await _last_lines(stderr if stderr.size_bytes else stdout, io),
         artifacts=[*own, *artifacts],
         notes=[*cut, *skipped, *dropped, *(f"{UNENFORCED}{what}" for what in outcome.unenforced)],
-        violations=[f"it made {what}" for what in outcome.planted],
+        violations=_violations(outcome.planted),
         contacts=[_contact(contact) for contact in outcome.contacts[:CONTACTS_MAX]],
     )
+
+
+def _violations(planted: tuple[str, ...]) -> list[str]:
+    more = [f"it made {len(planted) - VIOLATIONS_MAX} more"] if len(planted) > VIOLATIONS_MAX else []
+    return [*(f"it made {what}" for what in planted[:VIOLATIONS_MAX]), *more]
 
 
 def _contact(contact: msgspec.Struct) -> NetContact:

@@ -1,0 +1,90 @@
+"""What is told of an attempt is bounded, whatever its tool did."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import pytest
+
+from actors.actor import StoredBlob
+from actors.orchestra import effects
+from actors.orchestra.effects import VIOLATIONS_MAX, Attempts
+from actors.orchestra.wishes import Outcome
+from contracts.orchestra_events import TaskAttemptRequested, TaskExited
+from events.event import Event
+from tests.support.orchestra import Yard
+
+
+class Stream:
+    """A stream into nothing."""
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                        traceback: TracebackType | None) -> None:
+        return None
+
+    async def write(self, chunk: bytes) -> None:
+        self.content += chunk
+
+    async def finish(self) -> StoredBlob:
+        size = len(self.content)
+        return StoredBlob(sha256=sha256(self.content).hexdigest(), size=size, total=size, cut=False)
+
+
+class World:
+    """An ``Io`` with a workspace and a history."""
+
+    def __init__(self, workspace: Path, history: list[Event]) -> None:
+        self.workspace = workspace
+        self._history = history
+
+    async def event(self, position: int) -> Event:
+        return self._history[position - 1]
+
+    def store_stream(self, limit: int = 0) -> Stream:  # noqa: ARG002 - a stand-in's signature
+        return Stream()
+
+
+def attempted(monkeypatch: pytest.MonkeyPatch, workspace: Path, planted: int) -> TaskExited:
+    """An attempt whose tool made so many things that it may not."""
+
+    async def run(_: Any) -> Outcome:
+        return Outcome(
+            exit_code=0, signal=None, timed_out=False, exceeded="", stdout=b"", stderr=b"", stdout_bytes=0,
+            stderr_bytes=0, seconds=0.25, planted=tuple(f"/w/{number}/.git" for number in range(planted)),
+            unenforced=(),
+        )
+
+    monkeypatch.setattr(effects, "run", run)
+    yard = Yard()
+    yard.tool = lambda _: None
+    yard.request({"a": []})
+    (request,) = yard.open(TaskAttemptRequested)
+    world: Any = World(workspace, yard.history)
+    outcome = anyio.run(Attempts(), request, world)
+    assert isinstance(outcome, TaskExited)
+    assert not list((workspace / effects.FOLDER).iterdir())
+    return outcome
+
+
+@pytest.mark.parametrize("planted", [0, 1, VIOLATIONS_MAX])
+def test_what_a_tool_made_and_may_not_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, planted: int) -> None:
+    found = attempted(monkeypatch, tmp_path, planted)
+    assert found.violations == [f"it made /w/{number}/.git" for number in range(planted)]
+
+
+def test_of_many_things_that_a_tool_made_and_may_not_the_others_are_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = attempted(monkeypatch, tmp_path, 100_000)
+    assert len(found.violations) == VIOLATIONS_MAX + 1
+    assert found.violations[-1] == f"it made {100_000 - VIOLATIONS_MAX} more"
