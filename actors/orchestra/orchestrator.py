@@ -143,7 +143,7 @@ class Orchestrator:
                 run = state.runs.get(run_id)
                 if run is not None and run.requested == event.position:
                     return _begin(run)
-                if state.halted[:1] == [COORDINATOR]:
+                if COORDINATOR in state.halted:
                     return []  # it hears the request too, so the engine answers
                 return [_refusal(state, event, data)]
             case RunCancelRequested(run_id=run_id):

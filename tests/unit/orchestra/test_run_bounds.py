@@ -253,26 +253,34 @@ def test_what_runs_while_the_worker_is_halted_is_stopped_with_its_run(monkeypatc
 # --- who is halted --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("actor", [Coordinator, Worker])
-def test_a_run_that_is_asked_for_while_a_helper_is_halted_never_begins(
-    actor: type[Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "actors", [[Coordinator], [Worker], [Coordinator, Worker], [Worker, Coordinator]],
+    ids=lambda actors: "-".join(actor.name for actor in actors),
+)
+def test_a_run_that_is_asked_for_while_helpers_are_halted_never_begins(
+    actors: list[type[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     yard = Yard()
+    yard.tool = lambda _: None
+    yard.request(many(1))
     with monkeypatch.context() as patch:
-        patch.setattr(actor, "decide", fall)
-        yard.request(many(1))
-    name = actor().name
-    assert [halted.name for halted in yard.of(ActorHalted)] == [name]
+        for actor in actors:
+            patch.setattr(actor, "decide", fall)
+            yard.tell(RunStopping(run_id=RUN, cause="stopped", reasons=[], mend=[]))  # both hear it
+    names = [actor.name for actor in actors]
+    assert [halted.name for halted in yard.of(ActorHalted)] == names
     yard.request(many(1), OTHER)
     asked = yard.events(RunRequested)[-1].position
     said: list[RunRefused | RequestRefused] = [*yard.of(RunRefused), *yard.of(RequestRefused)]
     refusals = [one for one in said if one.request == asked]
     assert len(refusals) == 1, "one end, whoever says it"
-    assert name in str(refusals[0])
+    assert any(name in str(refusals[0]) for name in names)
     assert yard.engine.states["orchestrator"].runs == {}
     assert yard.engine.states["coordinator"].courses == {}
     assert [event for event in yard.open(TimerRequested) if event.correlation == OTHER] == []
-    yard.tell(ActorResumed(name=name))
+    for name in names:
+        yard.tell(ActorResumed(name=name))
+    yard.tool = exited
     third = "5b0c7a52-3f7e-4c1d-9a55-000000000003"
     yard.request(many(1), third)
     over = yard.run(third)
