@@ -109,6 +109,10 @@ class Io(Protocol):
         """Return at log time ``at`` or later."""
         ...
 
+    def masked(self, text: str) -> str:
+        """``text`` as a fact will hold it, its secrets masked."""
+        ...
+
     async def store_blob(self, content: bytes) -> str:
         """Redact ``content``, make it durable in the blob store, and return its SHA-256 (hex)."""
         ...

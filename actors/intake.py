@@ -41,6 +41,10 @@ class Intake:
         text = self._redactor.text
         return Draft(name, seen, raw, text(id), actor, text(correlation), causation)
 
+    def masked(self, text: str) -> str:
+        """``text`` as a fact will hold it."""
+        return self._redactor.text(text)
+
     def blob(self, sha256: str) -> bytes:
         """The content of the blob with this hash. Raises NotFound, CorruptLog."""
         return self._blobs.get(sha256)

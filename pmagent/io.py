@@ -85,6 +85,10 @@ class RealIo:
         while (left := (due - parse_time(now())).total_seconds()) > 0:
             await anyio.sleep(min(left, _NAP_SECONDS))
 
+    def masked(self, text: str) -> str:
+        """See Io."""
+        return self._intake.masked(text)
+
     async def store_blob(self, content: bytes) -> str:
         """See Io."""
         return await anyio.to_thread.run_sync(self._intake.content, content)

@@ -26,7 +26,7 @@ from actors.orchestra.orphans import end_orphans
 from actors.orchestra.runner import run
 from actors.orchestra.wish import HIDDEN, OUTPUT_BYTES, DocumentPaths, documents_of, wishes_of
 from actors.orchestra.wishes import Outcome, SandboxRefused, SandboxUnavailable
-from contracts.orchestra import UNENFORCED, Artifact
+from contracts.orchestra import PATH_CHARS_MAX, UNENFORCED, Artifact
 from contracts.orchestra_events import (
     CONTACTS_MAX,
     LAST_LINES_MAX,
@@ -49,6 +49,7 @@ STREAMS: Final = ("stdout", "stderr")
 """Artifacts that every attempt has: what it wrote."""
 
 LINE_CHARS_MAX: Final = 500
+PATH_SHOWN: Final = 100
 VIOLATIONS_MAX: Final = 100
 """So many things that a tool made and may not are told by name."""
 SIMULATED: Final = b"[dry run] nothing was started\n"
@@ -246,13 +247,16 @@ async def _collected(folder: str, io: Io) -> tuple[list[Artifact], list[str]]:
     notes: list[str] = []
     with closing(_walk(collected)) as files:
         while (file := await anyio.to_thread.run_sync(next, files, None)) is not None:
+            path = io.masked(file.path)
             if file.path.partition("/")[0] in STREAMS:
-                notes.append(f"artifact {file.path}: the name is that of the task's output")
+                notes.append(f"artifact {path}: the name is that of the task's output")
+            elif len(path) > PATH_CHARS_MAX:  # else the whole outcome, violations and all, would be none that can be
+                notes.append(f"artifact {path[:PATH_SHOWN]}…: with its secrets masked, the name is too long")
             else:
                 stored = await _content(file, io)
-                artifacts.append(Artifact(path=file.path, size_bytes=stored.size, checksum=stored.sha256))
+                artifacts.append(Artifact(path=path, size_bytes=stored.size, checksum=stored.sha256))
                 if stored.cut:
-                    notes.append(f"of artifact {file.path}, {stored.size} of {stored.total} bytes were kept")
+                    notes.append(f"of artifact {path}, {stored.size} of {stored.total} bytes were kept")
     return artifacts, [*notes, *(f"artifact {what}" for what in collected.skipped)]
 
 

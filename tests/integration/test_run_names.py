@@ -47,6 +47,16 @@ def test_a_name_that_is_too_long_when_it_is_masked_is_left_out_and_said(workspac
     assert "its path is too long: left out" in (workspace / told["report"]).read_text()
 
 
+def test_no_name_keeps_from_being_told_what_a_tool_did_besides(workspace: Path) -> None:
+    name = "x" * 244
+    told = run(workspace, f"cd $ARTIFACTS; {NAME}; echo 1 > {name}${{p}}abcdef; echo 2 > good; exit 3")
+    assert [(task["state"], task["exit_code"]) for task in told["tasks"]] == [("failed", 3), ("failed", None)]
+    assert artifact(workspace, told, 0, "good").read_text() == "2\n"
+    report = (workspace / told["report"]).read_text()
+    assert "with its secrets masked, the name is too long" in report
+    assert "abcdef" not in report
+
+
 def test_of_names_that_are_one_when_they_are_masked_the_first_is_kept(workspace: Path) -> None:
     script = "echo 1 > ${p}abcdef; echo 2 > ${p}ghijkl; mkdir ${p}mnopqr; echo 3 > ${p}mnopqr/x"
     told = run(workspace, f"cd $ARTIFACTS; {NAME}; {script}")

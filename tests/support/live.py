@@ -173,6 +173,10 @@ class NoIo:
         """See Io."""
         raise AssertionError(f"nothing here sleeps, not even until {at}")
 
+    def masked(self, text: str) -> str:
+        """See Io."""
+        raise AssertionError(f"nothing here masks {len(text)} characters")
+
     async def store_blob(self, content: bytes) -> str:
         """See Io."""
         raise AssertionError(f"nothing here stores {len(content)} bytes")

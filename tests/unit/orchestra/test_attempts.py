@@ -47,6 +47,9 @@ class World:
         self.workspace = workspace
         self._history = history
 
+    def masked(self, text: str) -> str:
+        return text
+
     async def event(self, position: int) -> Event:
         return self._history[position - 1]
 
