@@ -53,7 +53,8 @@ class Found(NamedTuple):
 
 class Collected:
     """The regular files below ``folder``, in the order of their paths' parts; iterate once. ``content`` is closed when
-    the next file is asked for. What is left out is told by ``skipped`` afterwards; nothing in the folder is changed.
+    the next file is asked for. What is left out is told by ``skipped`` afterwards; nothing is changed but
+    the owner's right to the folder itself.
 
     Files with a second name are left out: the other name may be one outside, that was there before. So are files whose
     path is no ``RelativePath`` in UTF-8, files that the service may not read, whatever programs of the host obey where
@@ -72,7 +73,11 @@ class Collected:
         self._bytes = 0
 
     def __iter__(self) -> Iterator[Found]:
-        top = os.open(self._folder, _READ | os.O_DIRECTORY | os.O_NOFOLLOW)
+        handle = os.open(self._folder, _AS_ITSELF | os.O_DIRECTORY)
+        try:
+            top = _opened(handle)  # its tool may have closed it behind itself
+        finally:
+            os.close(handle)
         try:
             yield from self._in(top, ())
         finally:

@@ -189,12 +189,14 @@ from actors.orchestra.artifacts import Collected, remove
 os.setgroups([]); os.setgid(54321); os.setuid(54321)
 folder = sys.argv[1]
 os.makedirs(folder + "/shut/below"); os.mkdir(folder + "/list")
-for name in ("none", "shut/x", "list/x"):
+for name in ("none", "open", "shut/x", "list/x"):
     open(f"{folder}/{name}", "w").close()
 os.chmod(folder + "/none", 0); os.chmod(folder + "/shut/below", 0)
 os.chmod(folder + "/shut", 0); os.chmod(folder + "/list", 0o400)
 left = Collected(folder)
 print([found.path for found in left], *left.skipped, sep="\\n")
+os.chmod(folder, 0)
+print([found.path for found in Collected(folder)])
 os.chmod(folder, 0)
 remove(folder)
 print(os.path.lexists(folder))
@@ -214,8 +216,8 @@ def test_what_is_closed_to_its_owner_is_told_and_still_removed() -> None:
         shutil.rmtree(home)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
-        "[]", "list/x: cannot be opened: Permission denied", "none: cannot be opened: Permission denied",
-        "shut: cannot be looked into: Permission denied", "False",
+        "['open']", "list/x: cannot be opened: Permission denied", "none: cannot be opened: Permission denied",
+        "shut: cannot be looked into: Permission denied", "['open']", "False",
     ]  # fmt: skip
 
 
