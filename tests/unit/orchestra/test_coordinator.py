@@ -190,6 +190,7 @@ def test_a_planner_without_an_answer_is_asked_again_if_that_may_help(
     refused = yard.over()
     assert isinstance(refused, RunRefused)
     assert (refused.code, refused.reasons) == (code, [reason])
+    assert refused.mend == [] if reason == "no" else refused.mend
     assert len(yard.of(PlannerCallRequested)) == calls
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from contracts.clock import TimerRequested
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelled, EffectCancelRequested
 from contracts.oa import OaPermitGranted, OaPermitRequested
 from contracts.orchestra_events import (
+    PlannerCallRequested,
     PlanRequested,
     RunBegun,
     RunCancelAnswered,
@@ -222,6 +224,10 @@ def test_a_failed_part_is_planned_anew_with_what_is_done_kept() -> None:
     assert isinstance(end, RunEnded)
     assert (end.state, end.done, end.failed) == ("done", 2, 0)
     assert [one.revision for one in yard.of(PlanRequested)] == [0, 1]
+    facts = yard.of(PlannerCallRequested)[0].prompt.partition("<facts>")[2].partition("</facts>")[0]
+    told = json.loads(facts)
+    assert [one["task_id"] for one in told["done"]] == ["a"]
+    assert told["failed"] == [{"task_id": "b", "why": "exit code 3"}]
 
 
 def test_where_no_other_plan_is_made_the_run_ends_with_what_its_last_one_came_to() -> None:
