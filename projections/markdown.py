@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from contracts.unseen import UNSEEN
+from events.unseen import UNSEEN
 
 HIDDEN: Final = re.compile(f"[\t\n{UNSEEN}]")
 """Characters that are not seen, or that change how others are seen, on one line."""

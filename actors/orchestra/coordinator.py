@@ -176,12 +176,14 @@ def _planning(course: Course, event: Event) -> Course:
             return replace(course, doing="waiting", request=0, planner_permit=event.position)
         case PlannerCallRequested(attempt=attempt):
             return replace(course, doing="call", request=event.position, attempt=attempt)
-        case EffectInterrupted() if course.doing == "call" and course.attempt < PLANNER_TRIES:
-            return replace(course, doing="waiting", request=0)  # for the next start, or the word that this is one
+        case PlanFailed():
+            return replace(course, doing="over")
         case TasksPlanned(tasks=tasks):
             return replace(course, tasks=[*course.tasks, *tasks])
         case PlanMade():
             return fold.planned(course)
+    if isinstance(data, PlannerReplied | PlannerFailed | EffectEnd) and course.doing == "call":
+        return replace(course, doing="waiting")  # for what is decided on it, or for a start that takes runs up
     return course
 
 
@@ -198,16 +200,16 @@ def _decided(state: CoordinatorState, course: Course, event: Event) -> Iterable[
             return [_failed(course, "not_permitted", ["no permit to ask the planner", *reasons], mend)]
         case RequestRefused(name=name) if course.doing == "permit":
             return [_failed(course, "not_permitted", [f"{name} is halted"], [_HALTED])]
-        case PlannerReplied(text=text) if course.doing == "call":
-            return _from_answer(course, text)
+        case PlannerReplied(text=text) if course.doing == "waiting":
+            return _from_answer(course, text, live=state.live)
         case RunBegun():
             return list(fold.begin(course))
         case TaskFinished():
             return list(fold.go_on(course, data))
         case RunStopping():
             return list(_stopped(course))
-    if isinstance(data, PlannerFailed | EffectEnd) and course.doing == "call":
-        return _no_answer(course, data)
+    if isinstance(data, PlannerFailed | EffectEnd) and course.doing == "waiting":
+        return _no_answer(course, data, live=state.live and not isinstance(data, EffectInterrupted))
     return []
 
 
@@ -236,14 +238,14 @@ def _from_request(course: Course) -> list[Payload]:
         return [planning.unfit(course, error)]
 
 
-def _from_answer(course: Course, text: str) -> list[Payload]:
+def _from_answer(course: Course, text: str, *, live: bool) -> list[Payload]:
     try:
         return list(planning.made(course, planning.made_from(course, text)))
     except BadPlan as error:
         fault = f"{error.message}; {error.hint}" if error.hint else error.message
         tried = replace(course, faults=[*course.faults, fault])
         if course.attempt < PLANNER_TRIES:
-            return _call(tried)
+            return _call(tried) if live else []
         return [planning.unfit(tried, error)]
 
 
@@ -267,10 +269,11 @@ def _call(course: Course) -> list[Payload]:
     ]
 
 
-def _no_answer(course: Course, end: PlannerFailed | EffectEnd) -> list[Payload]:
+def _no_answer(course: Course, end: PlannerFailed | EffectEnd, *, live: bool) -> list[Payload]:
+    """``live``: the next call may be made at once; else the next start makes it."""
     text, mend, again = _reading(end)
     if again and course.attempt < PLANNER_TRIES:
-        return _call(course)
+        return _call(course) if live else []
     code = "not_permitted" if isinstance(end, EffectRefused) else "no_plan"
     return [_failed(course, code, [text], [mend] if mend else [])]
 

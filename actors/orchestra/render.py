@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.orchestra_config import OrchestraConfig
-from contracts.unseen import UNSEEN
+from events.unseen import UNSEEN
 
 _INDENT: Final = "  "
 _UNPRINTABLE: Final = re.compile(f"[\xa0\ufffe\uffff{UNSEEN}]")

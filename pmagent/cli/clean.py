@@ -10,7 +10,7 @@ import re
 import unicodedata
 from typing import Final
 
-from contracts.unseen import UNSEEN
+from events.unseen import UNSEEN
 
 _FORBIDDEN: Final = re.compile(f"[\t\n\ud800-\udfff{UNSEEN}]")
 """Surrogates too: bytes that were no text."""

@@ -280,7 +280,7 @@ def test_a_runner_killed_while_the_sandbox_is_built_starts_nothing(tmp_path: Pat
         try:
             runs.kill()
             runs.wait()
-            # Nobody is left who could open the gate. Where bubblewrap's inner half waits for its outer, a start ends it.
+            # Nobody can open the gate any more. If the inner half of bubblewrap waits for its outer, a start ends it.
             assert ended(first, seconds=1) or end_orphans(str((tmp_path / "artifacts").resolve()))
             assert ended(first, seconds=20)
         finally:

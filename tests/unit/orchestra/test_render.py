@@ -10,7 +10,7 @@ import pytest
 
 from actors.orchestra.config import read_config
 from actors.orchestra.render import rendered
-from contracts.unseen import UNSEEN
+from events.unseen import UNSEEN
 from tests.support.orchestra import config
 
 UNSEEN_CHARS = [char for char in map(chr, range(sys.maxunicode + 1)) if re.match(f"[{UNSEEN}]", char)]
