@@ -12,6 +12,7 @@ import anyio.to_thread
 import msgspec
 
 from actors.oa.policy import CARE
+from actors.orchestra.bubblewrap import bubblewrap
 from actors.orchestra.orchestrator import OrchestratorState
 from contracts.orchestra_events import RunCancelRequested, RunRequested
 from events.errors import PmagentError
@@ -38,10 +39,13 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
     """Ask for a run: ``{run_id, position, end}``, as soon as the request is durable. ``end`` is the type of the event
     that ended it, where one did at once (a refusal), else null.
 
-    Raises BadRun, BadConfig, KernelUnread (nothing is recorded then), RequestReused, OutcomeUnknown.
+    Raises BadRun, BadConfig, KernelUnread, SandboxUnavailable (nothing is recorded then), RequestReused,
+    OutcomeUnknown.
     """
     asked = _as_request(arguments)
     asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
+    if not (asked.plan_only or asked.dry_run):
+        await anyio.to_thread.run_sync(bubblewrap)  # without one no task could begin
     await _known_mode(host, asked)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, asked, asked.run_id)
