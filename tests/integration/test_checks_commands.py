@@ -264,11 +264,11 @@ class Gate:
         """Return when the check runs."""
         ready, _, _ = select.select([self._ends[0]], [], [], SECONDS)
         assert ready, "the check did not start"
-        assert os.read(self._ends[0], 100) == b"up\n"
+        assert os.read(self._ends[0], len(b"up\n")) == b"up\n"  # and no more: another may be up as well
 
     def open(self) -> None:
         """Let one check through."""
-        os.write(self._ends[1], b"go\n")
+        os.write(self._ends[1], b"\n")  # one byte: of a word, several that wait would each read a part
 
     def close(self) -> None:
         """The end."""
