@@ -33,16 +33,12 @@ _FILE_BYTES: Final = 64 * 2**20
 _CORES: Final = 16
 """Processor time beyond what so many cores can give is none that the time limit would leave."""
 
-_under_way: set[str] = set()
-"""The folders in use. Whoever performs holds the log's lock: any other has been left by a process that was killed."""
-
 
 async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
     """Performer of check.run_requested. What it could not start it says; what it cannot clean up is its failure."""
     asked: CheckRunRequested = event.data
     root = await anyio.to_thread.run_sync(os.path.realpath, str(io.workspace))
     folder = f"{root}/{FOLDER}/{event.position}"
-    _under_way.add(folder)
     try:
         await anyio.to_thread.run_sync(_make, folder)
         outcome = await run(wishes(root, folder, asked))
@@ -51,7 +47,6 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(remove, folder)
-        _under_way.discard(folder)
     return ran(event.position, outcome)
 
 
@@ -100,10 +95,6 @@ def ran(request: int, outcome: Outcome) -> CheckRan:
 
 
 def _make(folder: str) -> None:
-    """The folder, empty; blocking. Raises OSError."""
-    above = Path(folder).parent
-    above.mkdir(mode=0o700, exist_ok=True)
-    for left in above.iterdir():
-        if str(left) not in _under_way:
-            remove(str(left))
+    """The folder, empty: what a process that was killed has left is gone since the start. Blocking. Raises OSError."""
+    Path(folder).parent.mkdir(mode=0o700, exist_ok=True)
     os.mkdir(folder, mode=0o700)

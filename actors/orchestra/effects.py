@@ -132,14 +132,14 @@ def ready(root: str, documents: DocumentPaths) -> None:
 
 
 def sweep(workspace: Path, *others: str) -> None:
-    """End and remove what attempts of a process that was killed have left, and end what works for it in ``others``
-    (folders of the workspace); called while the log's lock is held and before anything begins. Raises OSError."""
+    """End and remove what attempts of a process that was killed have left, and the same in ``others`` (folders of the
+    workspace); called while the log's lock is held and before anything begins. Raises OSError."""
     root = os.path.realpath(workspace)
     for folder in (f"{root}/{FOLDER}", *(f"{root}/{other}" for other in others)):
         with suppress(FileNotFoundError):
             if os.listdir(folder):
                 end_orphans(folder)
-    found.remove(f"{root}/{FOLDER}")
+        found.remove(folder)
 
 
 @asynccontextmanager
