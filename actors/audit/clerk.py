@@ -1,0 +1,69 @@
+"""Who gets for the nodes what they may not get themselves (DESIGN §3, LangGraph inside decide); pure.
+
+A node asks; the clerk answers at once, or says None: not yet. The standalone clerk does the work on the spot
+(``pmagent/audit``); the actor's clerk looks up what the log has brought, and notes what has to be requested. The same
+nodes run with either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from contracts.audit import Evidence, Judge, JudicialOpinion
+from contracts.audit_events import FailureCode, Question
+from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+
+
+class NodeFailed(Exception):
+    """A node cannot do its work: the audit ends without a report. ``reason`` is in our own words."""
+
+    def __init__(self, code: FailureCode, reason: str, mend: str = "") -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.mend = mend
+
+
+class Brief(msgspec.Struct, frozen=True, kw_only=True):
+    """What a judge is asked. ``round`` 2 shows ``others``: the keys that the other two cited in the first, by judge.
+    ``own``: the judge's opinion of the first round. ``synthesis_rules`` are the rubric's."""
+
+    judge: Judge
+    round: int
+    dimension: Mapping[str, Any]
+    evidence: Sequence[Evidence]
+    own: JudicialOpinion | None = None
+    others: Mapping[str, Sequence[str]] = {}
+
+    @property
+    def dimension_id(self) -> str:
+        """The criterion."""
+        identifier: str = self.dimension["id"]
+        return identifier
+
+
+class Clerk(Protocol):
+    """Answers at once, or None when the answer has yet to come. Raises NodeFailed when there will be none."""
+
+    def survey(self, repo_url: str, questions: Sequence[Question]) -> RepoSurvey | None:
+        """What there is in the repository."""
+        ...
+
+    def reading(self, pdf_path: str, questions: Sequence[Question]) -> PdfReading | None:
+        """What there is in the PDF."""
+        ...
+
+    def pictures(self, pdf_path: str) -> PictureReading | None:
+        """The images of the PDF."""
+        ...
+
+    def seen(self, picture: Picture, question: str) -> str | None:
+        """What a vision model says of an image; "" when there is no such model."""
+        ...
+
+    def opinion(self, brief: Brief) -> JudicialOpinion | None:
+        """A judge's opinion that fits."""
+        ...

@@ -1,0 +1,1 @@
+"""Reads code that nobody here wrote, by its syntax tree."""

@@ -1,0 +1,311 @@
+"""What detectives look for: every goal there is, by its id; pure.
+
+A goal is an **asset** (found is good), a **flaw** (found is bad; evidence of it exists only where it was found), or
+**context** (says what was looked at, or describes). A goal's id never changes its meaning. ``words`` are what a
+rubric's text says when it means this goal: lower case, matched at word boundaries; a rubric may also name goals
+itself, in a dimension's ``goals``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import msgspec
+
+Kind = Literal["asset", "flaw", "context"]
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """``title``: what was looked for, in words. ``security``: a confirmed flaw of this kind caps its criterion."""
+
+    id: str
+    kind: Kind
+    title: str
+    words: tuple[str, ...] = ()
+    security: bool = False
+
+    @property
+    def text(self) -> str:
+        """As ``Evidence.goal`` has it."""
+        return f"{self.id}: {self.title}"
+
+
+def goal_id(text: str) -> str:
+    """The id at the beginning of an ``Evidence.goal``."""
+    return text.partition(":")[0]
+
+
+_GOALS: Final = (
+    # What was looked at: there is one in every dimension, and it is always found.
+    Goal("repo.scope", "context", "what of the repository was examined"),
+    Goal("report.scope", "context", "what of the report was read"),
+    Goal("images.scope", "context", "which images the report has"),
+    Goal("repo.unparsed", "context", "Python files that do not parse"),
+    # The history of the audited branch.
+    Goal("history.commits", "asset", "more than three commits", ("commits", "commit", "git log", "history")),
+    Goal(
+        "history.spread",
+        "asset",
+        "commits spread over time, not clustered within minutes",
+        ("timestamps", "bulk upload", "iterative", "atomic", "monolithic"),
+    ),
+    Goal("history.messages", "asset", "messages that say what was done", ("messages", "message", "meaningful")),
+    Goal(
+        "history.progression",
+        "asset",
+        "messages that tell a progression from setup to tools to orchestration",
+        ("progression", "story", "step-by-step"),
+    ),
+    # State and models.
+    Goal(
+        "state.typed",
+        "asset",
+        "a TypedDict, BaseModel or dataclass as the state of a graph",
+        ("typeddict", "typed state", "agentstate", "state definitions", "state models", "state transitions"),
+    ),
+    Goal("state.models", "asset", "Pydantic models with typed fields", ("pydantic", "basemodel")),
+    Goal(
+        "state.reducers",
+        "asset",
+        "reducers in Annotated fields",
+        ("reducer", "reducers", "operator.add", "operator.ior"),
+    ),
+    Goal("state.plain_dicts", "flaw", "a graph whose state is a plain dict", ("plain python dicts", "plain dicts")),
+    # Graphs.
+    Goal(
+        "graph.builder",
+        "asset",
+        "a StateGraph, or another graph of agents, is built",
+        ("stategraph", "graph", "orchestration", "pipeline"),
+    ),
+    Goal(
+        "graph.fan_out",
+        "asset",
+        "a node with two or more unconditional successors, or a mapped fan-out",
+        ("fan-out", "fan out", "parallel", "concurrently", "parallel branches"),
+    ),
+    Goal(
+        "graph.fan_in",
+        "asset",
+        "a node with two or more predecessors that joins parallel branches",
+        ("fan-in", "fan in", "synchronization", "synchronisation", "aggregator", "aggregation"),
+    ),
+    Goal(
+        "graph.two_stages", "asset", "two separate fan-outs, each joined again", ("two distinct", "judges in parallel")
+    ),
+    Goal("graph.conditional", "asset", "conditional edges", ("conditional edges", "conditional", "routing")),
+    Goal(
+        "graph.error_route",
+        "asset",
+        "a conditional edge for failure or missing evidence",
+        ("error states", "error handling", "node failure", "evidence missing"),
+    ),
+    Goal("graph.linear", "flaw", "a graph without any parallel branch", ("linear", "purely linear", "a->b->c")),
+    # Tools that reach the outside.
+    Goal(
+        "tools.temporary_clone",
+        "asset",
+        "git clones go into a temporary directory",
+        ("temporarydirectory", "tempfile", "sandboxed", "sandboxing", "sandbox", "clone"),
+    ),
+    Goal(
+        "tools.checked_processes",
+        "asset",
+        "processes are started by argument list, their failure is looked at",
+        ("subprocess.run", "subprocess", "return codes", "stderr"),
+    ),
+    Goal(
+        "tools.time_limits", "asset", "processes and requests have a time limit", ("timeout", "timeouts", "time limit")
+    ),
+    Goal(
+        "tools.errors_handled",
+        "asset",
+        "failures of git or of processes are caught and told",
+        ("authentication", "error handling", "auth"),
+    ),
+    Goal(
+        "tools.inputs_checked",
+        "asset",
+        "URLs and paths from outside are checked before they are used",
+        ("sanitization", "sanitisation", "unsanitized", "validation", "input"),
+    ),
+    Goal(
+        "tools.no_unsafe_calls",
+        "asset",
+        "none of the calls that start processes, evaluate code or load objects is unsafe",
+        ("os.system", "shell injection", "security"),
+    ),
+    Goal(
+        "security.os_system",
+        "flaw",
+        "os.system, os.popen or the like with text that is not constant",
+        ("os.system",),
+        security=True,
+    ),
+    Goal(
+        "security.shell",
+        "flaw",
+        "a shell is started with text that is not constant",
+        ("shell injection", "shell"),
+        security=True,
+    ),
+    Goal("security.evaluation", "flaw", "eval or exec of what is not constant", ("eval", "exec"), security=True),
+    Goal(
+        "security.unsafe_load",
+        "flaw",
+        "pickle, marshal, yaml.load or alike on data from outside",
+        ("pickle", "unsafe load"),
+        security=True,
+    ),
+    Goal(
+        "security.clone_in_place",
+        "flaw",
+        "git clone into the working directory or a fixed place",
+        ("live working directory", "working directory"),
+        security=True,
+    ),
+    Goal(
+        "security.secret",
+        "flaw",
+        "a key or password in the code",
+        ("secret", "secrets", "api key", "hardcode"),
+        security=True,
+    ),
+    Goal("security.in_tests", "context", "unsafe calls in tests and examples"),
+    # What models answer.
+    Goal(
+        "output.structured",
+        "asset",
+        "models are bound to a schema (with_structured_output, bind_tools, response_format)",
+        ("with_structured_output", "structured output", "bind_tools", "structured json"),
+    ),
+    Goal(
+        "output.validated",
+        "asset",
+        "answers are validated, and a misfit is noticed",
+        ("validated", "validation", "pydantic validation"),
+    ),
+    Goal(
+        "output.retried", "asset", "an answer that does not fit is asked for again", ("retry", "retries", "malformed")
+    ),
+    Goal(
+        "output.freeform",
+        "flaw",
+        "a model's free text is parsed or used as a verdict",
+        ("freeform", "free text", "plain prompts"),
+    ),
+    # Judges.
+    Goal(
+        "judges.personas",
+        "asset",
+        "prompts of several personas",
+        ("personas", "persona", "prosecutor", "defense", "tech lead"),
+    ),
+    Goal(
+        "judges.distinct",
+        "asset",
+        "persona prompts share less than half of their text",
+        ("distinct", "conflicting", "persona separation"),
+    ),
+    Goal(
+        "judges.stances",
+        "asset",
+        "prompts that tell one to attack, one to credit, one to be practical",
+        ("adversarial", "forgiving", "pragmatic", "contrarian"),
+    ),
+    Goal(
+        "judges.collusion",
+        "flaw",
+        "persona prompts that share half of their text or more",
+        ("persona collusion", "share 90%"),
+    ),
+    # Synthesis.
+    Goal(
+        "justice.deterministic",
+        "asset",
+        "scores are combined by code, without a model",
+        ("deterministic", "hardcoded", "if/else", "synthesis"),
+    ),
+    Goal(
+        "justice.rules",
+        "asset",
+        "named rules: a cap for security, facts over opinions, a weight",
+        ("security override", "rule of security", "fact supremacy", "rule of evidence", "named rules"),
+    ),
+    Goal("justice.variance", "asset", "a wide spread of scores is treated apart", ("variance", "re-evaluation")),
+    Goal("justice.dissent", "asset", "disagreement is told in the result", ("dissent",)),
+    Goal("justice.report_file", "asset", "the result is written to a file", ("markdown", "report file")),
+    Goal("justice.model_decides", "flaw", "the final score is a model's answer", ("averages", "llm prompt that")),
+    # Engineering at large.
+    Goal("project.tests", "asset", "tests, and what they would run with", ("tests", "test suite", "tested")),
+    Goal("project.ci", "asset", "checks that run on every change", ("continuous integration", "ci")),
+    Goal(
+        "project.lock",
+        "asset",
+        "dependencies pinned in a lock file",
+        ("lock file", "locked", "pinned", "dependencies", "infra"),
+    ),
+    Goal("project.types", "asset", "functions with annotations", ("type annotations", "type hints", "typed")),
+    Goal("project.lint", "asset", "a linter or type checker is configured", ("linter", "lint")),
+    Goal("project.readme", "asset", "a README that says how to run it", ("readme", "documentation")),
+    Goal("project.license", "asset", "a licence", ("license", "licence")),
+    Goal(
+        "project.environment",
+        "asset",
+        "settings come from the environment, and an example names them",
+        (".env.example", "environment variables"),
+    ),
+    Goal("project.swallowed", "flaw", "exceptions caught and dropped", ("swallowed", "bare except", "error handling")),
+    Goal(
+        "agent.limits",
+        "asset",
+        "models and graphs have limits: time, tokens, steps",
+        ("limits", "recursion_limit", "budget"),
+    ),
+    Goal(
+        "agent.approval",
+        "asset",
+        "a person is asked before something outward happens",
+        ("approval", "human in the loop", "interrupt"),
+    ),
+    Goal(
+        "agent.persistence",
+        "asset",
+        "runs are persisted and can go on",
+        ("checkpointer", "checkpoint", "persistence", "resume"),
+    ),
+    # Words that a rubric quotes: in the repository, and in the report. The term stands behind a second colon.
+    Goal("repo.term", "asset", "a name or path that the rubric quotes"),
+    Goal("report.term", "asset", "a term that the rubric quotes, explained in the report"),
+    Goal("report.keyword", "flaw", "a term that is dropped without explanation", ("keyword dropping", "buzzword")),
+    Goal("report.statements", "context", "features that the report claims"),
+    Goal("report.structure", "asset", "headings that structure the report", ("headings", "structure", "sections")),
+    Goal("report.paths", "context", "file paths that the report names"),
+    Goal(
+        "report.verified",
+        "asset",
+        "paths of the report that exist in the repository",
+        ("file paths", "verified", "hallucinated"),
+    ),
+    Goal(
+        "report.hallucinated",
+        "flaw",
+        "paths of the report that do not exist in the repository",
+        ("hallucinated paths", "files that do not exist"),
+    ),
+    Goal(
+        "report.contradicted",
+        "flaw",
+        "a feature that the report claims and the code does not show",
+        ("contradicts", "not present in the code"),
+    ),
+    Goal(
+        "report.supported", "asset", "features that the report claims and the code shows", ("feature claims", "claims")
+    ),
+    Goal("images.present", "asset", "diagrams or images in the report", ("diagram", "diagrams", "images")),
+    Goal("images.inspected", "asset", "what a vision model sees in a diagram", ("parallel branches", "visual")),
+)
+
+GOALS: Final[Mapping[str, Goal]] = {goal.id: goal for goal in _GOALS}
+SECURITY: Final = frozenset(goal.id for goal in _GOALS if goal.security)

@@ -1,0 +1,1 @@
+"""Reads PDFs, in a process of its own."""

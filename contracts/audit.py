@@ -1,0 +1,141 @@
+"""The audit's models and graph state (spec auditor_api_contracts, 3; rulings B).
+
+Pydantic, because a chat model is bound to ``JudicialOpinion`` as it stands here. Fields beyond the contract's are
+marked as ours; they have defaults, so what the contract describes is always valid.
+
+An evidence key is ``<dimension_id>#<n>``: the n-th evidence (from 1) of the dimension. ``cited_evidence`` holds such
+keys; any other string is an unsupported citation.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any, Final, Literal, TypedDict
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Judge = Literal["Prosecutor", "Defense", "TechLead"]
+JUDGES: Final[tuple[Judge, ...]] = ("Prosecutor", "Defense", "TechLead")
+"""The personas, in the order of every document."""
+
+SCORE_MIN: Final = 1
+SCORE_MAX: Final = 5
+
+
+class Evidence(BaseModel):
+    """A fact that a detective found, or looked for in vain: no opinion. ``goal`` begins with the id of what was looked
+    for (``actors/audit/goals.py``), then a colon and its words; ``location`` is ``path:line``, a commit, or ``page n``;
+    ``rationale`` says how it was looked for; ``confidence`` is 0 where it could not be looked at."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    goal: str
+    found: bool
+    content: str | None = None
+    location: str
+    rationale: str
+    confidence: float = Field(ge=0.0, le=1.0)
+
+
+class JudicialOpinion(BaseModel):
+    """One judge's opinion on one criterion of the rubric, resting on the evidence that it cites by key."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    judge: Judge = Field(description="Your own persona.")
+    criterion_id: str = Field(description="The id of the criterion that you were given.")
+    score: int = Field(ge=SCORE_MIN, le=SCORE_MAX, description="1 (failure pattern) to 5 (success pattern).")
+    argument: str = Field(description="Why this score, from the evidence.")
+    cited_evidence: list[str] = Field(description="Keys of the evidence that the argument rests on, e.g. some_id#2.")
+
+
+class AppliedRule(BaseModel):
+    """Ours: a rule of synthesis that had something to say on a criterion; ``before`` and ``after`` are the score (None:
+    there was, or is, none)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    rule: Literal[
+        "fact_supremacy", "variance_re_evaluation", "functionality_weight", "median", "security_override", "clamp",
+        "dissent_requirement",
+    ]  # fmt: skip
+    before: float | None
+    after: float | None
+    text: str
+
+
+class CriterionResult(BaseModel):
+    """A criterion's result. ``judge_opinions`` are the three that counted, Prosecutor, Defense, Tech Lead; the rest is
+    ours: ``first_round`` what was said before a re-evaluation ([]: there was none), ``set_aside`` whose opinions did
+    not count, ``unsupported`` citations that are no evidence of this audit, ``rules`` what was done to the score."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dimension_id: str
+    dimension_name: str
+    final_score: int = Field(ge=SCORE_MIN, le=SCORE_MAX)
+    judge_opinions: list[JudicialOpinion]
+    dissent_summary: str | None = None
+    remediation: str
+    first_round: list[JudicialOpinion] = []
+    set_aside: list[Judge] = []
+    unsupported: list[str] = []
+    rules: list[AppliedRule] = []
+
+
+class UnjudgedCriterion(BaseModel):
+    """Ours: a criterion that has no score, and why; ``judge_opinions`` are printed, where there are any."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    dimension_id: str
+    dimension_name: str
+    reason: str
+    judge_opinions: list[JudicialOpinion] = []
+
+
+class AuditReport(BaseModel):
+    """The audit's result: every dimension of the rubric stands in ``criteria``, or, where nothing could be judged, in
+    ``not_judged``. ``overall_score`` is the mean of the scores, rounded half up to a tenth, and capped where the
+    rubric says so. From ``audit_id`` on, ours: what was judged by whom and from what."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    repo_url: str
+    executive_summary: str
+    overall_score: float
+    criteria: list[CriterionResult]
+    remediation_plan: str
+    not_judged: list[UnjudgedCriterion] = []
+    audit_id: str = ""
+    engine: str = ""
+    rubric_name: str = ""
+    rubric_version: str = ""
+    commit: str = ""
+    report_sha256: str = ""
+    evidence: dict[str, list[Evidence]] = {}
+
+
+class AgentState(TypedDict, total=False):
+    """The graph's state. ``operator.ior`` replaces the value of an equal key; that is safe because each dimension
+    belongs to exactly one detective, which is asserted."""
+
+    repo_url: str
+    pdf_path: str
+    rubric_dimensions: list[dict[str, Any]]
+    evidences: Annotated[dict[str, list[Evidence]], operator.ior]
+    opinions: Annotated[list[JudicialOpinion], operator.add]
+    final_report: AuditReport | None
+
+
+class AuditState(AgentState, total=False):
+    """Ours: what else the nodes hand on. ``rubric`` is the whole rubric; ``failures`` name what ended a node, so that
+    the graph is left without a report; ``waiting`` what was asked for and has not been answered yet."""
+
+    rubric_path: str
+    output_path: str
+    rubric: dict[str, Any]
+    repo_file_list: list[str]
+    commit: str
+    failures: Annotated[list[str], operator.add]
+    waiting: Annotated[list[str], operator.add]

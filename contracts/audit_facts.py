@@ -1,0 +1,206 @@
+"""What the detectives bring home: facts about a repository and a PDF, as the log holds them (rulings B).
+
+A ``Finding`` says that something is there, and where; which goals there are is in ``actors/audit/goals.py``. That
+something is *not* there follows from ``examined`` and the absence of findings. Nothing here is an opinion.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+CONTENT_CHARS_MAX: Final = 2_000
+"""Longest content of a piece of evidence."""
+RATIONALE_CHARS_MAX: Final = 1_000
+FINDINGS_MAX: Final = 40
+"""So many findings are kept for each goal; ``counts`` says how many there were."""
+FILES_MAX: Final = 50_000
+COMMITS_SHOWN: Final = 100
+
+Share = Annotated[float, Meta(ge=0, le=1)]
+Natural = Annotated[int, Meta(ge=0)]
+
+
+class Fact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Base of the parts of surveys."""
+
+
+class Finding(Fact, frozen=True, kw_only=True):
+    """``goal`` was found at ``path`` (relative to the repository, / between names), ``line`` (from 1; 0: the file as a
+    whole). ``text`` shows it: the code, or what was counted. ``confidence``: how sure it is that it is what it is taken
+    for."""
+
+    goal: str
+    path: str
+    line: Natural
+    text: Annotated[str, Meta(max_length=CONTENT_CHARS_MAX)]
+    confidence: Share = 1.0
+
+
+class Commit(Fact, frozen=True, kw_only=True):
+    """A commit; ``timestamp`` is the committer's, RFC 3339 with its offset."""
+
+    commit: str
+    message: str
+    timestamp: str
+
+
+class History(Fact, frozen=True, kw_only=True):
+    """The commits of the audited branch, oldest first; ``shown`` are the first and the last of ``total``. ``span_s``:
+    seconds between the first and the last; ``burst``: the largest share of commits within 30 minutes."""
+
+    total: Natural
+    shown: list[Commit]
+    span_s: Natural
+    burst: Share
+
+
+class GraphNode(Fact, frozen=True, kw_only=True):
+    """A node of a graph in the audited code."""
+
+    name: str
+    line: Natural
+
+
+class GraphEdge(Fact, frozen=True, kw_only=True):
+    """An edge; ``label`` is the key of a conditional edge's map ("": none). ``kind``: conditional ones are taken or
+    not, goto ones by a node that returns Command, send ones for each of many."""
+
+    source: str
+    target: str
+    line: Natural
+    kind: Literal["plain", "conditional", "goto", "send"] = "plain"
+    label: str = ""
+
+
+class CodeGraph(Fact, frozen=True, kw_only=True):
+    """A StateGraph builder found in the audited code, as far as it can be read without running it. ``start`` and
+    ``end`` are ``__start__`` and ``__end__``. ``unresolved``: what could not be read, ``line: why``."""
+
+    path: str
+    line: Natural
+    name: str
+    builder: str
+    state: str
+    nodes: list[GraphNode]
+    edges: list[GraphEdge]
+    parallel_sources: list[str]
+    fan_in_targets: list[str]
+    compiled: bool
+    unresolved: list[str] = []
+
+
+class Unparsed(Fact, frozen=True, kw_only=True):
+    """A Python file that could not be read as one; ``reason`` in a few words of ours."""
+
+    path: str
+    line: Natural
+    reason: str
+
+
+class Similarity(Fact, frozen=True, kw_only=True):
+    """How much of their text two persona prompts share."""
+
+    one: str
+    other: str
+    share: Share
+
+
+class Term(Fact, frozen=True, kw_only=True):
+    """Where a name, path or phrase of the rubric occurs in the repository (code, not comments): its first places."""
+
+    term: str
+    count: Natural
+    places: list[Finding]
+
+
+class RepoSurvey(Fact, frozen=True, kw_only=True):
+    """All that is known of a repository. ``files``: its tracked paths, sorted, the first ``FILES_MAX``. ``examined``:
+    what was looked at and how much of it (files, python_files, notebooks, lines, calls …). ``counts``: findings of
+    each goal, kept or not. ``notes``: what was left out, and why."""
+
+    commit: str
+    branch: str
+    history: History
+    files: list[str]
+    file_count: Natural
+    examined: dict[str, int]
+    graphs: list[CodeGraph]
+    findings: list[Finding]
+    counts: dict[str, int]
+    similarities: list[Similarity]
+    terms: list[Term]
+    unparsed: list[Unparsed]
+    notes: list[str] = []
+
+
+class Heading(Fact, frozen=True, kw_only=True):
+    """A heading; ``level`` from 1."""
+
+    text: str
+    page: Natural
+    level: Natural
+
+
+class Excerpt(Fact, frozen=True, kw_only=True):
+    """A passage found for ``query``: on ``page`` (from 1), ``rank`` from 1. ``literal``: it holds the query's words as
+    they stand; ``sentences`` how many of its sentences are about them."""
+
+    query: str
+    page: Natural
+    rank: Natural
+    text: Annotated[str, Meta(max_length=CONTENT_CHARS_MAX)]
+    literal: bool
+    sentences: Natural
+
+
+class Claim(Fact, frozen=True, kw_only=True):
+    """A path that the report names, and the page where it does first."""
+
+    path: str
+    page: Natural
+
+
+class PdfReading(Fact, frozen=True, kw_only=True):
+    """What was read of a PDF: never its whole text. ``sha256`` of the file. ``text_pages``: pages with text of their
+    own, ``ocr_pages`` those read by recognition. ``claims``: paths that it names; ``statements``: passages that claim
+    a feature (goal, page, text). ``excerpts``: what was found for the rubric's questions."""
+
+    sha256: str
+    title: str
+    pages: Natural
+    text_pages: Natural
+    ocr_pages: Natural
+    characters: Natural
+    segments: Natural
+    tables: Natural
+    headings: list[Heading]
+    claims: list[Claim]
+    statements: list[Finding]
+    excerpts: list[Excerpt]
+    notes: list[str] = []
+
+
+class Picture(Fact, frozen=True, kw_only=True):
+    """An image of the report: embedded, or a page (or part) with vector drawings, rendered as PNG. ``sha256`` names
+    its blob; ``alike``: so many more pages show the same one. ``words``: text inside a drawing's area."""
+
+    page: Natural
+    kind: Literal["embedded", "drawing"]
+    width: Natural
+    height: Natural
+    sha256: str
+    media_type: str
+    shapes: Natural = 0
+    words: list[str] = []
+    alike: Natural = 0
+
+
+class PictureReading(Fact, frozen=True, kw_only=True):
+    """The images of a PDF: at most those that a limit lets through; ``count`` says how many there are."""
+
+    count: Natural
+    pictures: list[Picture]
+    notes: list[str] = []
