@@ -14,6 +14,8 @@ from typing import Annotated, Any, Final, Literal, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from contracts.audit_facts import PdfReading, RepoSurvey
+
 Judge = Literal["Prosecutor", "Defense", "TechLead"]
 JUDGES: Final[tuple[Judge, ...]] = ("Prosecutor", "Defense", "TechLead")
 """The personas, in the order of every document."""
@@ -129,13 +131,14 @@ class AgentState(TypedDict, total=False):
 
 
 class AuditState(AgentState, total=False):
-    """Ours: what else the nodes hand on. ``rubric`` is the whole rubric; ``failures`` name what ended a node, so that
+    """Ours: what else the nodes hand on. ``rubric`` is the whole rubric; ``survey`` and ``reading`` are what detectives
+    brought home, for the aggregator to compare; ``failures`` name what ended a node, so that
     the graph is left without a report; ``waiting`` what was asked for and has not been answered yet."""
 
     rubric_path: str
     output_path: str
     rubric: dict[str, Any]
-    repo_file_list: list[str]
-    commit: str
+    survey: RepoSurvey
+    reading: PdfReading
     failures: Annotated[list[str], operator.add]
     waiting: Annotated[list[str], operator.add]

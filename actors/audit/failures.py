@@ -1,0 +1,17 @@
+"""What keeps a repository or a PDF from being read; pure."""
+
+from __future__ import annotations
+
+from contracts.audit_events import FailureCode
+from events.errors import PmagentError
+
+
+class SourceFailed(PmagentError):
+    """The repository or the PDF could not be read: which way (``code``), what happened, what to do next. Text of git, of
+    PyMuPDF and of the system stays out of it, but for what is needed to know the cause."""
+
+    exit_code = 1
+
+    def __init__(self, code: FailureCode, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.code = code
