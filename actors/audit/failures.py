@@ -7,7 +7,7 @@ from events.errors import PmagentError
 
 
 class SourceFailed(PmagentError):
-    """The repository or the PDF could not be read: which way (``code``), what happened, what to do next. Text of git, of
+    """The repository or the PDF could not be read: which way (``code``), what happened, what next. Text of git, of
     PyMuPDF and of the system stays out of it, but for what is needed to know the cause."""
 
     exit_code = 1
