@@ -1,4 +1,4 @@
-"""What a command is given as JSON: from a file or from stdin, read within bounds and understood strictly."""
+"""What a command is given: JSON from a file or from stdin, read within bounds and understood strictly; ids of jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import math
 import sys
 from collections import Counter
 from typing import Any, BinaryIO, Final, NoReturn
+
+import click
 
 from contracts.reasoning import ShapeError, check_bounds
 from events.errors import PmagentError
@@ -80,6 +82,17 @@ def json_object(raw: bytes, source: str) -> dict[str, Any]:
     except ShapeError as error:
         raise BadInput(str(error), "give the part that matters, as JSON that can be encoded again") from error
     return value
+
+
+def id_prefix(given: str, name: str) -> str:
+    """The beginning of a job's id, as the argument ``name`` gave it. Raises BadParameter."""
+    if not given or not set(given.lower()) <= _ID_CHARS or len(given) > _ID_LENGTH:
+        raise click.BadParameter("an id, or its beginning: digits, a to f, and -", param_hint=name)
+    return given
+
+
+_ID_CHARS: Final = frozenset("0123456789abcdef-")
+_ID_LENGTH: Final = 36
 
 
 class _Unwanted(ValueError):

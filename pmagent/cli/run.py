@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import uuid
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Final
 
-import anyio
 import click
 
 from actors.oa.policy import CARE, WORK
@@ -18,9 +15,6 @@ from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
     from contracts.orchestra_events import RunRequested
-    from pmagent.cli.run_screen import Screen
-    from pmagent.orchestra.following import Conductor
-    from pmagent.orchestra.progress import Progress
     from pmagent.orchestra.request import Source
 
 _OWN: Final = "orchestra.config.yaml"
@@ -100,18 +94,15 @@ def _readable(name: str) -> str:
 
 
 def _run(app: App, asked: RunRequested, *, detach: bool, as_json: bool) -> int:
+    from pmagent.cli.conducting import conduct
+    from pmagent.cli.job_screen import Screen
     from pmagent.cli.run_answer import document, exit_code, summary
-    from pmagent.cli.run_screen import Screen
-    from pmagent.host import flat_errors
+    from pmagent.cli.run_table import change_line, table
     from pmagent.layout import Layout
-    from pmagent.orchestra.following import Conductor
+    from pmagent.orchestra.following import RunErrand
 
-    async def conduct(layout: Layout) -> Progress | None:
-        screen = Screen(app.output, plain=as_json)
-        return await _conducted(Conductor(layout, asked, screen), screen, detach=detach)
-
-    with flat_errors():
-        progress = anyio.run(conduct, Layout(app.workspace.resolve()))
+    screen = Screen(app.output, table, change_line, plain=as_json)
+    progress = conduct(Layout(app.workspace.resolve()), RunErrand(asked), screen, detach=detach)
     if progress is None:
         _detached(app, asked, as_json=as_json)
         return Exit.DONE
@@ -125,36 +116,3 @@ def _detached(app: App, asked: RunRequested, *, as_json: bool) -> None:
         return
     app.output.line(asked.run_id)
     app.output.note(f"it goes on by itself; pmagent runs {asked.run_id[:8]} shows it, pmagent cancel ends it")
-
-
-async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> Progress | None:
-    """Conduct, show, and heed Ctrl-C. Raises KeyboardInterrupt when the run was left."""
-    progress: Progress | None = None
-    left = False
-
-    async def heed(signals: AsyncIterator[signal.Signals]) -> None:
-        nonlocal left
-        asked = False
-        async for number in signals:
-            if asked or detach or not conductor.asking:
-                break
-            asked = True
-            screen.say("the run is being stopped; once more leaves it as it is")
-            tasks.start_soon(conductor.cancel, f"cancelled by {number.name}")
-        left = True
-        tasks.cancel_scope.cancel()
-
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(heed, signals)
-                tasks.start_soon(screen.show)
-                progress = await conductor.conduct(detach=detach)
-                tasks.cancel_scope.cancel()
-        finally:
-            if left and progress is None and conductor.asking:
-                screen.say(f"left as it is; pmagent runs {conductor.short_id} shows it")
-            await screen.close()
-    if left and progress is None:
-        raise KeyboardInterrupt
-    return progress

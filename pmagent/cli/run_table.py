@@ -8,7 +8,8 @@ from contracts.orchestra import TaskState
 from pmagent.cli.clean import pad, shorten, width
 from pmagent.cli.output import Piece, Styled
 from pmagent.cli.when import seconds_between, spoken
-from pmagent.orchestra.progress import Change, Progress, Shown
+from pmagent.jobs.progress import Change
+from pmagent.orchestra.progress import Progress, Shown
 
 MARKS: Final[dict[str, tuple[str, str]]] = {
     "done": ("✓", "green"), "failed": ("✗", "red"), "running": ("▸", "cyan"), "planned": ("·", "dim"),

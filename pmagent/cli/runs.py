@@ -1,4 +1,4 @@
-"""``pmagent runs`` and ``pmagent cancel``: what became of runs, and the end of one that is still open."""
+"""``pmagent runs``: what became of runs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from events.lock import is_locked
 from events.log import now
 from pmagent.cli.clean import pad, shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import id_prefix
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.run_answer import summary, whole
 from pmagent.cli.run_table import mark, table
@@ -20,7 +21,7 @@ from pmagent.exitcodes import Exit
 from pmagent.orchestra.places import folder_of
 
 if TYPE_CHECKING:
-    from pmagent.orchestra.history import Listed
+    from pmagent.jobs.history import Job
     from pmagent.orchestra.progress import Progress
 
 COUNT_MAX: Final = 10_000
@@ -38,11 +39,11 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
     RUN_ID may be the beginning of an id. Only the log is read, whoever writes it. As JSON, tasks are whole, as the
     contract's task documents.
     """
-    from pmagent.orchestra.history import opened
+    from pmagent.orchestra.history import opened_history
 
-    with opened(app.layout) as history:
+    with opened_history(app.layout) as history:
         if run_id is not None:
-            requested = history.called(_prefix(run_id))
+            requested = history.called(id_prefix(run_id, "RUN_ID"))
             run = history.progress(requested)
             if format == "text":
                 _one(app, run)
@@ -71,52 +72,7 @@ def _one(app: App, run: Progress) -> None:
         output.line("  ", Styled(f"replaced: {task.name} ({task.state})", "dim"))
 
 
-@click.command(cls=Command, example="pmagent cancel 5b0c7a52")
-@click.argument("run_id", shell_complete=complete_runs)
-@format_option()
-@pass_app
-def cancel(app: App, run_id: str, format: str) -> int:
-    """End the open run RUN_ID (or the one whose id begins so): its tasks are stopped, its documents written.
-
-    Exit 0 when the run takes it, 1 when no such run is open. The run has ended when `pmagent runs RUN_ID` says so.
-    """
-    from pmagent.operations import call, new_request
-    from pmagent.orchestra.asking import CANCEL
-    from pmagent.orchestra.following import HeldByRun, held_by_run
-    from pmagent.orchestra.history import opened
-
-    with opened(app.layout) as history:
-        run = history.progress(history.called(_prefix(run_id)))
-    held = "" if run.over else held_by_run(app.layout)
-    if held:
-        raise HeldByRun(f"the log is held by a run in another shell ({held})", "Ctrl-C there ends it")
-    document: dict[str, Any] = {"run_id": run.run_id, "accepted": False, "text": f"the run is {run.state} already"}
-    code: int = Exit.NO
-    if not run.over:
-        request = {"request": new_request(CANCEL), "run_id": run.run_id}
-        answer = call(app.workspace, CANCEL, request)
-        document, code = answer.document, answer.exit_code
-    if format == "json":
-        app.output.document(document)
-    elif document["accepted"]:
-        app.output.line(Styled("✓ accepted", "green"), f": the run {run.run_id} is ending")
-    else:
-        app.output.line(Styled("✗ not cancelled", "red"), f": {run.run_id}: {document['text']}")
-    return code
-
-
-def _prefix(run_id: str) -> str:
-    """The beginning of an id, as it was given. Raises BadParameter."""
-    if not run_id or not set(run_id.lower()) <= _ID_CHARS or len(run_id) > _ID_LENGTH:
-        raise click.BadParameter("an id, or its beginning: digits, a to f, and -", param_hint="RUN_ID")
-    return run_id
-
-
-_ID_CHARS: Final = frozenset("0123456789abcdef-")
-_ID_LENGTH: Final = 36
-
-
-def _list(output: Output, found: list[Listed]) -> None:
+def _list(output: Output, found: list[Job]) -> None:
     if not found:
         output.line("no runs yet: pmagent run 'What to do' --plan FILE")
         return
@@ -129,12 +85,12 @@ def _list(output: Output, found: list[Listed]) -> None:
         output.line(*said, shorten(run.asked.intent, max(20, output.columns - 61)))
 
 
-def _counted(run: Listed) -> str:
+def _counted(run: Job) -> str:
     data = run.end.data if run.end is not None else None
     return f"{data.done} of {data.done + data.failed}" if isinstance(data, RunEnded) and data.done + data.failed else ""
 
 
-def _entry(run: Listed) -> dict[str, Any]:
+def _entry(run: Job) -> dict[str, Any]:
     data = run.end.data if run.end is not None else None
     done, failed = (data.done, data.failed) if isinstance(data, RunEnded) else (0, 0)
     return {

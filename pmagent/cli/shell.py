@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from pmagent.cli.frame import App, Command, pass_app
+
+if TYPE_CHECKING:
+    from pmagent.jobs.kinds import Kind
 
 SHELLS = ("bash", "zsh", "fish")
 LNAV_FILE = "pmagent_log.json"
@@ -66,16 +71,36 @@ def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids of the latest runs that begin so; none when there is no log."""
+    from pmagent.jobs.kinds import RUNS
+
+    return _jobs(ctx, [RUNS], incomplete)
+
+
+def complete_audits(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of the latest audits that begin so; none when there is no log."""
+    from pmagent.jobs.kinds import AUDITS
+
+    return _jobs(ctx, [AUDITS], incomplete)
+
+
+def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of the latest runs and audits that begin so; none when there is no log."""
+    from pmagent.jobs.kinds import KINDS
+
+    return _jobs(ctx, KINDS, incomplete)
+
+
+def _jobs(ctx: click.Context, kinds: Sequence[Kind], incomplete: str) -> list[str]:
     from events.errors import PmagentError
+    from pmagent.jobs.history import Jobs, opened
     from pmagent.layout import Layout
-    from pmagent.orchestra.history import opened
 
     try:
-        with opened(Layout(_workspace(ctx))) as history:
-            found = [run.asked.run_id for run in history.latest(20)]
+        with opened(Layout(_workspace(ctx)), Jobs) as jobs:
+            found = [job.requested.correlation for kind in kinds for job in jobs.last(kind, 20)]
     except (PmagentError, OSError):
         return []
-    return [run_id for run_id in found if run_id.startswith(incomplete.lower())]
+    return [job_id for job_id in found if job_id.startswith(incomplete.lower())]
 
 
 def _workspace(ctx: click.Context) -> Path:

@@ -15,24 +15,15 @@ from actors.oa.policy import CARE
 from actors.orchestra.bubblewrap import bubblewrap
 from actors.orchestra.orchestrator import OrchestratorState
 from contracts.orchestra_events import RunCancelRequested, RunRequested
-from events.errors import PmagentError
 from pmagent.answer import Answer
 from pmagent.host import Host
+from pmagent.jobs.kinds import RUNS
 from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun, checked
 
-RUN: Final = "orchestra.run"
-CANCEL: Final = "orchestra.cancel"
+RUN: Final = RUNS.ask
+CANCEL: Final = RUNS.cancel
 WRITTEN: Final = "orchestra.written"
-
-ENDS: Final = frozenset(("run.refused", "run.ended", "request.refused"))
-"""Each request for a run ends with exactly one of these."""
-
-
-class NoSuchRun(PmagentError):
-    """No run is open that is called so."""
-
-    exit_code = 1
 
 
 async def run(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -53,7 +44,8 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
         what = f"with its secrets masked, this is no run that can be asked for: {error}"
         raise BadRun(what, "ask with fewer secrets; tools are not given any that way") from error
     position = await host.tell_draft(draft)
-    end = host.answer_in_log(position, lambda event: event.type in ENDS) if not is_open(host, asked.run_id) else None
+    over = not is_open(host, asked.run_id)
+    end = host.answer_in_log(position, lambda event: event.type in RUNS.ends) if over else None
     if end is not None:
         await host.flush()
     document = {"run_id": asked.run_id, "position": position, "end": None if end is None else end.type}

@@ -31,6 +31,7 @@ from contracts.orchestra_events import (
     TasksPlanned,
 )
 from events.event import Event
+from pmagent.jobs.progress import Change
 
 Doing = Literal["planning", "permit", "running", "stopping", "refused", "ended"]
 
@@ -59,17 +60,6 @@ class Shown(msgspec.Struct):
     def attempts_max(self) -> int:
         """So many attempts it may have."""
         return 1 + self.planned.constraints.max_retries
-
-
-class Change(msgspec.Struct, frozen=True):
-    """Something to tell: at log time ``time``, of the task called ``name`` ("": the run). ``word`` says what: a task's
-    state, ``retry``, or what the run does. ``since``: the log time from which it took ("": not said)."""
-
-    time: str
-    name: str
-    word: str
-    text: str = ""
-    since: str = ""
 
 
 class Progress:

@@ -201,7 +201,7 @@ def test_a_daemon_that_does_not_come_back_is_told_with_how_to_look(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_workspace(workspace, LONG)
-    monkeypatch.setattr("pmagent.orchestra.following.BACK_SECONDS", 0.2)
+    monkeypatch.setattr("pmagent.jobs.following.BACK_SECONDS", 0.2)
     with running(workspace) as first, started(workspace, *CHANGES) as tail:
         assert tail.process.stdout is not None
         lines = tail.process.stdout

@@ -10,9 +10,9 @@ import click
 import pytest
 
 from events.lock import WriterLock
-from pmagent.cli import run_screen
+from pmagent.cli import job_screen
 from pmagent.cli.runs import runs
-from pmagent.orchestra import following, history
+from pmagent.jobs import following, history
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -165,7 +165,7 @@ def test_a_run_that_is_over_is_not_cancelled(workspace: Path) -> None:
 
 def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(run_screen, "REST_SECONDS", 0.0)
+    monkeypatch.setattr(job_screen, "REST_SECONDS", 0.0)
     (workspace / ".pmagent").mkdir()
     lock = WriterLock(workspace / ".pmagent" / "LOCK", "pid 1, orchestra.run")
     try:

@@ -7,8 +7,8 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pmagent.cli.job_screen import _Panel
 from pmagent.cli.output import Output
-from pmagent.cli.run_screen import _Panel
 from tests.support.terminals import Terminal
 
 

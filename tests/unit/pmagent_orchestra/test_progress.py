@@ -14,7 +14,8 @@ from pmagent.cli.clean import width
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.cli.run_answer import document, exit_code, levels
 from pmagent.cli.run_table import change_line, table
-from pmagent.orchestra.progress import Change, Progress
+from pmagent.jobs.progress import Change
+from pmagent.orchestra.progress import Progress
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, replied
 

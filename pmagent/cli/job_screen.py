@@ -1,14 +1,14 @@
-"""Showing a run while it goes on, on stderr: on a terminal a table that is drawn anew in place, else a line a change.
+"""Showing a job while it goes on, on stderr: on a terminal a table that is drawn anew in place, else a line a change.
 
 The table is written over itself with one write a time; the cursor is never hidden nor moved elsewhere, so there is
 nothing to restore, however the program ends. Writing is done in threads: a terminal that was halted (Ctrl-S), or a pipe
-that nobody reads, holds up no run.
+that nobody reads, holds up no job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
 
 import anyio
 import anyio.to_thread
@@ -16,8 +16,11 @@ import anyio.to_thread
 from events.log import now
 from pmagent.cli.clean import width
 from pmagent.cli.output import Output, Piece, Styled
-from pmagent.cli.run_table import change_line, table
-from pmagent.orchestra.progress import Change, Progress
+from pmagent.jobs.progress import Change, Folded
+
+P = TypeVar("P", bound=Folded)
+Table = Callable[[P, str, int, int], list[list[Piece]]]
+"""A job as lines: how far it is, at log time, so many columns, so many rows at most."""
 
 TICK_SECONDS: Final = 0.25
 """So often the table is drawn when nothing changes but the time."""
@@ -27,22 +30,27 @@ ROWS_LEFT: Final = 2
 """Lines of the terminal that the table leaves: one for the cursor, one for what came before."""
 
 
-class Screen:
-    """A Watcher that shows. ``plain``: lines, also on a terminal. Use ``show`` as a task, ``close`` at the end."""
+class Screen(Generic[P]):
+    """A Watcher that shows: jobs as ``table``, a change as ``line``. ``plain``: lines, also on a terminal. Use ``show``
+    as a task, ``close`` at the end."""
 
-    def __init__(self, output: Output, *, plain: bool) -> None:
+    def __init__(
+        self, output: Output, table: Table[P], line: Callable[[Change], list[Piece]], *, plain: bool
+    ) -> None:
         self._output = output
-        self._table = not plain and output.notes_screen() is not None
-        self._progress: Progress | None = None
+        self._table = table
+        self._line = line
+        self._drawn = not plain and output.notes_screen() is not None
+        self._progress: P | None = None
         self._lines: list[list[Piece]] = []
         self._news = anyio.Event()
         self._panel = _Panel(output)
 
-    def told(self, progress: Progress, changes: Sequence[Change]) -> None:
+    def told(self, progress: P, changes: Sequence[Change]) -> None:
         """See Watcher."""
         self._progress = progress
-        if not self._table:
-            self._lines += [change_line(change) for change in changes]
+        if not self._drawn:
+            self._lines += [self._line(change) for change in changes]
         self._news.set()
 
     def say(self, text: str) -> None:
@@ -53,7 +61,7 @@ class Screen:
     async def show(self) -> None:
         """Show what comes, until this is cancelled."""
         while True:
-            with anyio.move_on_after(TICK_SECONDS if self._table and self._progress else None):
+            with anyio.move_on_after(TICK_SECONDS if self._drawn and self._progress else None):
                 await self._news.wait()
             self._news = anyio.Event()
             await self._draw()
@@ -66,7 +74,7 @@ class Screen:
     async def _draw(self) -> None:
         with anyio.CancelScope(shield=True):  # what was taken to be said is said
             lines, self._lines = self._lines, []
-            if not self._table:
+            if not self._drawn:
                 await anyio.to_thread.run_sync(self._note, lines)
                 return
             size = self._output.notes_screen()
@@ -74,7 +82,7 @@ class Screen:
                 return
             rows: list[list[Piece]] = []
             if self._progress is not None:
-                rows = table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
+                rows = self._table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
             await anyio.to_thread.run_sync(self._panel.draw, lines, rows, size.columns, size.lines)
 
     def _note(self, lines: list[list[Piece]]) -> None:

@@ -1,0 +1,52 @@
+"""``pmagent cancel``: the end, in order, of a run or an audit that is still open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import id_prefix
+from pmagent.cli.output import Styled
+from pmagent.cli.shell import complete_jobs
+from pmagent.exitcodes import Exit
+
+
+@click.command(cls=Command, example="pmagent cancel 5b0c7a52")
+@click.argument("job_id", shell_complete=complete_jobs)
+@format_option()
+@pass_app
+def cancel(app: App, job_id: str, format: str) -> int:
+    """End the open run or audit JOB_ID (or the one whose id begins so): what works for it is stopped, its documents
+    written.
+
+    Exit 0 when it takes that, 1 when no such run or audit is open. It has ended when `pmagent runs JOB_ID`, or
+    `pmagent audits JOB_ID`, says so.
+    """
+    from pmagent.jobs.following import HeldByJob, held_by_job
+    from pmagent.jobs.history import Jobs, opened
+    from pmagent.jobs.kinds import KINDS
+    from pmagent.operations import call, new_request
+
+    with opened(app.layout, Jobs) as jobs:
+        requested = jobs.request(id_prefix(job_id, "JOB_ID"), KINDS)
+        kind = next(kind for kind in KINDS if kind.requested == requested.type)
+        job = jobs.job(kind, requested)
+    field, found = f"{kind.word}_id", requested.correlation
+    held = held_by_job(app.layout) if job.end is None else None
+    if held is not None:
+        what = f"the log is held by the {held.kind.word} of another shell ({held.process})"
+        raise HeldByJob(what, "Ctrl-C there ends it")
+    document: dict[str, Any] = {field: found, "accepted": False, "text": f"the {kind.word} is {job.state} already"}
+    code: int = Exit.NO
+    if job.end is None:
+        answer = call(app.workspace, kind.cancel, {"request": new_request(kind.cancel), field: found})
+        document, code = answer.document, answer.exit_code
+    if format == "json":
+        app.output.document(document)
+    elif document["accepted"]:
+        app.output.line(Styled("✓ accepted", "green"), f": the {kind.word} {found} is ending")
+    else:
+        app.output.line(Styled("✗ not cancelled", "red"), f": {found}: {document['text']}")
+    return code

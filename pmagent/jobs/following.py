@@ -1,0 +1,316 @@
+"""Asking for a job, and following it to its end: through the daemon, or in this process (DESIGN §7).
+
+Either way the job's events are read from the log, so that what is shown is what is durable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+
+import anyio
+import anyio.lowlevel
+
+from actors.kernel.surfaces import SHARE
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import LogLocked, NotFound, PmagentError
+from events.event import Event, StoredEvent
+from events.lock import is_locked
+from events.reader import POLL_SECONDS, Follower
+from events.reader import Progress as Pause
+from pmagent.answer import Answer
+from pmagent.client import (
+    PATIENCE_SECONDS,
+    TRY_SECONDS,
+    DaemonUnreachable,
+    HolderGone,
+    call_daemon,
+    daemon_listens,
+)
+from pmagent.host import Host, open_host
+from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.kinds import KINDS, Kind
+from pmagent.jobs.progress import Change, Folded
+from pmagent.layout import FOLDER, Layout
+from pmagent.operations import new_request, perform
+from pmagent.orchestra.asking import WRITTEN
+from pmagent.watching import fail_with_log, watch_surfaces
+from pmagent.wire import RemoteError
+
+LOOK_SECONDS: Final = 0.5
+"""How often a follower looks whether the daemon is there."""
+BACK_SECONDS: Final = 30.0
+"""So long a daemon may be gone until its follower gives up."""
+
+
+class NoDaemon(PmagentError):
+    """A job is to go on by itself, and no daemon is there to carry it."""
+
+    exit_code = 5
+
+
+class DaemonGone(PmagentError):
+    """The daemon ended while its job was followed, and did not come back."""
+
+    exit_code = 5
+
+
+class HeldByJob(PmagentError):
+    """A job in another process holds the log, and takes no requests."""
+
+    exit_code = 5
+
+
+class Holder(NamedTuple):
+    """Who holds the log to carry a job of its own: of which kind, and in which process."""
+
+    kind: Kind
+    process: str
+
+
+def held_by_job(layout: Layout) -> Holder | None:
+    """Who holds the log to carry a job of its own; None where nobody does."""
+    try:
+        holder = layout.lock.read_text("utf-8", "replace").strip()
+    except OSError:
+        return None
+    kind = next((kind for kind in KINDS if holder.endswith(f", {kind.ask}")), None)
+    return Holder(kind, holder) if kind is not None and is_locked(layout.lock) else None
+
+
+P = TypeVar("P", bound=Folded)
+P_contra = TypeVar("P_contra", bound=Folded, contravariant=True)
+
+
+class Watcher(Protocol[P_contra]):
+    """Who is told. Nothing here may wait."""
+
+    def told(self, progress: P_contra, changes: Sequence[Change]) -> None:
+        """The job has gone on."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Something to know besides."""
+        ...
+
+
+class Errand(Protocol[P]):
+    """What is asked for. ``id`` is the request's id, and the job's correlation."""
+
+    @property
+    def kind(self) -> Kind:
+        """Of which kind the job is."""
+        ...
+
+    @property
+    def id(self) -> str:
+        """The job's id."""
+        ...
+
+    def arguments(self) -> dict[str, Any]:
+        """Those of the operation ``kind.ask``."""
+        ...
+
+    def cancelling(self, reason: str) -> dict[str, Any]:
+        """Those of the operation ``kind.cancel``."""
+        ...
+
+    def begin(self, requested: Event) -> P:
+        """The job as of its request."""
+        ...
+
+    def remark(self, progress: P) -> str:
+        """What is to be said of the request as it was recorded ("": nothing)."""
+        ...
+
+    def left_open(self, host: Host) -> list[str]:
+        """The ids of jobs that an earlier process left open."""
+        ...
+
+
+class Conductor(Generic[P]):
+    """One job, from its request to its end. ``progress`` is None until the request is durable."""
+
+    def __init__(self, layout: Layout, errand: Errand[P], watcher: Watcher[P]) -> None:
+        self.layout = layout
+        self.errand = errand
+        self.progress: P | None = None
+        self.asking = False
+        """Whether the request may have been recorded."""
+        self._watcher = watcher
+        self._begun = anyio.Event()
+        self._perform: Callable[[str, dict[str, Any]], Awaitable[Answer]] = self._ask_daemon
+        self._look_at = 0.0
+        self._gone_at: float | None = None
+
+    @property
+    def shown(self) -> str:
+        """The command that shows the job."""
+        return f"{self.errand.kind.command} {self.errand.id[:8]}"
+
+    async def conduct(self, *, detach: bool = False) -> P | None:
+        """Ask for the job and follow it until it is over; None: it goes on by itself, in the daemon (``detach``).
+
+        Raises what the operation raises; NotFound where no workspace is; NoDaemon; DaemonUnreachable; DaemonGone;
+        LogLocked when others hold the log for too long; OutcomeUnknown.
+        """
+        workspace = self.layout.workspace
+        if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
+            what = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
+            raise NotFound(what, "pmagent init makes it one; --workspace names another")
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        waiting: Holder | None = None
+        while True:
+            held = held_by_job(self.layout)
+            if held is None:
+                try:
+                    return await self._carried(detach=detach)
+                except (LogLocked, HolderGone) as error:  # commands and daemons come and go
+                    refusal: PmagentError = error
+            else:
+                what = f"the {held.kind.word} of another shell ({held.process}) holds the log"
+                refusal = HeldByJob(what, _SIDE_BY_SIDE)
+                if held != waiting:
+                    waiting = held
+                    self._watcher.say(f"{what}; waiting for its end")
+            self.asking = False
+            if time.monotonic() > deadline:
+                raise refusal
+            await anyio.sleep(TRY_SECONDS)
+
+    async def _carried(self, *, detach: bool) -> P | None:
+        """``conduct``, once; asking again later is the same request."""
+        if is_locked(self.layout.lock):
+            return await self._through_daemon(detach=detach)
+        if detach:
+            raise NoDaemon(f"no daemon runs here that could carry the {self.errand.kind.word}", "start it: pmagent up")
+        return await self._here()
+
+    async def cancel(self, reason: str) -> None:
+        """Have the job end in order, as soon as its request is durable. What stands in the way is told."""
+        await self._begun.wait()
+        kind = self.errand.kind
+        try:
+            answer = await self._perform(
+                kind.cancel, {"request": new_request(kind.cancel), **self.errand.cancelling(reason)}
+            )
+        except (DaemonUnreachable, RemoteError) as error:
+            self._watcher.say(f"the {kind.word} could not be cancelled: {error.message}")
+            return
+        if not answer.document["accepted"]:
+            self._watcher.say(str(answer.document["text"]))
+
+    async def _ask_daemon(self, name: str, arguments: dict[str, Any]) -> Answer:
+        return await call_daemon(self.layout, name, arguments)
+
+    async def _through_daemon(self, *, detach: bool) -> P | None:
+        self.asking = True
+        answer = await self._ask_daemon(self.errand.kind.ask, self._arguments())
+        self._begun.set()
+        if detach and answer.document["end"] is None:
+            return None
+        with opened(self.layout, Jobs) as jobs:
+            progress = await self._follow(jobs, answer.document["position"], self._await_daemon)
+        try:
+            await self._ask_daemon(WRITTEN, {})
+        except (DaemonUnreachable, RemoteError) as error:
+            self._watcher.say(f"its documents may not be written yet ({error.message}); pmagent rebuild writes them")
+        return progress
+
+    async def _here(self) -> P:
+        kind = self.errand.kind
+        async with open_host(self.layout.workspace, kind.ask) as host:
+            left = self.errand.left_open(host)
+            if left:
+                names = ", ".join(name[:8] for name in left[:4]) + (", …" if len(left) > 4 else "")
+                self._watcher.say(f"left open by an earlier process, and taken up while this one runs: {names}")
+
+            async def ask(name: str, arguments: dict[str, Any]) -> Answer:
+                return await perform(host, name, arguments)
+
+            self._perform = ask
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(fail_with_log, host)
+                tasks.start_soon(watch_surfaces, host)
+                self.asking = True
+                answer = await ask(kind.ask, self._arguments())
+                self._begun.set()
+                news = _News(host)
+                jobs = Jobs(host.storage, BlobStore(RealDisk(), str(self.layout.blobs)))
+                progress = await self._follow(jobs, answer.document["position"], news.wait)
+                await host.flush()
+                tasks.cancel_scope.cancel()
+        return progress
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"request": self.errand.id, **self.errand.arguments()}
+
+    async def _follow(self, jobs: Jobs, position: int, wait: Callable[[], Awaitable[None]]) -> P:
+        """Fold the job's events from its request at ``position`` on, telling of each; returns when it is over."""
+        follower = Follower(jobs.storage, position)
+        while True:
+            found = follower.poll()
+            if found is None or isinstance(found, Pause):
+                await wait()
+                continue
+            changes = self._folded(jobs, position, found)
+            progress = self.progress
+            assert progress is not None, "the request is durable, and comes first"
+            self._watcher.told(progress, changes)
+            if progress.over:
+                return progress
+            await anyio.lowlevel.checkpoint()
+
+    def _folded(self, jobs: Jobs, position: int, found: Sequence[StoredEvent]) -> list[Change]:
+        changes: list[Change] = []
+        for stored in found:
+            if stored.position == position:
+                self.progress = self.errand.begin(typed(stored, jobs.blobs))
+                remark = self.errand.remark(self.progress)
+                if remark:
+                    self._watcher.say(remark)
+            elif self.progress is not None and stored.correlation == self.errand.id and not self.progress.over:
+                changes += self.progress.fold(typed(stored, jobs.blobs))
+        return changes
+
+    async def _await_daemon(self) -> None:
+        """Wait for news of another process. Raises DaemonGone when there will be none."""
+        await anyio.sleep(POLL_SECONDS)
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_SECONDS
+        if self._gone_at is None:
+            if not is_locked(self.layout.lock):
+                self._gone_at = now
+                self._watcher.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
+        elif daemon_listens(self.layout):
+            self._gone_at = None
+            self._watcher.say("the daemon is back")
+        elif now - self._gone_at > BACK_SECONDS:
+            raise DaemonGone(
+                f"the daemon is gone, and the {self.errand.kind.word} {self.errand.id[:8]} stands as it is",
+                f"pmagent up takes it up again; {self.shown} shows it",
+            )
+
+
+_SIDE_BY_SIDE: Final = "wait for its end; or start pmagent up first, then they go side by side"
+
+
+class _News:
+    """Tells when something has become durable in a host of this process."""
+
+    def __init__(self, host: Host) -> None:
+        self._event = anyio.Event()
+        host.runtime.listen(self._hear)
+
+    def _hear(self, *_: object) -> None:
+        self._event.set()
+
+    async def wait(self) -> None:
+        """Return when something has since the last time."""
+        await self._event.wait()
+        self._event = anyio.Event()
