@@ -1,0 +1,78 @@
+"""Becomes a module with few means: ``python -I -m actors.audit.repository.confined MEMORY SECONDS LIFELINE MODULE``.
+
+What reads repositories and PDFs of others runs below this. The limits are set by the process itself, before it has read
+a byte of them, so that nothing has to happen between fork and exec in a program that has threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import resource
+import runpy
+import select
+import sys
+from typing import Final
+
+OUT_OF_MEMORY: Final = 97
+"""Exit code: Python was told that there is no more memory."""
+ORPHANED: Final = 98
+"""Exit code: who started it was gone before it could be bound to it."""
+
+_PR_SET_DUMPABLE: Final = 4
+_OPEN_FILES: Final = 64
+_CPU_GRACE_S: Final = 5
+
+
+def confine(memory_bytes: int, seconds: int) -> None:
+    """Limit this process: address space, CPU time, no file longer than 0 bytes, few open ones, no core dump."""
+    _lower(resource.RLIMIT_AS, memory_bytes, memory_bytes)
+    _lower(resource.RLIMIT_CPU, seconds, seconds + _CPU_GRACE_S)
+    _lower(resource.RLIMIT_FSIZE, 0, 0)
+    _lower(resource.RLIMIT_NOFILE, _OPEN_FILES, _OPEN_FILES)
+    _lower(resource.RLIMIT_CORE, 0, 0)
+
+
+def bind(lifeline: int) -> None:
+    """End with the process that holds the other end of the pipe ``lifeline``: when that is closed the kernel sends
+    SIGIO, which ends a process that does not handle it. The parent's own death says nothing where bubblewrap stands
+    between, and a thread that watches would have to be let in by what holds the interpreter."""
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    gone = select.poll()
+    gone.register(lifeline, select.POLLHUP)
+    if gone.poll(0):
+        sys.exit(ORPHANED)
+
+
+def undumped() -> None:
+    """Keep the kernel from handing a core dump to a program of the host; a limit of 0 does not."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+
+
+def _lower(which: int, soft: int, hard: int) -> None:
+    """Set a limit, unless the one that holds already is lower."""
+    bound = resource.getrlimit(which)[1]
+    if bound != resource.RLIM_INFINITY:
+        soft, hard = min(soft, bound), min(hard, bound)
+    resource.setrlimit(which, (soft, hard))
+
+
+def main() -> None:
+    """Read the four arguments, and become the module."""
+    memory_bytes, seconds, lifeline, module = sys.argv[1:]
+    bind(int(lifeline))
+    undumped()
+    confine(int(memory_bytes), int(seconds))
+    del sys.argv[1:]
+    try:
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)  # nothing is tidied up: that would want memory
+
+
+if __name__ == "__main__":
+    main()

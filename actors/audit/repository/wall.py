@@ -1,0 +1,74 @@
+"""A wall of bubblewrap around a process that reads what others wrote: it sees the interpreter, the system's libraries
+and what it is to read, cannot write, and has no network; blocking."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Sequence
+from typing import Final
+
+_SYSTEM: Final = (
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+)
+_PROBE_SECONDS: Final = 30.0
+
+ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/"}
+"""All that the process has of an environment."""
+
+
+def wall(readable: Sequence[str]) -> tuple[str, ...]:
+    """What to put before a command so that it runs behind the wall, with the paths ``readable`` (absolute) to be seen
+    at their places; empty where the machine has no bubblewrap that can build it."""
+    program = shutil.which("bwrap")
+    if program is None or not _builds(program):
+        return ()
+    return _options(program, readable)
+
+
+def _options(program: str, readable: Sequence[str]) -> tuple[str, ...]:
+    options = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    for path in _SYSTEM:
+        if os.path.islink(path):
+            options += ["--symlink", os.readlink(path), path]
+        elif os.path.exists(path):
+            options += ["--ro-bind", path, path]
+    for path in (*_interpreter(), *readable):
+        options += ["--ro-bind", path, path]
+    return (*options, "--dev", "/dev", "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--")
+
+
+def _interpreter() -> list[str]:
+    """Where Python and what it imports lie, outer folders before inner ones; only what the system's folders lack."""
+    named = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))}
+    named |= {path for path in sys.path if path}
+    named |= {sysconfig.get_path(which) for which in ("stdlib", "platstdlib", "purelib", "platlib")}
+    found = {path for name in named for path in (os.path.abspath(name), os.path.realpath(name))}
+    found = {path for path in found if os.path.exists(path) and not path.startswith("/usr/") and path != "/"}
+    return sorted(found, key=lambda path: path.split("/"))
+
+
+@functools.cache
+def _builds(program: str) -> bool:
+    """Whether bubblewrap can build the wall here, and Python finds us behind it; asked once."""
+    probe = (*_options(program, ()), sys.executable, "-I", "-c", "import actors.audit.repository.confined")
+    try:
+        ended = subprocess.run(
+            probe, env=ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False,
+            timeout=_PROBE_SECONDS,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return ended.returncode == 0
