@@ -118,6 +118,17 @@ class AuditReport(BaseModel):
     evidence: dict[str, list[Evidence]] = {}
 
 
+class AuditFailure(BaseModel):
+    """Ours: why a node could not do its work, in our own words; ``code`` is one of ``FailureCode``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    node: str
+    code: str
+    reason: str
+    mend: str = ""
+
+
 class AgentState(TypedDict, total=False):
     """The graph's state. ``operator.ior`` replaces the value of an equal key; that is safe because each dimension
     belongs to exactly one detective, which is asserted."""
@@ -132,13 +143,15 @@ class AgentState(TypedDict, total=False):
 
 class AuditState(AgentState, total=False):
     """Ours: what else the nodes hand on. ``rubric`` is the whole rubric; ``survey`` and ``reading`` are what detectives
-    brought home, for the aggregator to compare; ``failures`` name what ended a node, so that
-    the graph is left without a report; ``waiting`` what was asked for and has not been answered yet."""
+    brought home, for the aggregator to compare; ``disputed`` are the criteria of a second round; ``failures`` name what
+    ended a node, so that the graph is left without a report; ``waiting`` what was asked for and has not been answered
+    yet."""
 
     rubric_path: str
     output_path: str
     rubric: dict[str, Any]
     survey: RepoSurvey
     reading: PdfReading
-    failures: Annotated[list[str], operator.add]
+    disputed: list[str]
+    failures: Annotated[list[AuditFailure], operator.add]
     waiting: Annotated[list[str], operator.add]

@@ -47,7 +47,7 @@ FailureCode = Literal[
     # the PDF
     "pdf_missing", "pdf_encrypted", "pdf_damaged", "pdf_empty", "pdf_too_large", "pdf_timed_out", "pdf_unavailable",
     # the rest
-    "rubric", "evidence", "judge", "not_permitted", "cancelled", "interrupted", "halted", "failed",
+    "rubric", "evidence", "judge", "not_permitted", "cancelled", "interrupted", "halted", "known", "busy", "failed",
 ]  # fmt: skip
 """Why something could not be done. What limit it was, and how large, is said in words beside it."""
 

@@ -48,22 +48,26 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
 class Clerk(Protocol):
     """Answers at once, or None when the answer has yet to come. Raises NodeFailed when there will be none."""
 
-    def survey(self, repo_url: str, questions: Sequence[Question]) -> RepoSurvey | None:
+    def rubric(self, path: str, /) -> dict[str, Any]:
+        """The rubric at ``path``, checked; "": the default."""
+        ...
+
+    def survey(self, repo_url: str, questions: Sequence[Question], /) -> RepoSurvey | None:
         """What there is in the repository."""
         ...
 
-    def reading(self, pdf_path: str, questions: Sequence[Question]) -> PdfReading | None:
+    def reading(self, pdf_path: str, questions: Sequence[Question], /) -> PdfReading | None:
         """What there is in the PDF."""
         ...
 
-    def pictures(self, pdf_path: str) -> PictureReading | None:
+    def pictures(self, pdf_path: str, /) -> PictureReading | None:
         """The images of the PDF."""
         ...
 
-    def seen(self, picture: Picture, question: str) -> str | None:
+    def seen(self, picture: Picture, question: str, /) -> str | None:
         """What a vision model says of an image; "" when there is no such model."""
         ...
 
-    def opinion(self, brief: Brief) -> JudicialOpinion | None:
+    def opinion(self, brief: Brief, /) -> JudicialOpinion | None:
         """A judge's opinion that fits."""
         ...

@@ -1,0 +1,185 @@
+"""The actor's clerk: looks up what the log has brought, and notes what has to be asked for; pure.
+
+The graph's parallel nodes run in threads, so what is noted is put into an order that does not depend on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from actors.audit.clerk import Brief, NodeFailed
+from actors.audit.ends import ACTION
+from actors.audit.judges.pictures import picture_messages
+from actors.audit.judges.prompts import Misfit, answer_shape, messages, read_opinion, retry
+from actors.audit.rules.judge import opinion as opinion_by_rules
+from actors.audit.state import QUESTION, Asked, Audit
+from contracts.audit import JUDGES, JudicialOpinion
+from contracts.audit_events import (
+    TRIES,
+    AuditOpinionRejected,
+    AuditPdfRequested,
+    AuditPicturesRequested,
+    Question,
+)
+from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from contracts.model import ModelAsked, ModelMessage, ModelReplied
+from contracts.payload import Payload
+
+AGAIN: Final = (0, 2, 0)
+
+Rank = tuple[int, int, int]
+"""Where a wish stands among the others: sources first, then images, then opinions by round, criterion and judge."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Something to request. ``key``: of the question to a model; "": it is none."""
+
+    rank: Rank
+    payload: Payload
+    key: str = ""
+
+
+class ActorClerk:
+    """A clerk for one invocation of the graph. ``reply``: the model's reply that has just come, and its position."""
+
+    def __init__(self, audit: Audit, reply: ModelReplied | None = None, position: int = 0) -> None:
+        self._audit = audit
+        self._reply = reply
+        self._position = position
+        self._wanted: list[Wanted] = []
+        self.rejected: list[AuditOpinionRejected] = []
+        self.clone: list[Question] | None = None
+        """The questions of the clone that is wanted; None: none is."""
+
+    @property
+    def wanted(self) -> list[Wanted]:
+        """What is to be requested, in a fixed order."""
+        return sorted(self._wanted, key=lambda one: (one.rank, one.key))
+
+    def replied_to(self, key: str) -> bool:
+        """Whether the reply that has just come answers this question."""
+        question = self._audit.questions.get(key)
+        return question is not None and self._reply is not None and question.ask == self._reply.ask
+
+    # --- Clerk ------------------------------------------------------------------------------------------------------
+
+    def rubric(self, _: str) -> dict[str, Any]:
+        """See Clerk; the request holds it."""
+        return self._audit.asked.rubric
+
+    def survey(self, _: str, questions: Sequence[Question]) -> RepoSurvey | None:
+        """See Clerk."""
+        if self._audit.survey is None and not self._audit.clone:
+            self.clone = list(questions)
+        return self._audit.survey
+
+    def reading(self, pdf_path: str, questions: Sequence[Question]) -> PdfReading | None:
+        """See Clerk."""
+        audit = self._audit
+        if audit.reading is None and not audit.pdf:
+            limits, asked = audit.asked.limits, list(questions)
+            self._note(
+                (0, 0, 0),
+                AuditPdfRequested(
+                    audit_id=audit.audit_id,
+                    pdf_path=pdf_path,
+                    questions=asked,
+                    limits=limits,
+                ),
+            )
+        return audit.reading
+
+    def pictures(self, pdf_path: str) -> PictureReading | None:
+        """See Clerk."""
+        audit = self._audit
+        if audit.pictures is None and not audit.picturing:
+            self._note(
+                (0, 1, 0),
+                AuditPicturesRequested(
+                    audit_id=audit.audit_id,
+                    pdf_path=pdf_path,
+                    limits=audit.asked.limits,
+                ),
+            )
+        return audit.pictures
+
+    def seen(self, picture: Picture, question: str) -> str | None:
+        """See Clerk."""
+        if not self._audit.asked.vision_model:
+            return ""
+        key = f"image {picture.sha256} {question}"
+        known = self._audit.seen.get(key)
+        if known is not None:
+            return known
+        if not self._is_open(key):
+            self._ask(key, (1, picture.page, 0), picture_messages(picture, question), vision=True)
+        return None
+
+    def opinion(self, brief: Brief) -> JudicialOpinion | None:
+        """See Clerk."""
+        if self._audit.asked.engine == "rules":
+            return opinion_by_rules(brief)
+        key = f"{brief.judge} {brief.round} {brief.dimension_id}"
+        question = self._audit.questions.get(key) or Asked(0)
+        tries, more = question.tries, question.more
+        if self._reply is not None and self.replied_to(key):
+            try:
+                return read_opinion(brief, self._reply)
+            except Misfit as misfit:
+                tries += 1
+                self._reject(brief, tries, str(misfit))
+                more = retry(more, self._reply, str(misfit))
+        elif question.ask:
+            return None
+        if tries >= TRIES:
+            raise NodeFailed(
+                "judge",
+                f"{brief.judge} gave no opinion on {brief.dimension_id} that fits in {TRIES} tries",
+                "try another model, or the engine rules; what was collected is in the log",
+            )
+        # What is asked again goes first: the place is free, and what was said is known only now.
+        place = (self._audit.dimensions.index(brief.dimension_id), JUDGES.index(brief.judge))
+        self._ask(key, AGAIN if tries else (1 + brief.round, *place), [*messages(brief), *more])
+        return None
+
+    # --- notes ------------------------------------------------------------------------------------------------------
+
+    def _is_open(self, key: str) -> bool:
+        question = self._audit.questions.get(key)
+        return question is not None and question.ask != 0
+
+    def _note(self, rank: Rank, payload: Payload, key: str = "") -> None:
+        self._wanted.append(Wanted(rank, payload, key))
+
+    def _reject(self, brief: Brief, attempt: int, objection: str) -> None:
+        self.rejected.append(
+            AuditOpinionRejected(
+                audit_id=self._audit.audit_id,
+                judge=brief.judge,
+                criterion_id=brief.dimension_id,
+                round=brief.round,
+                attempt=attempt,
+                objection=objection,
+                reply=self._position,
+            )
+        )
+
+    def _ask(self, key: str, rank: Rank, said: list[ModelMessage], *, vision: bool = False) -> None:
+        asked = self._audit.asked
+        self._note(
+            rank,
+            ModelAsked(
+                engine="langchain",
+                model=asked.vision_model if vision else asked.model,
+                action=ACTION,
+                messages=said,
+                answer=None if vision else answer_shape(),
+                inputs={QUESTION: key},
+                limits=asked.model_limits,
+                price=asked.price,
+            ),
+            key,
+        )

@@ -1,0 +1,140 @@
+"""The auditor's contact with the world: clones and surveys a repository, reads a PDF and its images (rulings B)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, TypeVar
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.actor import Io, Performers
+from actors.audit.failures import SourceFailed
+from actors.audit.pdf.pictures import read_pictures
+from actors.audit.pdf.reading import read_pdf
+from actors.audit.repository.survey import survey_repository
+from contracts.audit_events import (
+    AuditCloneRequested,
+    AuditPdfRead,
+    AuditPdfRequested,
+    AuditPicturesRead,
+    AuditPicturesRequested,
+    AuditSourceFailed,
+    AuditSurveyed,
+)
+from events.event import Event
+
+FOLDER: Final = ".pmagent/audits"
+"""Where clones lie while they are surveyed; what a killed process left there goes at the next start."""
+
+T = TypeVar("T")
+
+
+async def clone(event: Event, io: Io) -> AuditSurveyed | AuditSourceFailed:
+    """Performer of audit.clone_requested: the clone is there only as long as it is surveyed."""
+    asked: AuditCloneRequested = event.data
+    folder = str(io.workspace / FOLDER / str(event.position))
+
+    def work(stop: threading.Event) -> AuditSurveyed:
+        remove(folder)  # a performance that was given up may have left some of it
+        Path(folder).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.mkdir(folder, mode=0o700)
+        try:
+            survey = survey_repository(asked.repo_url, asked.questions, asked.limits, folder, stop)
+        finally:
+            remove(folder)
+        return AuditSurveyed(request=event.position, survey=survey)
+
+    return await _performed(event, work)
+
+
+async def read(event: Event, _: Io) -> AuditPdfRead | AuditSourceFailed:
+    """Performer of audit.pdf_requested."""
+    asked: AuditPdfRequested = event.data
+
+    def work(stop: threading.Event) -> AuditPdfRead:
+        reading = read_pdf(asked.pdf_path, asked.questions, asked.limits, stop)
+        return AuditPdfRead(request=event.position, reading=reading)
+
+    return await _performed(event, work)
+
+
+async def picture(event: Event, io: Io) -> AuditPicturesRead | AuditSourceFailed:
+    """Performer of audit.pictures_requested: every image is in the blob store before the fact that names it."""
+    asked: AuditPicturesRequested = event.data
+    images: dict[str, bytes] = {}
+
+    def work(stop: threading.Event) -> AuditPicturesRead:
+        reading, found = read_pictures(asked.pdf_path, asked.limits, stop)
+        images.update(found)
+        return AuditPicturesRead(request=event.position, reading=reading)
+
+    outcome = await _performed(event, work)
+    if isinstance(outcome, AuditPicturesRead):
+        return await _stored(outcome, images, io)
+    return outcome
+
+
+PERFORMERS: Final[Performers] = {
+    AuditCloneRequested: clone,
+    AuditPdfRequested: read,
+    AuditPicturesRequested: picture,
+}
+
+
+async def _stored(outcome: AuditPicturesRead, images: Mapping[str, bytes], io: Io) -> AuditPicturesRead:
+    """The outcome, its images named as the blob store names them."""
+    names = {sha256: await io.store_blob(content) for sha256, content in images.items()}
+    pictures = [
+        msgspec.structs.replace(one, sha256=names.get(one.sha256, one.sha256)) for one in outcome.reading.pictures
+    ]
+    reading = msgspec.structs.replace(outcome.reading, pictures=pictures)
+    return AuditPicturesRead(request=outcome.request, reading=reading)
+
+
+async def _performed(event: Event, work: Callable[[threading.Event], T]) -> T | AuditSourceFailed:
+    """The work, done in a thread; who stops waiting stops it, and waits until its processes are gone."""
+    stop = threading.Event()
+
+    def guarded() -> T | AuditSourceFailed:
+        try:
+            return work(stop)
+        except SourceFailed as failed:
+            return AuditSourceFailed(
+                request=event.position, code=failed.code, text=failed.message[:1000], mend=failed.hint[:1000]
+            )
+
+    outcome: list[T | AuditSourceFailed] = []
+
+    async def run() -> None:
+        with anyio.CancelScope(shield=True):
+            outcome.append(await anyio.to_thread.run_sync(guarded))
+        done.set()
+
+    done = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        try:
+            await done.wait()
+        except BaseException:
+            stop.set()
+            raise
+    return outcome[0]
+
+
+def remove(folder: str) -> None:
+    """Remove a clone, read-only files and folders and all; nothing happens where there is none. Raises OSError."""
+
+    def writable(remove_it: Callable[[str], object], path: str, _: object) -> None:
+        os.chmod(os.path.dirname(path), 0o700)
+        if not os.path.islink(path):
+            os.chmod(path, 0o700)
+        remove_it(path)
+
+    if os.path.isdir(folder):
+        shutil.rmtree(folder, onerror=writable)

@@ -1,0 +1,261 @@
+"""The nodes of the audit's graph: state in, partial update out (spec, 4; ruling B).
+
+Pure but for the clerk (``configurable.clerk``), whom they ask for everything. What stands in the state already is not
+asked for again, so the graph can be invoked any number of times with what is known so far. A node whose answer has yet
+to come says so in ``waiting``; one that will have none, in ``failures``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from langchain_core.runnables import RunnableConfig
+
+from actors.audit.clerk import Brief, Clerk, NodeFailed
+from actors.audit.evidence import cross_referenced, judgeable, key, picture_evidence, repo_evidence, report_evidence
+from actors.audit.judges.pictures import picture_question
+from actors.audit.justice import disputed, synthesize
+from actors.audit.rubric import Dimension, Rubric, questions, rubric_of
+from contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
+
+Update = dict[str, Any]
+
+REPO: Final = "github_repo"
+REPORT: Final = "pdf_report"
+IMAGES: Final = "pdf_images"
+ROUNDS: Final = 2
+"""So often a disputed criterion is judged."""
+
+
+def _guarded(name: str, work: Callable[[], Update]) -> Update:
+    """A node's work; that it cannot be done is part of the state, so that an edge can lead away from it."""
+    try:
+        return work()
+    except NodeFailed as failed:
+        failure = AuditFailure(node=name, code=failed.code, reason=failed.reason, mend=failed.mend)
+        return {"failures": [failure]}
+
+
+def _clerk(config: RunnableConfig) -> Clerk:
+    clerk: Clerk = config["configurable"]["clerk"]
+    return clerk
+
+
+def _rubric(state: AuditState) -> Rubric:
+    return rubric_of(state["rubric"])
+
+
+def _open_dimensions(state: AuditState, target: str) -> list[Dimension]:
+    """The dimensions of a detective's artifact that have no evidence yet; no other detective looks at them."""
+    known = state.get("evidences", {})
+    return [one for one in _rubric(state).dimensions if one.target_artifact == target and one.id not in known]
+
+
+# --- before the detectives -----------------------------------------------------------------------------------------
+
+
+def context_builder_node(state: AuditState, config: RunnableConfig) -> Update:
+    """Give the detectives and judges the rubric: ``rubric``, ``rubric_dimensions``."""
+
+    def work() -> Update:
+        document = state.get("rubric") or _clerk(config).rubric(state.get("rubric_path", ""))
+        return {"rubric": document, "rubric_dimensions": document["dimensions"], "final_report": None}
+
+    return _guarded("context_builder", work)
+
+
+# --- detectives ----------------------------------------------------------------------------------------------------
+
+
+def repo_investigator_node(state: AuditState, config: RunnableConfig) -> Update:
+    """Evidence of the dimensions that are about the repository. The survey is made in any case: what the report says
+    is compared with it."""
+
+    def work() -> Update:
+        wanted = _open_dimensions(state, REPO)
+        if "survey" in state or not (wanted or _open_dimensions(state, REPORT)):
+            return {}
+        survey = _clerk(config).survey(state["repo_url"], questions(_rubric(state), REPO))
+        if survey is None:
+            return {"waiting": ["the repository"]}
+        return {"evidences": {one.id: repo_evidence(one, survey) for one in wanted}, "survey": survey}
+
+    return _guarded("repo_investigator", work)
+
+
+def doc_analyst_node(state: AuditState, config: RunnableConfig) -> Update:
+    """Evidence of the dimensions that are about the report's text."""
+
+    def work() -> Update:
+        wanted = _open_dimensions(state, REPORT)
+        if not wanted:
+            return {}
+        reading = _clerk(config).reading(state["pdf_path"], questions(_rubric(state), REPORT))
+        if reading is None:
+            return {"waiting": ["the report"]}
+        return {"evidences": {one.id: report_evidence(one, reading) for one in wanted}, "reading": reading}
+
+    return _guarded("doc_analyst", work)
+
+
+def vision_inspector_node(state: AuditState, config: RunnableConfig) -> Update:
+    """Evidence of the dimensions that are about the report's images, seen by a vision model where there is one."""
+
+    def work() -> Update:
+        wanted = _open_dimensions(state, IMAGES)
+        if not wanted:
+            return {}
+        reading = _clerk(config).pictures(state["pdf_path"])
+        if reading is None:
+            return {"waiting": ["the images"]}
+        evidences: dict[str, list[Evidence]] = {}
+        waiting = []
+        for dimension in wanted:
+            asked = picture_question(dimension)
+            answers = {picture.sha256: _clerk(config).seen(picture, asked) for picture in reading.pictures}
+            seen = {sha256: answer for sha256, answer in answers.items() if answer is not None}
+            if len(seen) < len(answers):
+                waiting.append("what the images show")
+                continue
+            inspected = any(seen.values())
+            evidences[dimension.id] = picture_evidence(dimension, reading, seen, inspected=inspected)
+        return {"evidences": evidences, "waiting": waiting}
+
+    return _guarded("vision_inspector", work)
+
+
+def evidence_aggregator_node(state: AuditState) -> Update:
+    """Wait for all detectives; hold what the report claims against the repository; see that no dimension was left."""
+
+    def work() -> Update:
+        rubric, known = _rubric(state), state.get("evidences", {})
+        if state.get("failures") or state.get("waiting"):
+            return {}
+        without = [one.id for one in rubric.dimensions if not known.get(one.id)]
+        if without:
+            raise NodeFailed("evidence", f"no detective brought evidence for {', '.join(without)}")
+        survey, reading = state.get("survey"), state.get("reading")
+        if survey is None or reading is None:
+            return {}
+        claims = [one for one in rubric.dimensions if one.target_artifact == REPORT]
+        return {"evidences": {one.id: cross_referenced(one, known[one.id], survey, reading) for one in claims}}
+
+    return _guarded("evidence_aggregator", work)
+
+
+def after_context(state: AuditState) -> Sequence[str]:
+    """Where to go with, or without, a rubric."""
+    return ["failed"] if state.get("failures") else ["repo_investigator", "doc_analyst", "vision_inspector"]
+
+
+def after_evidence(state: AuditState) -> Sequence[str]:
+    """Where to go when the detectives are done: a detective that failed ends the audit, one that waits ends this
+    invocation, evidence that is there goes to all three judges."""
+    if state.get("failures"):
+        return ["failed"]
+    return ["waiting"] if state.get("waiting") else ["prosecutor", "defense", "tech_lead"]
+
+
+# --- judges --------------------------------------------------------------------------------------------------------
+
+
+def prosecutor_node(state: AuditState, config: RunnableConfig) -> Update:
+    """The Prosecutor's opinions."""
+    return _guarded("prosecutor", lambda: _judged("Prosecutor", state, _clerk(config)))
+
+
+def defense_node(state: AuditState, config: RunnableConfig) -> Update:
+    """The Defense's opinions."""
+    return _guarded("defense", lambda: _judged("Defense", state, _clerk(config)))
+
+
+def tech_lead_node(state: AuditState, config: RunnableConfig) -> Update:
+    """The Tech Lead's opinions."""
+    return _guarded("tech_lead", lambda: _judged("TechLead", state, _clerk(config)))
+
+
+def _judged(judge: Judge, state: AuditState, clerk: Clerk) -> Update:
+    """One opinion on each criterion that can be judged; a second on each that is disputed."""
+    opinions: list[JudicialOpinion] = []
+    waiting: list[str] = []
+    for dimension in _rubric(state).dimensions:
+        evidence = state["evidences"][dimension.id]
+        if not judgeable(evidence):
+            continue
+        given = [one for one in state.get("opinions", []) if one.criterion_id == dimension.id]
+        own = [one for one in given if one.judge == judge]
+        if len(own) > (dimension.id in state.get("disputed", [])):
+            continue
+        opinion = clerk.opinion(_brief(judge, dimension, evidence, given, own))
+        if opinion is None:
+            waiting.append(f"{judge} on {dimension.id}")
+        else:
+            opinions.append(opinion)
+    return {"opinions": opinions, "waiting": waiting}
+
+
+def _brief(
+    judge: Judge,
+    dimension: Dimension,
+    evidence: Sequence[Evidence],
+    given: Sequence[JudicialOpinion],
+    own: Sequence[JudicialOpinion],
+) -> Brief:
+    if not own:
+        return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence)
+    first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
+    keys = {key(dimension.id, number) for number in range(1, len(evidence) + 1)}
+    others = {
+        one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
+    }
+    return Brief(judge=judge, round=2, dimension=dimension.raw, evidence=evidence, own=own[0], others=others)
+
+
+def deliberation_node(state: AuditState) -> Update:
+    """Wait for all three judges; say which criteria they have to judge once more (variance_re_evaluation)."""
+
+    def work() -> Update:
+        if state.get("failures") or state.get("waiting"):
+            return {}
+        return {"disputed": disputed(_rubric(state), state["evidences"], state.get("opinions", []))}
+
+    return _guarded("deliberation", work)
+
+
+def after_opinions(state: AuditState) -> Sequence[str]:
+    """Where to go when the judges have spoken: away, when one failed or waits; back, when there is a dispute of which
+    they have not spoken a second time; else to the chief justice."""
+    if state.get("failures"):
+        return ["failed"]
+    if state.get("waiting"):
+        return ["waiting"]
+    said = [(one.judge, one.criterion_id) for one in state.get("opinions", [])]
+    once = any(said.count((judge, one)) < ROUNDS for judge in JUDGES for one in state.get("disputed", []))
+    return ["prosecutor", "defense", "tech_lead"] if once else ["chief_justice"]
+
+
+def chief_justice_node(state: AuditState, config: RunnableConfig) -> Update:
+    """The report: synthesis by rules alone."""
+
+    def work() -> Update:
+        given: dict[str, str] = config["configurable"].get("provenance", {})
+        survey, reading = state.get("survey"), state.get("reading")
+        known = {
+            "commit": survey.commit if survey is not None else "",
+            "report_sha256": reading.sha256 if reading is not None else "",
+            **given,
+        }
+        report = synthesize(
+            state["repo_url"],
+            _rubric(state),
+            state["evidences"],
+            state.get("opinions", []),
+            audit_id=known.get("audit_id", ""),
+            engine=known.get("engine", ""),
+            commit=known["commit"],
+            report_sha256=known["report_sha256"],
+        )
+        return {"final_report": report}
+
+    return _guarded("chief_justice", work)

@@ -1,0 +1,211 @@
+"""One invocation of the graph, and what follows from it; pure.
+
+Decisions stand in a fixed order, whatever the order in which parallel nodes were run: opinions that did not fit,
+evidence, opinions, then either the end or new requests.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import msgspec
+from langsmith.run_helpers import tracing_context
+
+from actors.audit.actor_clerk import ActorClerk
+from actors.audit.ends import ACTION, AUDITOR, abandoned, failure
+from actors.audit.graph import audit_graph
+from actors.audit.state import QUESTIONS_MAX, Audit
+from contracts.audit import (
+    JUDGES,
+    AuditFailure,
+    AuditReport,
+    AuditState,
+    CriterionResult,
+    Evidence,
+    JudicialOpinion,
+    UnjudgedCriterion,
+)
+from contracts.audit_events import (
+    AuditCloneRequested,
+    AuditConcluded,
+    AuditCriterionRuled,
+    AuditEvidenceFound,
+    AuditOpinionGiven,
+    EvidenceItem,
+    FailureCode,
+    OpinionItem,
+    RuleItem,
+)
+from contracts.model import ModelReplied
+from contracts.oa import OaPermitGranted, OaPermitRequested
+from contracts.payload import Payload
+from events.event import Event
+
+GRACE_SECONDS = 60.0
+"""So much longer than the clone may take lasts its permit."""
+DAY_SECONDS = 86_400.0
+
+
+def progress(audit: Audit, event: Event) -> Iterator[Payload]:
+    """What follows from ``event`` for its audit, which has it folded in."""
+    reply = event.data if isinstance(event.data, ModelReplied) else None
+    clerk = ActorClerk(audit, reply, event.position)
+    after = _invoked(audit, clerk)
+    yield from clerk.rejected
+    given = after.get("evidences", {})
+    for dimension in audit.dimensions:
+        items = [as_item(one) for one in given.get(dimension, [])]
+        if items and items != audit.evidences.get(dimension):
+            yield AuditEvidenceFound(audit_id=audit.audit_id, dimension_id=dimension, evidences=items)
+    yield from _opinions(audit, after.get("opinions", []), clerk, event.position)
+    failures = after.get("failures", [])
+    report = after.get("final_report")
+    if failures:
+        yield from _failed(audit, clerk, failures)
+    elif report is not None:
+        yield from _concluded(audit, report)
+    else:
+        yield from _requests(audit, clerk, event)
+
+
+def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
+    """The graph's state after an invocation with what is known."""
+    known: dict[str, Any] = {
+        "repo_url": audit.asked.repo_url,
+        "pdf_path": audit.asked.pdf_path,
+        "rubric": audit.asked.rubric,
+        "evidences": {name: [as_evidence(one) for one in items] for name, items in audit.evidences.items()},
+        "opinions": [as_opinion(one) for one in audit.opinions],
+    }
+    provenance = {
+        "audit_id": audit.audit_id,
+        "engine": engine_of(audit),
+        "commit": audit.commit,
+        "report_sha256": audit.report_sha256,
+    }
+    config = {"configurable": {"clerk": clerk, "provenance": provenance}}
+    with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
+        after = audit_graph().invoke(cast("AuditState", known), config)  # type: ignore[arg-type]
+    return cast("AuditState", after)
+
+
+def engine_of(audit: Audit) -> str:
+    """Who judged, in words."""
+    return "rules" if audit.asked.engine == "rules" else f"{audit.asked.engine} ({audit.asked.model})"
+
+
+def _opinions(
+    audit: Audit, opinions: Sequence[JudicialOpinion], clerk: ActorClerk, position: int
+) -> Iterator[AuditOpinionGiven]:
+    """Those that are new, in the rubric's order, then the judges'."""
+    said = Counter((one.judge, one.criterion_id) for one in audit.opinions)
+    new = []
+    for opinion in opinions[len(audit.opinions) :]:
+        said[opinion.judge, opinion.criterion_id] += 1
+        number = said[opinion.judge, opinion.criterion_id]
+        new.append((number, audit.dimensions.index(opinion.criterion_id), JUDGES.index(opinion.judge), opinion))
+    for number, _, _, opinion in sorted(new, key=lambda one: one[:3]):
+        replied = clerk.replied_to(f"{opinion.judge} {number} {opinion.criterion_id}")
+        yield AuditOpinionGiven(
+            audit_id=audit.audit_id, round=number, opinion=as_opinion_item(opinion), reply=position if replied else 0
+        )
+
+
+def _requests(audit: Audit, clerk: ActorClerk, event: Event) -> Iterator[Payload]:
+    """What the nodes wait for, and has not been requested; only so many questions at once."""
+    if clerk.clone is not None:
+        if isinstance(event.data, OaPermitGranted) and event.data.request == audit.permit_asked:
+            yield AuditCloneRequested(
+                audit_id=audit.audit_id,
+                repo_url=audit.asked.repo_url,
+                questions=clerk.clone,
+                limits=audit.asked.limits,
+                permit=event.position,
+            )
+        elif not audit.permit_asked:
+            limits = audit.asked.limits
+            seconds = limits.clone_seconds + limits.survey_seconds + GRACE_SECONDS
+            yield OaPermitRequested(
+                action=ACTION,
+                subject=f"audit:{audit.audit_id}",
+                holder=AUDITOR,
+                uses=1,
+                seconds=min(seconds, DAY_SECONDS),
+            )
+    open_asks = len(audit.open_asks) - any(clerk.replied_to(key) for key in audit.questions)
+    for wanted in clerk.wanted:
+        if wanted.key:
+            if open_asks >= QUESTIONS_MAX:
+                return
+            open_asks += 1
+        yield wanted.payload
+
+
+def _failed(audit: Audit, clerk: ActorClerk, failures: Sequence[AuditFailure]) -> Iterator[Payload]:
+    done = [one.ask for key, one in audit.questions.items() if clerk.replied_to(key)]
+    yield from abandoned(audit, *done)
+    ordered = sorted(failures, key=lambda one: one.node)
+    code = cast("FailureCode", ordered[0].code)
+    mend = list(dict.fromkeys(one.mend for one in ordered if one.mend))
+    yield failure(audit, code, [one.reason for one in ordered], mend)
+
+
+def _concluded(audit: Audit, report: AuditReport) -> Iterator[Payload]:
+    ruled: dict[str, CriterionResult | UnjudgedCriterion] = {one.dimension_id: one for one in report.criteria}
+    ruled |= {one.dimension_id: one for one in report.not_judged}
+    for dimension in audit.dimensions:
+        yield _ruling(audit, ruled[dimension])
+    yield AuditConcluded(
+        request=audit.requested,
+        audit_id=audit.audit_id,
+        overall_score=report.overall_score,
+        executive_summary=report.executive_summary,
+        remediation_plan=report.remediation_plan,
+    )
+
+
+def _ruling(audit: Audit, ruled: CriterionResult | UnjudgedCriterion) -> AuditCriterionRuled:
+    if isinstance(ruled, UnjudgedCriterion):
+        return AuditCriterionRuled(
+            audit_id=audit.audit_id,
+            dimension_id=ruled.dimension_id,
+            dimension_name=ruled.dimension_name,
+            final_score=None,
+            reason=ruled.reason,
+        )
+    return AuditCriterionRuled(
+        audit_id=audit.audit_id,
+        dimension_id=ruled.dimension_id,
+        dimension_name=ruled.dimension_name,
+        final_score=ruled.final_score,
+        dissent_summary=ruled.dissent_summary,
+        remediation=ruled.remediation,
+        set_aside=list(ruled.set_aside),
+        unsupported=list(ruled.unsupported),
+        rules=[RuleItem(rule=one.rule, before=one.before, after=one.after, text=one.text) for one in ruled.rules],
+    )
+
+
+# --- the same, as the log has it and as the graph has it -------------------------------------------------------------
+
+
+def as_item(evidence: Evidence) -> EvidenceItem:
+    """Evidence for the log."""
+    return msgspec.convert(evidence.model_dump(), EvidenceItem)
+
+
+def as_evidence(item: EvidenceItem) -> Evidence:
+    """Evidence from the log."""
+    return Evidence.model_validate(msgspec.structs.asdict(item))
+
+
+def as_opinion_item(opinion: JudicialOpinion) -> OpinionItem:
+    """An opinion for the log."""
+    return msgspec.convert(opinion.model_dump(), OpinionItem)
+
+
+def as_opinion(item: OpinionItem) -> JudicialOpinion:
+    """An opinion from the log."""
+    return JudicialOpinion.model_validate(msgspec.structs.asdict(item))
