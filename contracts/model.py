@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
 
@@ -18,6 +18,10 @@ PROMPT_BYTES_MAX = 512 * 1024
 """Largest request to a model, as JSON: a decision has to fit into a line of the log."""
 REPLY_CHARS_MAX = 2_000_000
 """A longer reply is a failure (``too_long``)."""
+IMAGES_MAX = 8
+"""So many images are shown with one message."""
+IMAGE_BYTES_MAX = 5 * 2**20
+"""A larger image is a failure (``too_long``); providers take about this much."""
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -40,14 +44,22 @@ class ModelToolCall(Part, frozen=True, kw_only=True):
     args: dict[str, Any]
 
 
+class ModelImage(Part, frozen=True, kw_only=True):
+    """An image that is shown to a model: the blob named ``sha256``."""
+
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    media_type: Annotated[str, Meta(pattern="^image/[a-z.+-]{1,40}$")] = "image/png"
+
+
 class ModelMessage(Part, frozen=True, kw_only=True):
     """A message of the conversation. ``tool_calls`` are an assistant's; ``tool_call_id`` says what a tool's message
-    answers."""
+    answers. ``images`` are a user's, shown behind ``content``; where there are none, the field is absent."""
 
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     tool_calls: list[ModelToolCall] = []
     tool_call_id: str = ""
+    images: Annotated[list[ModelImage], Meta(min_length=1, max_length=IMAGES_MAX)] | UnsetType = UNSET
 
 
 class ModelAnswer(Part, frozen=True, kw_only=True):
