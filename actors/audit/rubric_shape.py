@@ -1,0 +1,173 @@
+"""What is wrong with a rubric: the first fault in the order of the document, as JSON pointer and rule; pure.
+
+The shape is held against the rubric's JSON Schema; the words about it are ours, so that they are the same with every
+version of the validator.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import fastjsonschema
+import msgspec
+
+from actors.audit.goals import GOALS
+from actors.orchestra.shape import nearest, shown
+from actors.orchestra.text import BadText, decoded, from_json
+from contracts.audit import Judge
+from contracts.audit_events import RUBRIC_BYTES_MAX
+from contracts.audit_rubric import TARGETS, RubricDocument
+from events.errors import PmagentError
+
+_DIALECT: Final = "http://json-schema.org/draft-07/schema#"
+_PERSONAS: Final[dict[str, Judge]] = {"prosecutor": "Prosecutor", "defense": "Defense", "techlead": "TechLead"}
+_NOT_LETTERS: Final = re.compile(r"[^a-z]")
+
+Path = tuple[str | int, ...]
+
+
+class Fault(NamedTuple):
+    """``path``: the keys and indices down to what is wrong; ``rule`` which rule it breaks, in a word; ``text`` what is
+    there, ``hint`` what may be there. ``more``: so many other faults."""
+
+    path: Path
+    rule: str
+    text: str
+    hint: str
+    more: int = 0
+
+
+class BadRubric(PmagentError):
+    """A rubric that is none: which file, where in it (``pointer``, RFC 6901; "" is the whole), and which ``rule``."""
+
+    exit_code = 2
+
+    def __init__(self, where: str, fault: Fault) -> None:
+        self.where = where
+        self.pointer = pointer(fault.path)
+        self.rule = fault.rule
+        more = f" (and {fault.more} more)" if fault.more else ""
+        super().__init__(f"{': '.join(filter(None, (where, self.pointer)))}: {fault.text}{more}", fault.hint)
+
+
+def pointer(path: Path) -> str:
+    """The JSON pointer (RFC 6901) of a path."""
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in path)
+
+
+def persona_of(name: str) -> Judge | None:
+    """Whom a key of ``judicial_logic`` means: prosecutor, Defense, TechLead, tech_lead, …; None: nobody."""
+    return _PERSONAS.get(_NOT_LETTERS.sub("", name.lower()))
+
+
+def content_of(content: bytes, where: str) -> Any:
+    """The JSON value in a file's content. Raises BadRubric where it is none, or too large or too deep."""
+    try:
+        return from_json(decoded(content, where, RUBRIC_BYTES_MAX).removeprefix("\ufeff"), where)
+    except BadText as error:
+        raise BadRubric("", Fault((), "json", error.message, error.hint)) from error
+
+
+def problem(document: Any) -> Fault | None:
+    """The first fault in the order of the document, or None."""
+    faults = [*_misshapen(document), *_misused(document)]
+    if not faults:
+        return None
+    first = min(faults, key=lambda fault: _order(document, fault.path))
+    return first._replace(more=len(faults) - 1)
+
+
+def _order(document: Any, path: Path) -> tuple[int, ...]:
+    """Where in the document a path leads; an object comes before what it holds."""
+    places = []
+    for part in path:
+        places.append(part if isinstance(part, int) else list(document).index(part))
+        document = document[part]
+    return tuple(places)
+
+
+# Shape.
+
+
+@functools.cache
+def _validator() -> Callable[[Any], Any]:
+    schema = {"$schema": _DIALECT} | msgspec.json.schema(RubricDocument)
+    made: Callable[[Any], Any] = fastjsonschema.compile(schema, use_default=False, fast_fail=False)
+    return made
+
+
+def _misshapen(document: Any) -> Iterator[Fault]:
+    try:
+        _validator()(document)
+    except fastjsonschema.JsonSchemaValuesException as many:
+        for error in many.errors:
+            yield from _told(document, error)
+
+
+def _told(document: Any, error: fastjsonschema.JsonSchemaValueException) -> Iterator[Fault]:
+    """The validator's error in our words. Its path is split at dots and brackets: no key that it descends into has any,
+    but for the persona of a judicial logic, which is looked for here."""
+    path = tuple(int(part) if part.isdigit() else part for part in error.path[1:])
+    value, asked = error.value, error.definition
+    if error.rule == "required":
+        for key in asked["required"]:
+            if key not in value:
+                yield Fault(path, "missing key", f"{key} is missing", f"add {key}: {_wanted(asked['properties'][key])}")
+    elif error.rule == "additionalProperties":
+        for key in value:
+            if key not in asked["properties"]:
+                yield Fault(path, "unknown key", f"there is no {shown(key)}", nearest(key, asked["properties"]))
+    elif error.rule == "anyOf" and isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(inner, str):
+                yield Fault((*path, key), "type", f"it is {shown(inner)}", "it must be a text")
+    else:
+        rule = {"enum": "target_artifact", "minItems": "too few", "maxItems": "too many"}.get(error.rule, error.rule)
+        yield Fault(path, rule, f"it is {shown(value)}", f"it must be {_wanted(asked)}")
+
+
+def _wanted(asked: Mapping[str, Any]) -> str:
+    if "enum" in asked:
+        return f"{', '.join(TARGETS[:-1])} or {TARGETS[-1]}"
+    if "properties" in asked:
+        return f"an object: {', '.join(asked['properties'])}"
+    return str(asked.get("description", "an object"))
+
+
+# What the parts have to do with each other; a document may be misshapen besides.
+
+
+def _misused(document: Any) -> Iterator[Fault]:
+    dimensions = document.get("dimensions") if isinstance(document, dict) else None
+    seen: dict[str, int] = {}
+    for place, dimension in enumerate(dimensions if isinstance(dimensions, list) else ()):
+        if not isinstance(dimension, dict):
+            continue
+        path: Path = ("dimensions", place)
+        name = dimension.get("id")
+        if isinstance(name, str):
+            first = seen.setdefault(name, place)
+            if first != place:
+                text = f"{shown(name)} is the id of /dimensions/{first} already"
+                yield Fault((*path, "id"), "duplicate id", text, "give each dimension an id of its own")
+        yield from _goals(dimension.get("goals"), path)
+        yield from _personas(dimension.get("judicial_logic"), path)
+
+
+def _goals(goals: Any, path: Path) -> Iterator[Fault]:
+    for place, goal in enumerate(goals if isinstance(goals, list) else ()):
+        if isinstance(goal, str) and goal not in GOALS:
+            where = (*path, "goals", place)
+            yield Fault(where, "unknown goal", f"there is no goal {shown(goal)}", nearest(goal, GOALS))
+
+
+def _personas(logic: Any, path: Path) -> Iterator[Fault]:
+    seen: dict[Judge, str] = {}
+    for name in logic if isinstance(logic, dict) else ():
+        judge = persona_of(name)
+        if judge is not None and seen.setdefault(judge, name) != name:
+            text = f"{shown(seen[judge])} and {shown(name)} are both the {judge}"
+            yield Fault((*path, "judicial_logic", name), "duplicate persona", text, "keep one of the two")

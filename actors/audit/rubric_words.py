@@ -1,0 +1,107 @@
+"""What a dimension's texts mean: the goals whose words they use, and the terms that they quote; pure."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from actors.audit.goals import GOALS, Goal
+
+TERMS_MAX: Final = 40
+TERM_CHARS_MAX: Final = 80
+TERM_WORDS_MAX: Final = 4
+
+FAMILIES: Final[dict[str, tuple[str, ...]]] = {
+    "github_repo": (
+        "history", "state", "graph", "tools", "security", "output", "judges", "justice", "project", "agent",
+    ),
+    "pdf_report": ("report",),
+    "pdf_images": ("images",),
+}  # fmt: skip
+"""Whose goals, by the first part of their id, are looked for in which artifact."""
+
+TERM_GOALS: Final[dict[str, str]] = {"github_repo": "repo.term", "pdf_report": "report.term"}
+"""The goal of a quoted term."""
+_ALWAYS: Final[dict[str, tuple[str, ...]]] = {"pdf_images": ("images.present", "images.inspected")}
+"""What is looked for in any case: without it there is nothing to look at."""
+
+_QUOTED: Final = re.compile(
+    r"(?<![\w'])'([^'\n]+)'(?!\w)"  # an apostrophe between letters opens nothing
+    r'|(?<!\w)"([^"\n]+)"'
+    r"|`([^`\n]+)`|\u2018([^\u2018\u2019\n]+)\u2019(?!\w)|\u201c([^\u201c\u201d\n]+)\u201d"
+)
+_CALL: Final = re.compile(r"\([^()]*\)\Z")
+_LABEL: Final = re.compile(r"\b(?:as|with|says?|claims?|like|agent acts as)\s*\Z", re.IGNORECASE)
+_DENIED: Final = re.compile(r"\b(?:no|not|never|without|raw|single|instead of)(?:\s+\w+)?\s*\Z", re.IGNORECASE)
+_EXAMPLE: Final = re.compile(r"\b(?:e\.\s?g\.|for example|for instance)[^()]*\Z", re.IGNORECASE)
+_SPEECH: Final = re.compile(r"(?:We|I|Our|This|The)\s")
+_CODE: Final = re.compile(r"[A-Za-z_./][A-Za-z0-9_./*-]*\Z")
+
+
+def means(text: str, goal: Goal) -> bool:
+    """Whether the text has a word of the goal, at word boundaries."""
+    return any(_word(word).search(text.lower()) for word in goal.words)
+
+
+def derived(target: str, texts: tuple[str, ...], terms: tuple[str, ...]) -> tuple[str, ...]:
+    """The goals that the texts mean, of those that fit the artifact, in the order of the catalogue."""
+    whole = "\n".join(texts)
+    wanted = set(_ALWAYS.get(target, ()))
+    if terms and target in TERM_GOALS:
+        wanted.add(TERM_GOALS[target])
+    return tuple(
+        goal.id
+        for goal in GOALS.values()
+        if goal.id in wanted or (goal.id.partition(".")[0] in FAMILIES[target] and means(whole, goal))
+    )
+
+
+def quoted(target: str, instruction: str, success: str, failure: str) -> tuple[str, ...]:
+    """The names, paths and phrases that the instruction and the success pattern quote, each once, as they first occur:
+    of a repository what can be a name or path in code, of a report phrases. Left out are what they tell to be absent,
+    labels for what is wrong (flag … as 'x'), examples of sentences, and what only the failure pattern quotes."""
+    bad = set(_quotes(failure))
+    good = set(_quotes(success))
+    found: dict[str, None] = {}
+    for term in (*_quotes(instruction), *_quotes(success)):
+        if term in bad and term not in good:
+            continue
+        if _fits(target, term) and not _flawed(term):
+            found[term] = None
+    return tuple(found)[:TERMS_MAX]
+
+
+def names(text: str, term: str) -> bool:
+    """Whether the text holds the term, as quoted or plain, at word boundaries."""
+    return _word(term.lower()).search(text.lower()) is not None
+
+
+def _quotes(text: str) -> Iterator[str]:
+    for match in _QUOTED.finditer(text):
+        before = text[: match.start()]
+        term = next(group for group in match.groups() if group is not None)
+        term = _CALL.sub("", term.strip()).strip().lstrip(".")
+        if _LABEL.search(before) and not before.rstrip().lower().endswith("like"):
+            continue
+        if _DENIED.search(before) or _EXAMPLE.search(before) or _SPEECH.match(term):
+            continue
+        if term and len(term) <= TERM_CHARS_MAX:
+            yield term
+
+
+def _fits(target: str, term: str) -> bool:
+    if target == "github_repo":
+        return _CODE.match(term) is not None
+    return len(term.split()) <= TERM_WORDS_MAX
+
+
+def _flawed(term: str) -> bool:
+    """Whether the term names what is a flaw where it is found."""
+    return any(goal.kind == "flaw" and goal.security and means(term, goal) for goal in GOALS.values())
+
+
+@functools.cache
+def _word(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w-])")
