@@ -83,12 +83,54 @@ class ReasoningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     ] = None
 
 
+class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Who judges an audit, and how much an audit may take. Limits are those of ``AuditLimits``, and, for models, of
+    ``ModelLimits``, with defaults that let three judges go through a rubric of forty criteria twice; a test holds them
+    together."""
+
+    model: Annotated[str, msgspec.Meta(description="the judges' model, as provider:model; without one, the rules")] = ""
+    vision_model: Annotated[str, msgspec.Meta(description="the model that looks at the report's images")] = ""
+    rubric: Annotated[str, msgspec.Meta(description="the rubric's file; without one, the one that comes along")] = ""
+    clone_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a clone")] = 2 * 2**30
+    clone_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for cloning")] = 600.0
+    files: Annotated[int, msgspec.Meta(ge=1, description="files of a repository")] = 50_000
+    file_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a file that is read")] = 8 * 2**20
+    survey_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for reading a clone")] = 900.0
+    survey_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 4 * 2**30
+    pdf_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a report")] = 256 * 2**20
+    pdf_pages: Annotated[int, msgspec.Meta(ge=1, description="pages of a report")] = 2_000
+    pdf_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for reading a report")] = 300.0
+    pdf_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 2 * 2**30
+    pictures: Annotated[int, msgspec.Meta(ge=0, le=200, description="images of a report that are taken out")] = 20
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one opinion")] = 3
+    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 120.0
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls in one audit")] = 500
+    concurrency: Annotated[int, msgspec.Meta(ge=1, le=16, description="calls of one audit at once")] = 4
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one audit's questions")] = 3600.0
+    tokens: Annotated[
+        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one audit, in and out")
+    ] = 3_000_000
+    cost_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="US dollars for one audit; needs the prices"),
+    ] = None
+    input_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the judges' model's price for a million tokens in"),
+    ] = None
+    output_usd: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="the judges' model's price for a million tokens out"),
+    ] = None
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every setting of a workspace."""
 
     kernel: KernelSettings = KernelSettings()
     cli: CliSettings = CliSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
+    audit: AuditSettings = AuditSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

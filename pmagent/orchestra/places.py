@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -11,15 +12,10 @@ import msgspec
 from actors.orchestra.config import BadConfig
 from actors.orchestra.placeholders import filled, named
 from contracts.orchestra_config import OrchestraConfig, PathSettings
-from pmagent.layout import FOLDER
+from pmagent.places import Misplaced, check_ground, check_names, inside
 from projections.runs.places import FORBIDDEN, places
 
 RUN_ID: Final = "run_id"
-NAME_BYTES_MAX: Final = 200
-"""Longest name of a file or folder: a temporary name beside it still fits."""
-PATH_BYTES_MAX: Final = 1_024
-
-_NOWHERE: Final = (FOLDER, ".git")
 _ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
 
 
@@ -40,7 +36,8 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
     Raises BadConfig for a path that leads out of the workspace or into a folder in which no run may write, or that two
     runs or two documents would share.
     """
-    found = {name: _inside(f"paths.{name}", text, workspace) for name, text in _texts(config.paths)}
+    with _as_configured():
+        found = {name: inside(f"paths.{name}", text, workspace, FORBIDDEN) for name, text in _texts(config.paths)}
     for name, path in found.items():
         if name != "runs" and RUN_ID not in named(path):
             raise BadConfig(
@@ -48,7 +45,8 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
                 f"let it hold {{{RUN_ID}}}, e.g. ./runs/{{{RUN_ID}}}/{name}",
             )
         whole = f"{path}/{_ANY_ID}/config.yaml" if name == "runs" else filled(path, {RUN_ID: _ANY_ID})
-        _check_names(f"paths.{name}", whole)
+        with _as_configured():
+            check_names(f"paths.{name}", whole)
     paths = PathSettings(**found)
     if places(paths, _ANY_ID).moved:
         raise BadConfig(
@@ -64,64 +62,20 @@ def check_places(config: OrchestraConfig, workspace: Path, run_id: str) -> None:
     folder must be, folders may be written. ``config`` is ``placed``. Raises BadConfig."""
     found = places(config.paths, run_id)
     told = (("runs", found.plan), ("logs", found.log), ("artifacts", f"{found.artifacts}/x"), ("report", found.report))
-    for name, path in told:
-        _check_ground(f"paths.{name}", workspace, path)
-    _check_ground("the job", workspace, found.job)
+    with _as_configured():
+        for name, path in told:
+            check_ground(f"paths.{name}", workspace, path, FORBIDDEN, "--out")
+        check_ground("the job", workspace, found.job, FORBIDDEN, "--out")
 
 
 def _texts(paths: PathSettings) -> list[tuple[str, str]]:
     return [("runs", paths.runs), ("logs", paths.logs), ("artifacts", paths.artifacts), ("report", paths.report)]
 
 
-def _inside(name: str, text: str, workspace: Path) -> str:
-    """The path, relative to the workspace. Raises BadConfig."""
-    normal = os.path.normpath(text)
-    if os.path.isabs(normal):
-        roots = (os.path.normpath(workspace), os.path.realpath(workspace))
-        below = next((os.path.relpath(normal, root) for root in roots if _is_below(normal, root)), "..")
-    else:
-        below = normal
-    parts = below.split("/")
-    if parts[0] == "..":
-        raise BadConfig(f"{name} is {text}, which is outside of the workspace", "name a path inside, e.g. ./runs")
-    if parts[0].lower() in FORBIDDEN or any(part.lower() in _NOWHERE for part in parts):
-        raise BadConfig(f"{name} is {text}, where no run may write", f"nothing in {', '.join(sorted(FORBIDDEN))}")
-    return text if below == normal and ".." not in text.split("/") else f"./{below}"
-
-
-def _is_below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip("/") + "/")
-
-
-def _check_names(name: str, path: str) -> None:
+@contextmanager
+def _as_configured() -> Iterator[None]:
+    """What is misplaced is so by the configuration."""
     try:
-        raw = path.encode()
-    except UnicodeEncodeError:
-        raise BadConfig(f"{name} is no text in UTF-8", "name another path") from None
-    if len(raw) > PATH_BYTES_MAX or any(len(part) > NAME_BYTES_MAX for part in raw.split(b"/")):
-        raise BadConfig(
-            f"{name} is too long: {path[:60]}…", f"at most {PATH_BYTES_MAX} bytes, {NAME_BYTES_MAX} between two slashes"
-        )
-
-
-def _check_ground(name: str, workspace: Path, path: str) -> None:
-    root = Path(os.path.realpath(workspace))
-    parts = [part for part in os.path.normpath(path).split("/") if part != "."]
-    at = root
-    for number, part in enumerate(parts):
-        at = at / part
-        is_folder = number < len(parts) - 1
-        if is_folder and at.is_symlink():
-            real = os.path.realpath(at)
-            if not _is_below(real, str(root)):
-                raise BadConfig(f"{name} is {path}, which a link leads out of the workspace", "remove the link")
-            _inside(name, os.path.relpath(real, root), root)
-        if not os.path.lexists(at):
-            break
-        if is_folder and not at.is_dir():
-            raise BadConfig(f"{name} is {path}, but {at.relative_to(root)} is no folder", "move it out of the way")
-    while not at.is_dir():
-        at = at.parent
-    if not os.access(at, os.W_OK | os.X_OK):
-        shown = at.relative_to(root) if at != root else "the workspace"
-        raise BadConfig(f"{name} is {path}, but {shown} may not be written", "change its permissions, or --out")
+        yield
+    except Misplaced as error:
+        raise BadConfig(error.message, error.hint) from error

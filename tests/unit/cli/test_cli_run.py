@@ -47,7 +47,7 @@ def recorded(workspace: Path) -> bool:
         (("--concurrency", "many"), 2, "--concurrency"),
         (("--retries", "-1"), 2, "--retries is -1"),
         (("--action", "anything"), 2, "--action"),
-        (("--out", ".git/runs"), 2, "where no run may write"),
+        (("--out", ".git/runs"), 2, "where nothing may be left"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )

@@ -91,7 +91,7 @@ def test_a_configuration_that_is_there_but_says_nothing_good_is_not_passed_over(
         ({"retries": 11}, 2, "--retries is 11"),
         ({"out": "{run_id}"}, 2, "--out holds {run_id}"),
         ({"out": "../outside"}, 2, "--out is ../outside, which is outside of the workspace"),
-        ({"out": ".pmagent/runs"}, 2, "--out is .pmagent/runs, where no run may write"),
+        ({"out": ".pmagent/runs"}, 2, "--out is .pmagent/runs, where nothing may be left"),
         ({"plan": Source("p", b"[")}, 2, "p"),
         ({"plan": Source("p", b"[]")}, 2, "p: "),
         ({"plan": Source("p", b"- {task_id: a, intent: x, tools: [echo], depends_on: [a]}")}, 2, "waits for itself"),
@@ -117,9 +117,9 @@ def test_what_is_wrong_is_said_with_its_code(tmp_path: Path, fields: dict[str, A
         ({"report": "./runs/{run_id}/../latest.md"}, "overwrite the last one's"),
         ({"logs": "/etc/{run_id}.jsonl"}, "outside of the workspace"),
         ({"runs": "a/../../b"}, "outside of the workspace"),
-        ({"runs": "./share/runs"}, "where no run may write"),
-        ({"runs": "deep/.git/hooks"}, "where no run may write"),
-        ({"runs": "./x/../.pmagent"}, "where no run may write"),
+        ({"runs": "./share/runs"}, "where nothing may be left"),
+        ({"runs": "deep/.git/hooks"}, "where nothing may be left"),
+        ({"runs": "./x/../.pmagent"}, "where nothing may be left"),
         ({"logs": "./runs/{run_id}/report.md"}, "each other's way"),
         ({"logs": "./runs/{run_id}/report.md/log"}, "each other's way"),
         ({"logs": "./runs/{run_id}/plan.json"}, "each other's way"),
@@ -165,7 +165,7 @@ def test_a_link_within_the_workspace_is_as_good_as_where_it_leads(tmp_path: Path
     assert asked(tmp_path).config.paths.runs == "./runs"
     (tmp_path / "runs").unlink()
     (tmp_path / "runs").symlink_to("share")
-    assert "where no run may write" in refused(tmp_path).message
+    assert "where nothing may be left" in refused(tmp_path).message
 
 
 def test_a_folder_that_may_not_be_written_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
