@@ -2,18 +2,20 @@
 
 Whatever is asked for, the reply is the raw message: an answer that does not fit is the asker's to judge. The answer
 stands in the text, as JSON, or, with a model that answers by calling a tool, in the arguments of the call that bears
-the answer's name.
+the answer's name. ``prepare`` is the gateway's way to ask; ``ask_now`` is for programs that have no gateway.
 """
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from actors.model.state import BYTES_PER_TOKEN
+from actors.model.state import BYTES_PER_TOKEN, image_tokens
 from contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelTool, ModelToolCall, ModelUsage
 
 if TYPE_CHECKING:
@@ -36,21 +38,47 @@ class Malformed(ValueError):
     """The reply is none that can be read."""
 
 
-def prepare(chat: BaseChatModel, asked: ModelAsked) -> Callable[[], Awaitable[Reply]]:
-    """The call, ready to be made once. Imports LangChain: call it in a thread."""
+Images = Mapping[str, bytes]
+"""The content of images by SHA-256 (hex)."""
+
+NO_IMAGES: Final[Images] = {}
+
+_CLASSES: Final[Mapping[str, str]] = {"JudicialOpinion": "contracts.audit"}
+"""Answers that are pydantic models: name of the class -> its module. A chat model is bound to the class itself (spec
+auditor_api_contracts, 7); the question's own schema says the same."""
+
+
+def prepare(chat: BaseChatModel, asked: ModelAsked, images: Images = NO_IMAGES) -> Callable[[], Awaitable[Reply]]:
+    """The call, ready to be made once, with the ``images`` that its messages name. Imports LangChain: call it in a
+    thread."""
     from langsmith.run_helpers import tracing_context
 
-    names = tool_names([*(tool.name for tool in asked.tools), *([asked.answer.name] if asked.answer else [])])
-    messages = [_message(message, names) for message in asked.messages]
-    runnable = _bound(chat, asked, names)
+    runnable, messages, names = _ready(chat, asked, images)
 
     async def call() -> Reply:
         with tracing_context(enabled=False):  # whatever the environment says: nothing leaves but the call itself
             produced: Any = await runnable.ainvoke(messages)
-        raw = produced["raw"] if isinstance(produced, dict) else produced
-        return reply_of(raw, asked, {given: own for own, given in names.items()})
+        return _read(produced, asked, names)
 
     return call
+
+
+def ask_now(chat: BaseChatModel, asked: ModelAsked, images: Images = NO_IMAGES) -> Reply:
+    """Make the call in this thread, and wait for the reply. Tracing is as the caller has it. Raises Malformed, and
+    whatever the client raises (``actors/model/failures.py`` knows what that means)."""
+    runnable, messages, names = _ready(chat, asked, images)
+    return _read(runnable.invoke(messages), asked, names)
+
+
+def _ready(chat: BaseChatModel, asked: ModelAsked, images: Images) -> tuple[Any, list[BaseMessage], dict[str, str]]:
+    """What is to be invoked, with what, and the tools' names as the provider is told them."""
+    names = tool_names([*(tool.name for tool in asked.tools), *([asked.answer.name] if asked.answer else [])])
+    return _bound(chat, asked, names), [_message(message, names, images) for message in asked.messages], names
+
+
+def _read(produced: Any, asked: ModelAsked, names: dict[str, str]) -> Reply:
+    raw = produced["raw"] if isinstance(produced, dict) else produced
+    return reply_of(raw, asked, {given: own for own, given in names.items()})
 
 
 def _bound(chat: BaseChatModel, asked: ModelAsked, names: dict[str, str]) -> Any:
@@ -60,12 +88,22 @@ def _bound(chat: BaseChatModel, asked: ModelAsked, names: dict[str, str]) -> Any
         if asked.tools:
             offered = [_function(tool, names) for tool in asked.tools]
             return chat.bind_tools([*offered, *([_function(_as_tool(answer), names)] if answer else [])])
+        if answer is not None and answer.name in _CLASSES:
+            cls = getattr(import_module(_CLASSES[answer.name]), answer.name)
+            way = {"method": "function_calling"} if _validates_itself(chat) else {}
+            return chat.with_structured_output(cls, include_raw=True, **way)
         if answer is not None:
             schema = {**answer.schema, "title": names[answer.name], "description": answer.description}
             return chat.with_structured_output(schema, include_raw=True)
     except NotImplementedError:
         return chat
     return chat
+
+
+def _validates_itself(chat: BaseChatModel) -> bool:
+    """Whether the client holds text against a class before anybody has seen the reply, and raises pydantic's error: so
+    the clients built on OpenAI's do, unless the answer is a tool call."""
+    return any(cls.__module__.startswith("langchain_openai.") for cls in type(chat).__mro__)
 
 
 def _as_tool(answer: ModelAnswer) -> ModelTool:
@@ -92,14 +130,20 @@ def tool_names(names: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def _message(message: ModelMessage, names: dict[str, str]) -> BaseMessage:
+def _message(message: ModelMessage, names: dict[str, str], images: Images) -> BaseMessage:
     from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 
     match message.role:
         case "system":
             return SystemMessage(message.content)
         case "user":
-            return HumanMessage(message.content)
+            if not message.images:
+                return HumanMessage(message.content)
+            shown = [
+                {"type": "image", "base64": base64.b64encode(images[one.sha256]).decode(), "mime_type": one.media_type}
+                for one in message.images
+            ]
+            return HumanMessage([{"type": "text", "text": message.content}, *shown])
         case "tool":
             return ToolMessage(message.content, tool_call_id=message.tool_call_id)
     calls = [
@@ -162,7 +206,8 @@ def estimated(asked: ModelAsked, out: int) -> ModelUsage:
     """Usage guessed from the length of the question and that of the reply (characters)."""
     question = len(msgspec.json.encode((asked.messages, asked.inputs, asked.tools, asked.answer)))
     return ModelUsage(
-        input_tokens=-(-question // BYTES_PER_TOKEN), output_tokens=-(-out // BYTES_PER_TOKEN), counted=False
+        input_tokens=-(-question // BYTES_PER_TOKEN) + image_tokens(asked),
+        output_tokens=-(-out // BYTES_PER_TOKEN), counted=False,
     )
 
 

@@ -14,7 +14,14 @@ from actors.model import chat, program
 from actors.model.chat import Reply
 from actors.model.failures import Failure, failure_of
 from actors.model.models import Models, ModelUnavailable
-from contracts.model import REPLY_CHARS_MAX, ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
+from contracts.model import (
+    IMAGE_BYTES_MAX,
+    REPLY_CHARS_MAX,
+    ModelAsked,
+    ModelCallFailed,
+    ModelCallRequested,
+    ModelReplied,
+)
 from contracts.payload import encode
 from events.event import Event, parse_time
 
@@ -40,13 +47,14 @@ def model_performers(models: Models) -> Performers:
         ready: Callable[[], Awaitable[Reply]] | None = None
         try:
             with anyio.fail_after(request.seconds):
+                images = await _images(asked, io)
                 # Making a client may import half a package. A thread that was given up ends by itself.
-                ready = await anyio.to_thread.run_sync(_ready, models, asked, abandon_on_cancel=True)
+                ready = await anyio.to_thread.run_sync(_ready, models, asked, images, abandon_on_cancel=True)
                 reply = await ready()
             return _checked(event.position, request, reply, elapsed())
         except ModelUnavailable as error:
             return failed(error, Failure(error.code))
-        except ReplyTooLong as error:
+        except (ReplyTooLong, ImageTooLarge) as error:
             return failed(error, Failure("too_long"))
         except Exception as error:
             called = ready is not None or isinstance(error, TimeoutError)
@@ -66,9 +74,23 @@ class ReplyTooLong(Exception):
     """More than ``REPLY_CHARS_MAX`` characters."""
 
 
-def _ready(models: Models, asked: ModelAsked) -> Callable[[], Awaitable[Reply]]:
+class ImageTooLarge(Exception):
+    """More than ``IMAGE_BYTES_MAX`` bytes."""
+
+
+async def _images(asked: ModelAsked, io: Io) -> dict[str, bytes]:
+    """The images that the question shows, from the blob store. Raises ImageTooLarge, NotFound, CorruptLog."""
+    images: dict[str, bytes] = {}
+    for sha256 in {one.sha256: None for message in asked.messages for one in message.images or ()}:
+        images[sha256] = await io.blob(sha256)
+        if len(images[sha256]) > IMAGE_BYTES_MAX:
+            raise ImageTooLarge
+    return images
+
+
+def _ready(models: Models, asked: ModelAsked, images: chat.Images) -> Callable[[], Awaitable[Reply]]:
     if asked.engine == "langchain":
-        return chat.prepare(models.chat(asked.model), asked)
+        return chat.prepare(models.chat(asked.model), asked, images)
     os.environ[_OFFLINE] = "True"
     run = program.prepare(models.lm(asked.model, asked.limits.call_seconds), asked)
     return lambda: anyio.to_thread.run_sync(run, abandon_on_cancel=True)

@@ -112,6 +112,8 @@ def _of_kind(error: BaseException) -> Failure | None:
         return Failure("too_long")
     if _named(names, _REFUSED):
         return Failure("rejected")
+    if isinstance(error, NotImplementedError):  # the client cannot ask this at all, e.g. show an image
+        return Failure("rejected")
     if isinstance(error, LookupError | ValueError | TypeError | AttributeError):  # what reading a reply raises
         return Failure("malformed", transient=True)
     return None

@@ -20,6 +20,9 @@ has used."""
 BYTES_PER_TOKEN = 4
 """For estimates, where no provider counts."""
 
+IMAGE_TOKENS = 1_600
+"""The same, of one image: about what providers count for a large one."""
+
 replace = msgspec.structs.replace
 
 
@@ -29,7 +32,8 @@ class Ask(msgspec.Struct, frozen=True):
     ``run``: the run whose limits hold, ``correlation`` and ``asker`` those of the question. ``deadline``: log time at
     which the run's time is over. ``doing``: queued (for one of the run's places), permit (asked for at position
     ``request``), call (requested at ``request``), or pause (before another attempt). ``permit``: position of the grant.
-    ``deadline_timer`` and ``pause_timer`` are positions of requests; 0: none. ``size``: its bytes as JSON.
+    ``deadline_timer`` and ``pause_timer`` are positions of requests; 0: none. ``size``: its bytes as JSON, beside which
+    its images count as so many ``image_tokens``.
     """
 
     asked: int
@@ -48,6 +52,7 @@ class Ask(msgspec.Struct, frozen=True):
     attempts: int = 0
     deadline_timer: int = 0
     pause_timer: int = 0
+    image_tokens: int = 0
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -102,9 +107,14 @@ def asked(state: GatewayState, event: Event, ask: ModelAsked) -> GatewayState:
         runs = {**_without_oldest_idle(state), run: Run(event.time)}
     new = Ask(
         event.position, run, event.correlation, event.actor, ask.model, ask.action, ask.limits, ask.price,
-        len(encode(ask)), time_after(runs[run].since, ask.limits.seconds),
+        len(encode(ask)), time_after(runs[run].since, ask.limits.seconds), image_tokens=image_tokens(ask),
     )
     return replace(state, asks={**state.asks, event.position: new}, runs=runs, stirred=run)
+
+
+def image_tokens(ask: ModelAsked) -> int:
+    """What the images of a question are taken to count."""
+    return sum(len(message.images) for message in ask.messages if message.images) * IMAGE_TOKENS
 
 
 def _without_oldest_idle(state: GatewayState) -> dict[str, Run]:
@@ -130,10 +140,11 @@ def ended(state: GatewayState, position: int) -> GatewayState:
 def called(state: GatewayState, ask: Ask, position: int) -> GatewayState:
     """The call at ``position`` has been requested for ``ask``."""
     run = state.runs[ask.run]
+    tokens = ask.size // BYTES_PER_TOKEN + ask.image_tokens
     calling = changed(state, replace(ask, doing="call", request=position, attempts=ask.attempts + 1))
     return replace(
         calling,
-        calls={**state.calls, position: Call(ask.run, ask.price, ask.size // BYTES_PER_TOKEN)},
+        calls={**state.calls, position: Call(ask.run, ask.price, tokens)},
         runs={**state.runs, ask.run: replace(run, calls=run.calls + 1)},
     )
 

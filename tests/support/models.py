@@ -86,7 +86,7 @@ def scripted(*script: Answer, tools: bool = False) -> Scripted:
 
 
 class ReadingIo(NoIo):
-    """Reads events; that is all."""
+    """Reads events and blobs; that is all."""
 
     def __init__(self, storage: MemoryStorage, blobs: BlobStore) -> None:
         self._storage = storage
@@ -95,6 +95,10 @@ class ReadingIo(NoIo):
     async def event(self, position: int) -> Event:
         """See Io."""
         return typed(event_at(self._storage, position), self._blobs)
+
+    async def blob(self, sha256: str) -> bytes:
+        """See Io."""
+        return self._blobs.get(sha256)
 
 
 async def hurried(event: Event, _io: Io) -> TimerFired:
@@ -130,11 +134,14 @@ class GatewayRig(Rig):
 @asynccontextmanager
 async def live_gateway(
     given: Mapping[str, object] | Models | None = None, *,
-    actors: Sequence[AnyActor] = (), storage: MemoryStorage | None = None,
+    actors: Sequence[AnyActor] = (), storage: MemoryStorage | None = None, images: Sequence[bytes] = (),
 ) -> AsyncIterator[GatewayRig]:
-    """A gateway with these models, named in questions; ``toy:one`` is the one asked when nothing else is said."""
+    """A gateway with these models, named in questions; ``toy:one`` is the one asked when nothing else is said. The blob
+    store holds ``images``."""
     storage = storage or MemoryStorage()
     blobs = BlobStore(MemoryDisk(), "/blobs")
+    for image in images:
+        blobs.put(image)
     engine = Engine([*(actors or [Grantor()]), Gateway()], Sequencer(Tail()))
     opening = opening_events(storage, "0" * 32, None, engine.sequencer, now())
     intake = Intake(Redactor([SECRET]), blobs)
