@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from contracts.audit_rubric import RubricDocument
 from contracts.jobs import JobStatus
 from contracts.oa_documents import (
     BootAnswer,
@@ -42,6 +43,7 @@ from contracts.reasoning_forms import (
 )
 
 DOCUMENTS: dict[str, type[msgspec.Struct]] = {
+    "audit/rubric": RubricDocument,
     "oa/state": StateDocument,
     "oa/snapshot_answer": SnapshotAnswer,
     "oa/boot_answer": BootAnswer,

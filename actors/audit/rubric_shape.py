@@ -104,10 +104,10 @@ def _misshapen(document: Any) -> Iterator[Fault]:
         _validator()(document)
     except fastjsonschema.JsonSchemaValuesException as many:
         for error in many.errors:
-            yield from _told(document, error)
+            yield from _told(error)
 
 
-def _told(document: Any, error: fastjsonschema.JsonSchemaValueException) -> Iterator[Fault]:
+def _told(error: fastjsonschema.JsonSchemaValueException) -> Iterator[Fault]:
     """The validator's error in our words. Its path is split at dots and brackets: no key that it descends into has any,
     but for the persona of a judicial logic, which is looked for here."""
     path = tuple(int(part) if part.isdigit() else part for part in error.path[1:])

@@ -33,7 +33,7 @@ _QUOTED: Final = re.compile(
     r"|`([^`\n]+)`|\u2018([^\u2018\u2019\n]+)\u2019(?!\w)|\u201c([^\u201c\u201d\n]+)\u201d"
 )
 _CALL: Final = re.compile(r"\([^()]*\)\Z")
-_LABEL: Final = re.compile(r"\b(?:as|with|says?|claims?|like|agent acts as)\s*\Z", re.IGNORECASE)
+_LABEL: Final = re.compile(r"\bas\s*\Z", re.IGNORECASE)
 _DENIED: Final = re.compile(r"\b(?:no|not|never|without|raw|single|instead of)(?:\s+\w+)?\s*\Z", re.IGNORECASE)
 _EXAMPLE: Final = re.compile(r"\b(?:e\.\s?g\.|for example|for instance)[^()]*\Z", re.IGNORECASE)
 _SPEECH: Final = re.compile(r"(?:We|I|Our|This|The)\s")
@@ -83,9 +83,7 @@ def _quotes(text: str) -> Iterator[str]:
         before = text[: match.start()]
         term = next(group for group in match.groups() if group is not None)
         term = _CALL.sub("", term.strip()).strip().lstrip(".")
-        if _LABEL.search(before) and not before.rstrip().lower().endswith("like"):
-            continue
-        if _DENIED.search(before) or _EXAMPLE.search(before) or _SPEECH.match(term):
+        if any(unmeant.search(before) for unmeant in (_LABEL, _DENIED, _EXAMPLE)) or _SPEECH.match(term):
             continue
         if term and len(term) <= TERM_CHARS_MAX:
             yield term
@@ -104,4 +102,4 @@ def _flawed(term: str) -> bool:
 
 @functools.cache
 def _word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w.-]){re.escape(word)}(?![\w-])")
+    return re.compile(rf"(?<![\w./-]){re.escape(word)}(?!\w|[/-]|\.\w)")

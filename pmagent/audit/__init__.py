@@ -1,0 +1,1 @@
+"""The audit's front door for other programs."""
