@@ -44,6 +44,7 @@ from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
 from pmagent.answer import Answer
+from pmagent.audit import asking as audit
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
@@ -166,6 +167,8 @@ OPERATIONS: Final[dict[str, Operation]] = {
     orchestra.RUN: orchestra.run,
     orchestra.CANCEL: orchestra.cancel,
     orchestra.WRITTEN: orchestra.written,
+    audit.RUN: audit.run,
+    audit.CANCEL: audit.cancel,
 }
 """Every operation, by name."""
 

@@ -60,6 +60,8 @@ program = Group(
         "kernel": Entry("pmagent.cli.app:_KERNEL", "recompute the kernel surfaces"),
         "run": Entry("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
         "runs": Entry("pmagent.cli.runs:runs", "the runs there were, or one of them"),
+        "audit": Entry("pmagent.cli.audit:audit", "judge a repository and its report"),
+        "audits": Entry("pmagent.cli.audits:audits", "the audits there were, or one of them"),
         "cancel": Entry("pmagent.cli.cancel:cancel", "end a run or an audit, in order"),
         "oa": Entry("pmagent.cli.app:_OA", "OA state, guards, reasoning"),
         "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),

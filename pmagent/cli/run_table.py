@@ -15,8 +15,10 @@ MARKS: Final[dict[str, tuple[str, str]]] = {
     "done": ("✓", "green"), "failed": ("✗", "red"), "running": ("▸", "cyan"), "planned": ("·", "dim"),
     "blocked": ("·", "dim"), "retry": ("↻", "yellow"), "open": ("▸", "cyan"), "refused": ("✗", "red"),
     "cancelled": ("✗", "yellow"), "stopped": ("✗", "red"), "timed_out": ("✗", "red"), "stopping": ("▸", "yellow"),
+    "waiting": ("·", "dim"), "evidence": ("▸", "cyan"), "judging": ("▸", "cyan"), "judged": ("▸", "cyan"),
+    "ruled": ("✓", "green"), "not judged": ("-", "yellow"), "concluded": ("✓", "green"),
 }
-"""Mark and style of a state, of a task or a run."""
+"""Mark and style of a state, of a job or a part of it."""
 
 NAME_COLUMNS_MAX: Final = 32
 STATE_COLUMNS: Final = 8
@@ -46,9 +48,9 @@ def table(progress: Progress, now: str, columns: int, rows: int) -> list[list[Pi
     return lines[:rows]
 
 
-def change_line(change: Change) -> list[Piece]:
-    """A change as a line of its own: time (UTC), name, what, how long, why."""
-    pieces: list[Piece] = [Styled(change.time[11:23], "dim"), "  ", mark(change.word), " ", change.name or "run", "  "]
+def change_line(change: Change, job: str = "run") -> list[Piece]:
+    """A change as a line of its own: time (UTC), name, what, how long, why. ``job``: what the whole is called."""
+    pieces: list[Piece] = [Styled(change.time[11:23], "dim"), "  ", mark(change.word), " ", change.name or job, "  "]
     pieces.append(Styled(change.word, MARKS.get(change.word, ("", ""))[1]))
     if change.since:
         pieces.append(f"  {spoken(seconds_between(change.since, change.time))}")

@@ -1,0 +1,143 @@
+"""From a command's flags and files to the request for an audit; all that can be said before anything is recorded is
+said here (rulings B)."""
+
+from __future__ import annotations
+
+import os
+import stat
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
+from typing import Final, NamedTuple
+
+import msgspec
+
+from actors.audit.rubric import read_rubric
+from contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
+from contracts.model import ModelLimits, ModelPrice
+from pmagent.audit.places import check_output, output_of
+from pmagent.audit.rubrics import DEFAULT, default_rubric
+from pmagent.audit.source import BadAudit, check_source, source_of
+from pmagent.config import AuditSettings, ConfigError
+
+
+class Source(NamedTuple):
+    """A rubric's content, and what messages call it."""
+
+    where: str
+    content: bytes
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What a command was told. ``rubric`` None: the default one; ``model`` and ``vision_model`` None: the settings'."""
+
+    repo_url: str
+    pdf_path: str
+    rubric: Source | None = None
+    output: str | None = None
+    model: str | None = None
+    vision_model: str | None = None
+
+
+class Asked(NamedTuple):
+    """The request; ``copy``: where the report is to lie besides, without its ending (None: nowhere)."""
+
+    request: AuditRequested
+    copy: Path | None
+
+
+def as_request(wish: Wish, settings: AuditSettings, workspace: Path, folder: Path, audit_id: str) -> Asked:
+    """The request for the audit ``audit_id`` (a UUID); paths are relative to ``folder``.
+
+    Raises BadAudit (a source that cannot be), BadRubric, Misplaced (the output), ConfigError.
+    """
+    repo_url = source_of(wish.repo_url, folder)
+    pdf_path = _pdf(wish.pdf_path, folder)
+    rubric = default_rubric() if wish.rubric is None else read_rubric(wish.rubric.content, wish.rubric.where)
+    output, copy = output_of(wish.output, repo_url, workspace, folder)
+    model = _model(settings.model if wish.model is None else wish.model)
+    request = AuditRequested(
+        audit_id=audit_id, repo_url=repo_url, pdf_path=pdf_path, rubric=rubric.document,
+        rubric_source=DEFAULT if wish.rubric is None else wish.rubric.where, output=output,
+        engine="langchain" if model else "rules", model=model,
+        vision_model=_model(settings.vision_model if wish.vision_model is None else wish.vision_model),
+        limits=limits_of(settings), model_limits=model_limits_of(settings), price=price_of(settings),
+    )
+    return Asked(request, copy)
+
+
+def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:
+    """The request as it may be recorded here, whoever sent it; what the audit needs is there. Raises BadAudit,
+    BadRubric, Misplaced."""
+    check_source(asked.repo_url)
+    if not os.path.isabs(asked.pdf_path):
+        raise BadAudit("the path of the PDF is not absolute", "give it from / on")
+    _pdf(asked.pdf_path, workspace)
+    rubric = read_rubric(msgspec.json.encode(asked.rubric), asked.rubric_source or "the rubric")
+    check_output(asked.output, workspace)
+    if (asked.engine == "rules") != (asked.model == ""):
+        raise BadAudit("the engine rules asks no model, and langchain needs one", "name --model PROVIDER:NAME, or none")
+    for missing, mend in _missing():
+        raise BadAudit(missing, mend)
+    return msgspec.structs.replace(asked, rubric=rubric.document)
+
+
+def limits_of(settings: AuditSettings) -> AuditLimits:
+    """The limits of the settings."""
+    return AuditLimits(**{name: getattr(settings, name) for name in AuditLimits.__struct_fields__})
+
+
+def model_limits_of(settings: AuditSettings) -> ModelLimits:
+    """The limits of the settings for models."""
+    return ModelLimits(**{name: getattr(settings, name) for name in ModelLimits.__struct_fields__})
+
+
+def price_of(settings: AuditSettings) -> ModelPrice | None:
+    """The judges' model's price, where it is set. Raises ConfigError where half of it is."""
+    if settings.input_usd is None and settings.output_usd is None:
+        return None
+    if settings.input_usd is None or settings.output_usd is None:
+        absent = "audit.input_usd" if settings.input_usd is None else "audit.output_usd"
+        raise ConfigError(f"{absent} is not set, though the other price is", "set both prices, or none")
+    return ModelPrice(input_usd=settings.input_usd, output_usd=settings.output_usd)
+
+
+def _model(name: str) -> str:
+    if not name.isprintable() or (name and not name.strip()):
+        raise BadAudit("the model's name is no printable text", "name one, e.g. --model anthropic:NAME")
+    return name
+
+
+def _pdf(given: str, folder: Path) -> str:
+    """The PDF's path, absolute. Raises BadAudit where there is no regular file that can be read."""
+    if "\0" in given or not given:
+        raise BadAudit("PDF names no file", _PDF)
+    path = os.path.abspath(folder / os.path.expanduser(given))
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise BadAudit("the path of the PDF is no text in UTF-8", "rename it, or give it through a link") from None
+    if len(path) > PATH_CHARS_MAX:
+        raise BadAudit(f"the path of the PDF is longer than {PATH_CHARS_MAX} characters", "give a shorter one")
+    try:
+        mode = os.stat(path).st_mode
+    except OSError as error:
+        raise BadAudit(f"there is no PDF at {path}: {error.strerror}", _PDF) from error
+    if not stat.S_ISREG(mode):
+        raise BadAudit(f"{path} is no file", _PDF)
+    if not os.access(path, os.R_OK):
+        raise BadAudit(f"{path} may not be read", "change its permissions")
+    return path
+
+
+_PDF: Final = "give the report's PDF, a file on this machine"
+
+
+def _missing() -> list[tuple[str, str]]:
+    """What the machine lacks for an audit."""
+    found = []
+    if which("git") is None:
+        found.append(("there is no git on PATH, which clones the repository", "install git"))
+    if find_spec("pymupdf") is None:
+        found.append(("PyMuPDF is not installed, which reads the PDF", "pip install 'pmagent[audit]'"))
+    return found

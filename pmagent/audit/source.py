@@ -1,0 +1,62 @@
+"""Which repository is meant, and what its report is called (rulings B: https, ssh, git@, file:// or a local path)."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from actors.audit.failures import SourceFailed
+from actors.audit.repository.address import Address, address
+from events.errors import PmagentError
+
+SLUG_CHARS_MAX: Final = 50
+_NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
+
+
+class BadAudit(PmagentError):
+    """What is asked for is no audit that can be; nothing was recorded."""
+
+    exit_code = 2
+
+
+def source_of(given: str, folder: Path) -> str:
+    """The repository as it can be cloned from anywhere: a URL as it stands, a local path made absolute (it is relative
+    to ``folder``). Raises BadAudit, whose text shows no URL: it may hold a secret."""
+    found = _address(given)
+    if found.protocol != "file":
+        return found.location
+    path = Path(os.path.abspath(folder / os.path.expanduser(found.location)))
+    if not path.exists():
+        raise BadAudit(f"there is no repository at {path}", "give a path of this machine, or a URL")
+    return given if given.startswith("file:") else str(path)
+
+
+def check_source(repo_url: str) -> None:
+    """Look whether the repository may stand in a request, whoever sent it. Raises BadAudit."""
+    found = _address(repo_url)
+    if found.protocol == "file" and not os.path.isabs(found.location):
+        raise BadAudit("the repository's path is not absolute", "give it from / on")
+
+
+def slug(repo_url: str) -> str:
+    """What the report of this repository is called: owner and name of a URL, or a folder's name, in letters, digits and
+    underscores."""
+    is_url = "://" in repo_url
+    local = not is_url and _address(repo_url).protocol == "file"
+    path = unquote(urlsplit(repo_url).path) if is_url else repo_url if local else repo_url.rpartition(":")[2]
+    names = [part for part in path.split("/") if part not in ("", ".", "..")]
+    if len(names) > 1 and names[-1] == ".git":
+        names.pop()
+    count = 1 if local or repo_url.startswith("file:") else 2
+    joined = "_".join(names[-count:]).removesuffix(".git")
+    return _NO_WORD.sub("_", joined).strip("_")[:SLUG_CHARS_MAX].strip("_") or "repository"
+
+
+def _address(repo_url: str) -> Address:
+    try:
+        return address(repo_url)
+    except SourceFailed as failed:
+        raise BadAudit(failed.message, failed.hint) from failed

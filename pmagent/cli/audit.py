@@ -1,0 +1,97 @@
+"""``pmagent audit``: judge a repository and its report against a rubric, and watch (spec auditor_api_contracts, 2)."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import STDIN, read_given, source_of
+
+if TYPE_CHECKING:
+    from contracts.audit_events import AuditRequested
+    from pmagent.audit.request import Source
+
+
+@click.command(
+    cls=Command,
+    example=[
+        "pmagent audit https://github.com/OWNER/NAME report.pdf",
+        "pmagent audit . report.pdf --rubric rubric.json --output audit/mine.md",
+        "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
+    ],
+)
+@click.argument("repo_url")
+@click.argument("pdf")
+@click.option("--rubric", metavar="FILE",
+              help="What is judged, JSON; - is stdin [default: audit.rubric, else one for agent projects].")
+@click.option("--output", metavar="PATH",
+              help="Where the report goes: a file that ends in .md, else a folder [default: audit/report_<name>.md].")
+@click.option("--model", metavar="NAME",
+              help="The judges' model, PROVIDER:NAME; '' for the rules [default: audit.model, else the rules].")
+@click.option("--vision-model", metavar="NAME",
+              help="Who looks at the report's images [default: audit.vision_model, else nobody].")
+@format_option()
+@pass_app
+def audit(
+    app: App, repo_url: str, pdf: str, rubric: str | None, output: str | None, model: str | None,
+    vision_model: str | None, format: str,
+) -> int:
+    """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the report PDF that tells of it.
+
+    Detectives look for evidence in the code, its history, and the report; three judges give opinions on each criterion
+    of the rubric, and fixed rules make the scores of them. Progress is shown on stderr. Ctrl-C ends the audit in order.
+    Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
+    given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
+    """
+    from pmagent.audit.request import Wish, as_request
+
+    settings = app.resolved.settings.audit
+    named = rubric if rubric is not None else _configured(settings.rubric, app.workspace)
+    wish = Wish(
+        repo_url=repo_url, pdf_path=pdf, rubric=_rubric(named), output=output, model=model, vision_model=vision_model,
+    )
+    asked = as_request(wish, settings, app.workspace, Path.cwd(), str(uuid.uuid4()))
+    return _audit(app, asked.request, asked.copy, as_json=format == "json")
+
+
+def _configured(rubric: str, workspace: Path) -> str | None:
+    """The rubric of the settings, which is relative to the workspace."""
+    return str(workspace / rubric) if rubric else None
+
+
+def _rubric(where: str | None) -> Source | None:
+    from contracts.audit_events import RUBRIC_BYTES_MAX
+    from pmagent.audit.request import Source
+
+    if where is None:
+        return None
+    name = "stdin" if where == STDIN else source_of(where)
+    content = read_given(where, RUBRIC_BYTES_MAX, "it has to hold a rubric")
+    return Source(name.encode("utf-8", "replace").decode(), content)
+
+
+def _audit(app: App, asked: AuditRequested, copy: Path | None, *, as_json: bool) -> int:
+    from events.log import now
+    from pmagent.audit.copies import write_copies
+    from pmagent.audit.following import AuditErrand
+    from pmagent.cli.audit_answer import document, exit_code, summary
+    from pmagent.cli.audit_table import change_line, table
+    from pmagent.cli.conducting import conduct
+    from pmagent.cli.job_screen import Screen
+    from pmagent.layout import Layout
+
+    layout = Layout(app.workspace.resolve())
+    screen = Screen(app.output, table, change_line, plain=as_json)
+    progress = conduct(layout, AuditErrand(asked), screen, detach=False)
+    assert progress is not None, "it was not detached"
+    wanted = copy is not None and progress.state == "concluded"
+    copies = write_copies(layout.workspace, asked.output, copy) if wanted and copy is not None else []
+    if as_json:
+        app.output.document(document(progress, copies))
+    else:
+        summary(app.output, progress, copies, now())
+    return exit_code(progress)
