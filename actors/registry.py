@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.actor import AnyActor
+from actors.audit.actor import Auditor
 from actors.checks.actor import Checker
 from actors.kernel.actor import KernelWatcher
 from actors.model.actor import Gateway
@@ -18,5 +19,5 @@ def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
     return [
         KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker(), Orchestrator(), Coordinator(),
-        Worker(),
+        Worker(), Auditor(),
     ]  # fmt: skip

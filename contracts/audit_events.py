@@ -31,6 +31,10 @@ PLAN_CHARS_MAX: Final = 200_000
 RUBRIC_BYTES_MAX: Final = 256 * 1024
 PATH_CHARS_MAX: Final = 4_096
 REASON_CHARS_MAX: Final = 1_000
+CLONE_SECONDS_MAX: Final = 3_600.0
+READ_SECONDS_MAX: Final = 1_800.0
+GRACE_SECONDS: Final = 60.0
+"""So much longer than its parts may take may an effect take as a whole."""
 TRIES: Final = 3
 """So often a judge is asked for one opinion that fits."""
 
@@ -57,14 +61,14 @@ class AuditLimits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     seconds and memory of reading the PDF; images that are rendered; memory and seconds of the survey."""
 
     clone_bytes: Annotated[int, Meta(ge=1)] = 2 * 2**30
-    clone_seconds: Annotated[float, Meta(gt=0, le=86_400)] = 600.0
+    clone_seconds: Annotated[float, Meta(gt=0, le=CLONE_SECONDS_MAX)] = 600.0
     files: Annotated[int, Meta(ge=1)] = 50_000
     file_bytes: Annotated[int, Meta(ge=1)] = 8 * 2**20
-    survey_seconds: Annotated[float, Meta(gt=0, le=86_400)] = 900.0
+    survey_seconds: Annotated[float, Meta(gt=0, le=READ_SECONDS_MAX)] = 900.0
     survey_memory: Annotated[int, Meta(ge=2**26)] = 4 * 2**30
     pdf_bytes: Annotated[int, Meta(ge=1)] = 256 * 2**20
     pdf_pages: Annotated[int, Meta(ge=1)] = 2_000
-    pdf_seconds: Annotated[float, Meta(gt=0, le=86_400)] = 300.0
+    pdf_seconds: Annotated[float, Meta(gt=0, le=READ_SECONDS_MAX)] = 300.0
     pdf_memory: Annotated[int, Meta(ge=2**26)] = 2 * 2**30
     pictures: Annotated[int, Meta(ge=0, le=200)] = 20
 
@@ -76,6 +80,10 @@ class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     dimension_id: DimensionId
     instruction: str
     terms: list[str]
+
+
+MODEL_LIMITS: Final = ModelLimits(calls=1_000, concurrency=4, seconds=3_600.0, tokens=10_000_000)
+"""What an audit's model calls may use, if nothing else is said: three judges, each criterion, twice, with retries."""
 
 
 @event_type("audit.requested", request=True)
@@ -95,7 +103,7 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
     model: str = ""
     vision_model: str = ""
     limits: AuditLimits = AuditLimits()
-    model_limits: ModelLimits = ModelLimits()
+    model_limits: ModelLimits = MODEL_LIMITS
     price: ModelPrice | None = None
 
 
@@ -117,7 +125,13 @@ class AuditCancelAnswered(Payload, frozen=True, kw_only=True):
     text: str = ""
 
 
-@event_type("audit.clone_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2, bulky=True))
+_CLONE = Effect(
+    repeatable=True, limit_s=CLONE_SECONDS_MAX + READ_SECONDS_MAX + GRACE_SECONDS, concurrency=2, bulky=True
+)
+_READ = Effect(repeatable=True, limit_s=READ_SECONDS_MAX + GRACE_SECONDS, concurrency=2, bulky=True)
+
+
+@event_type("audit.clone_requested", effect=_CLONE)
 class AuditCloneRequested(OutwardRequest, frozen=True, kw_only=True):
     """Clone the repository into a folder of its own, survey it, and remove the folder."""
 
@@ -139,7 +153,7 @@ class AuditSurveyed(Payload, frozen=True, kw_only=True):
     survey: RepoSurvey
 
 
-@event_type("audit.pdf_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2, bulky=True))
+@event_type("audit.pdf_requested", effect=_READ)
 class AuditPdfRequested(Payload, frozen=True, kw_only=True):
     """Read the PDF in a process of its own, and answer the questions from its segments."""
 
@@ -157,7 +171,7 @@ class AuditPdfRead(Payload, frozen=True, kw_only=True):
     reading: PdfReading
 
 
-@event_type("audit.pictures_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2, bulky=True))
+@event_type("audit.pictures_requested", effect=_READ)
 class AuditPicturesRequested(Payload, frozen=True, kw_only=True):
     """Take the images out of the PDF, render its drawings, and put them into the blob store."""
 

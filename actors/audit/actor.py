@@ -52,6 +52,7 @@ from contracts.effect import (
     EffectEnd,
     EffectFailed,
     EffectRefused,
+    EffectTimedOut,
     RequestRefused,
 )
 from contracts.model import ModelAsked, ModelFailed, ModelReplied
@@ -218,6 +219,8 @@ def _reading(end: EffectEnd) -> tuple[FailureCode, str, str]:
             return "not_permitted", "; ".join(reasons), "; ".join(mend)
         case EffectCancelled(reason=reason):
             return "not_permitted", f"what was being read was stopped: {reason}", "pmagent status shows the mode"
+        case EffectTimedOut(limit_s=limit):
+            return "timed_out", f"reading took longer than {limit:g} s", "allow it less: pmagent audit --help"
         case EffectFailed(error=error, place=place):
             return "failed", f"reading failed ({error} in {place})", "this is an error of pmagent's; please report it"
     return "interrupted", "what was being read was interrupted", "ask again"

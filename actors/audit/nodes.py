@@ -13,8 +13,14 @@ from typing import Any, Final
 from langchain_core.runnables import RunnableConfig
 
 from actors.audit.clerk import Brief, Clerk, NodeFailed
-from actors.audit.evidence import cross_referenced, judgeable, key, picture_evidence, repo_evidence, report_evidence
-from actors.audit.judges.pictures import picture_question
+from actors.audit.evidence import (
+    cross_referenced,
+    judgeable,
+    key_of,
+    picture_evidence,
+    repo_evidence,
+    report_evidence,
+)
 from actors.audit.justice import disputed, synthesize
 from actors.audit.rubric import Dimension, Rubric, questions, rubric_of
 from contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
@@ -46,10 +52,19 @@ def _rubric(state: AuditState) -> Rubric:
     return rubric_of(state["rubric"])
 
 
-def _open_dimensions(state: AuditState, target: str) -> list[Dimension]:
-    """The dimensions of a detective's artifact that have no evidence yet; no other detective looks at them."""
-    known = state.get("evidences", {})
-    return [one for one in _rubric(state).dimensions if one.target_artifact == target and one.id not in known]
+def _of(state: AuditState, target: str) -> list[Dimension]:
+    """The dimensions that are about this artifact: no other detective looks at them."""
+    return [one for one in _rubric(state).dimensions if one.target_artifact == target]
+
+
+def _open(state: AuditState, dimensions: Sequence[Dimension]) -> list[Dimension]:
+    """Those without evidence yet."""
+    return [one for one in dimensions if one.id not in state.get("evidences", {})]
+
+
+def _collected(state: AuditState) -> bool:
+    """Whether every dimension has its evidence: then nobody looks at the artifacts any more."""
+    return not _open(state, _rubric(state).dimensions)
 
 
 # --- before the detectives -----------------------------------------------------------------------------------------
@@ -73,13 +88,13 @@ def repo_investigator_node(state: AuditState, config: RunnableConfig) -> Update:
     is compared with it."""
 
     def work() -> Update:
-        wanted = _open_dimensions(state, REPO)
-        if "survey" in state or not (wanted or _open_dimensions(state, REPORT)):
+        own = _of(state, REPO)
+        if _collected(state) or not (own or _of(state, REPORT)):
             return {}
         survey = _clerk(config).survey(state["repo_url"], questions(_rubric(state), REPO))
         if survey is None:
             return {"waiting": ["the repository"]}
-        return {"evidences": {one.id: repo_evidence(one, survey) for one in wanted}, "survey": survey}
+        return {"evidences": {one.id: repo_evidence(one, survey) for one in _open(state, own)}, "survey": survey}
 
     return _guarded("repo_investigator", work)
 
@@ -88,13 +103,14 @@ def doc_analyst_node(state: AuditState, config: RunnableConfig) -> Update:
     """Evidence of the dimensions that are about the report's text."""
 
     def work() -> Update:
-        wanted = _open_dimensions(state, REPORT)
-        if not wanted:
+        own = _of(state, REPORT)
+        if _collected(state) or not own:
             return {}
         reading = _clerk(config).reading(state["pdf_path"], questions(_rubric(state), REPORT))
         if reading is None:
             return {"waiting": ["the report"]}
-        return {"evidences": {one.id: report_evidence(one, reading) for one in wanted}, "reading": reading}
+        evidences = {one.id: report_evidence(one, reading) for one in _open(state, own)}
+        return {"evidences": evidences, "reading": reading}
 
     return _guarded("doc_analyst", work)
 
@@ -103,7 +119,7 @@ def vision_inspector_node(state: AuditState, config: RunnableConfig) -> Update:
     """Evidence of the dimensions that are about the report's images, seen by a vision model where there is one."""
 
     def work() -> Update:
-        wanted = _open_dimensions(state, IMAGES)
+        wanted = _open(state, _of(state, IMAGES))
         if not wanted:
             return {}
         reading = _clerk(config).pictures(state["pdf_path"])
@@ -112,7 +128,7 @@ def vision_inspector_node(state: AuditState, config: RunnableConfig) -> Update:
         evidences: dict[str, list[Evidence]] = {}
         waiting = []
         for dimension in wanted:
-            asked = picture_question(dimension)
+            asked = dimension.forensic_instruction
             answers = {picture.sha256: _clerk(config).seen(picture, asked) for picture in reading.pictures}
             seen = {sha256: answer for sha256, answer in answers.items() if answer is not None}
             if len(seen) < len(answers):
@@ -138,8 +154,8 @@ def evidence_aggregator_node(state: AuditState) -> Update:
         survey, reading = state.get("survey"), state.get("reading")
         if survey is None or reading is None:
             return {}
-        claims = [one for one in rubric.dimensions if one.target_artifact == REPORT]
-        return {"evidences": {one.id: cross_referenced(one, known[one.id], survey, reading) for one in claims}}
+        claiming = _of(state, REPORT)
+        return {"evidences": {one.id: cross_referenced(one, known[one.id], survey, reading) for one in claiming}}
 
     return _guarded("evidence_aggregator", work)
 
@@ -205,7 +221,7 @@ def _brief(
     if not own:
         return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence)
     first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
-    keys = {key(dimension.id, number) for number in range(1, len(evidence) + 1)}
+    keys = {key_of(dimension.id, number) for number in range(1, len(evidence) + 1)}
     others = {
         one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
     }

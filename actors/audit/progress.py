@@ -28,6 +28,7 @@ from contracts.audit import (
     UnjudgedCriterion,
 )
 from contracts.audit_events import (
+    GRACE_SECONDS,
     AuditCloneRequested,
     AuditConcluded,
     AuditCriterionRuled,
@@ -42,11 +43,6 @@ from contracts.model import ModelReplied
 from contracts.oa import OaPermitGranted, OaPermitRequested
 from contracts.payload import Payload
 from events.event import Event
-
-GRACE_SECONDS = 60.0
-"""So much longer than the clone may take lasts its permit."""
-DAY_SECONDS = 86_400.0
-
 
 def progress(audit: Audit, event: Event) -> Iterator[Payload]:
     """What follows from ``event`` for its audit, which has it folded in."""
@@ -125,14 +121,8 @@ def _requests(audit: Audit, clerk: ActorClerk, event: Event) -> Iterator[Payload
                 permit=event.position,
             )
         elif not audit.permit_asked:
-            limits = audit.asked.limits
-            seconds = limits.clone_seconds + limits.survey_seconds + GRACE_SECONDS
             yield OaPermitRequested(
-                action=ACTION,
-                subject=f"audit:{audit.audit_id}",
-                holder=AUDITOR,
-                uses=1,
-                seconds=min(seconds, DAY_SECONDS),
+                action=ACTION, subject=f"audit:{audit.audit_id}", holder=AUDITOR, uses=1, seconds=GRACE_SECONDS
             )
     open_asks = len(audit.open_asks) - any(clerk.replied_to(key) for key in audit.questions)
     for wanted in clerk.wanted:

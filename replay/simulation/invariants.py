@@ -28,6 +28,7 @@ from events.storage import StorageReader
 from events.verify import verify_log
 from replay.replayer import fold_log, replay_log
 from replay.simulation.disk import SimDisk
+from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
 from replay.simulation.invariants_models import check_models, check_models_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
@@ -239,6 +240,7 @@ class Watch:
         check_models(self.history)
         check_runs(self.history)
         check_checks(self.history)
+        check_audits(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")

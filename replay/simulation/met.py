@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from actors.orchestra.states import DEPENDENCY_FAILED
+from contracts.audit_events import (
+    AuditCancelAnswered,
+    AuditConcluded,
+    AuditCriterionRuled,
+    AuditFailed,
+    AuditOpinionGiven,
+    AuditOpinionRejected,
+    AuditSurveyed,
+)
 from contracts.checks import CheckAnswered, CheckRunRequested
 from contracts.daemon import DaemonStarted
 from contracts.effect import EffectInterrupted, RequestRefused
@@ -31,6 +40,7 @@ from contracts.reasoning_events import (
     ReasoningRequested,
 )
 from events.event import Event
+from replay.simulation.faults import CONSEQUENCES
 from replay.simulation.invariants import verdicts
 
 
@@ -38,7 +48,7 @@ def met_in(history: Sequence[Event]) -> list[str]:
     """See the module."""
     met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
     met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
-    tells = (_reasoning, _runs, _tasks, _checks)
+    tells = (_reasoning, _runs, _tasks, _checks, _audits)
     return [*met, *(one for event in history for tell in tells for one in tell(history, event))]
 
 
@@ -75,6 +85,40 @@ def _tasks(history: Sequence[Event], event: Event) -> Iterator[str]:
         case EffectInterrupted(request=request, reason=reason):
             if isinstance(history[request - 1].data, TaskAttemptRequested):
                 yield f"task: cut off by a {reason}"
+
+
+def _audits(history: Sequence[Event], event: Event) -> Iterator[str]:
+    data = event.data
+    match data:
+        case AuditConcluded():
+            yield "audit: concluded"
+        case AuditFailed(code=code) if f"audit failed: {code}" in CONSEQUENCES:
+            yield f"audit failed: {code}"
+        case AuditCancelAnswered(accepted=accepted):
+            yield "audit: taken back" if accepted else "audit: cannot be taken back"
+        case AuditOpinionRejected():
+            yield "audit: opinion rejected"
+        case AuditOpinionGiven(round=2):
+            yield "audit: judged once more"
+        case AuditCriterionRuled() as ruled:
+            yield from _ruled(ruled)
+        case AuditSurveyed() if any(isinstance(one.data, DaemonStarted) for one in _between(history, event)):
+            yield "audit: goes on after a start"
+
+
+def _between(history: Sequence[Event], event: Event) -> Sequence[Event]:
+    return history[event.causation : event.position]
+
+
+def _ruled(ruled: AuditCriterionRuled) -> Iterator[str]:
+    if ruled.set_aside:
+        yield "audit: opinion set aside"
+    if ruled.final_score is None:
+        yield "audit: criterion not judged"
+    if ruled.dissent_summary is not None:
+        yield "audit: dissent told"
+    if any(one.rule == "security_override" and one.before != one.after for one in ruled.rules):
+        yield "audit: capped by a flaw"
 
 
 def _checks(_: Sequence[Event], event: Event) -> Iterator[str]:

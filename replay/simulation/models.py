@@ -17,6 +17,7 @@ from contracts.model import (
 )
 from contracts.reasoning import TOOL_IDS
 from events.event import Event
+from replay.simulation.audits import opinion
 from replay.simulation.world import World
 
 CODES: Final[tuple[ModelErrorCode, ...]] = get_args(ModelErrorCode)
@@ -81,11 +82,7 @@ class Models:
     def _reply(self, event: Event, asked: ModelAsked, lie: str) -> ModelReplied:
         random = self._world.random
         name = asked.answer.name if asked.answer is not None else "SafeOPSDecisionResult"
-        careful = lie != "permits" and random.random() < 0.3
-        answer = {
-            **(CAREFUL if careful else PERMITTING)[name], "rationale": f"because of api_key={self._secret}",
-            "conditions": [], "warnings": ["look"],
-        }
+        answer = self._answer(asked, name, lie)
         text, calls = _told(self._world, answer, lie, self._secret), self._wishes() if lie == "tools" else []
         fields: dict[str, Any] = {}
         if asked.engine == "dspy" and lie in ("", "permits"):
@@ -98,6 +95,15 @@ class Models:
             usage=ModelUsage(input_tokens=tokens, output_tokens=len(text) // 4, counted=random.random() < 0.5),
             latency_ms=random.randrange(1000), model=asked.model, finish="stop",
         )
+
+    def _answer(self, asked: ModelAsked, name: str, lie: str) -> dict[str, Any]:
+        if name == "JudicialOpinion":
+            return opinion(self._world, asked, self._secret)
+        careful = lie != "permits" and self._world.random.random() < 0.3
+        return {
+            **(CAREFUL if careful else PERMITTING)[name], "rationale": f"because of api_key={self._secret}",
+            "conditions": [], "warnings": ["look"],
+        }
 
     def _wishes(self) -> list[ModelToolCall]:
         """Tools: allowed ones or not, none at all, with good arguments or bad ones."""

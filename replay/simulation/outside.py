@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from actors.kernel.reader import read_surfaces
+from contracts.audit_events import AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested
 from contracts.checks import CheckRunRequested
 from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import ActorHalted, ActorResumed, EffectFailed
@@ -16,6 +17,7 @@ from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
 from contracts.orchestra_events import PlannerCallRequested, TaskAttemptRequested
 from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
 from replay.simulation.attempts import CONTENTS, Attempts, Planners, asked
+from replay.simulation.audits import Audits
 from replay.simulation.checks import Checks
 from replay.simulation.machine import Machine, Running
 from replay.simulation.models import Models
@@ -67,6 +69,7 @@ class Outside:
         self._models = Models(world, secret)
         self._runs = Runs(world, secret)
         self._checks = Checks(world, secret)
+        self._audits = Audits(world, secret)
         self._attempts = Attempts(world, secret)
         self._planners = Planners(world, secret)
         self._number = 0
@@ -78,10 +81,15 @@ class Outside:
 
     # --- the plan of a run ---------------------------------------------------------------------------------------
 
-    def plan(self, demands: int, thoughts: int, runs: int, checks: int, changes: int, seconds: float) -> None:
+    def plan(
+        self, demands: int, thoughts: int, runs: int, checks: int, audits: int, changes: int, seconds: float
+    ) -> None:
         """Put a run's demands, ``thoughts`` more that ask for reasoning, ``runs`` that have to do with Orchestra,
-        ``checks`` that ask for configured checks, surface changes, clock faults and stops on the calendar."""
+        ``checks`` that ask for configured checks, ``audits``, surface changes, clock faults and stops on the
+        calendar."""
         world = self._world
+        for _ in range(audits):
+            world.later(world.between(0.0, seconds), "audit", self.audit)
         for _ in range(runs):
             world.later(world.between(0.0, seconds), "run", self.orchestrate)
         for _ in range(checks):
@@ -146,6 +154,11 @@ class Outside:
     def check(self) -> None:
         """The operator wants checks or guards to be run."""
         self.demand(self._checks.demand(self._number + 1))
+
+    def audit(self) -> None:
+        """The operator wants an audit, or that one ends."""
+        self._put_in_order()
+        self._world.later(0.5, "audit", lambda: self.demand(self._audits.demand(self._number + 1)))
 
     def think(self) -> None:
         """The operator wants a program to be run, or its context written."""
@@ -290,6 +303,8 @@ class Outside:
             return self._tools.write(event, self._machine.watch.read(event.data.request).data)
         if isinstance(event.data, ModelCallRequested):
             return self._models.outcome(event, self._machine.watch.read(event.data.ask).data)
+        if isinstance(event.data, AuditCloneRequested | AuditPdfRequested | AuditPicturesRequested):
+            return self._audits.outcome(event)
         if isinstance(event.data, CheckRunRequested):
             return self._checks.outcome(event)
         if isinstance(event.data, TaskAttemptRequested):

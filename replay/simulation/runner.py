@@ -18,6 +18,7 @@ from events.segments import segment_firsts
 from replay.simulation.altered import altered_is_found
 from replay.simulation.disk import Crashed
 from replay.simulation.invariants import Documents
+from replay.simulation.invariants_audits import check_audits_idle
 from replay.simulation.invariants_checks import check_checks_idle
 from replay.simulation.invariants_reasoning import check_idle
 from replay.simulation.invariants_runs import check_runs_idle
@@ -35,12 +36,13 @@ STEPS_MAX: Final = 50_000
 
 class Load(NamedTuple):
     """How much happens in a run's first phase: demands of all kinds, others that ask for reasoning, others that have to
-    do with runs of Orchestra, or with configured checks, and changes of surfaces."""
+    do with runs of Orchestra, with configured checks, or with audits, and changes of surfaces."""
 
     demands: int
     thoughts: int
     runs: int
     checks: int
+    audits: int
     changes: int
 
 
@@ -131,7 +133,8 @@ def _play(
     outside = Outside(world, machine, secret)
     if load is None:
         demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
-        load = Load(demands, thoughts, runs, checks=random.randrange(6), changes=random.randrange(12))
+        checks, audits = random.randrange(6), random.randrange(5)
+        load = Load(demands, thoughts, runs, checks, audits, changes=random.randrange(12))
     outside.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
@@ -158,6 +161,7 @@ def _play(
     check_idle(machine.engine.states)
     check_runs_idle(machine.engine.states)
     check_checks_idle(machine.engine.states)
+    check_audits_idle(machine.engine.states)
     for met in met_in(watch.history):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:

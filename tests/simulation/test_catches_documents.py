@@ -13,7 +13,7 @@ from replay.simulation.machine import Machine
 from replay.simulation.runner import Load, run_seeds
 from tests.support.planted import plant
 
-RUNS = Load(0, 0, runs=12, checks=0, changes=4)
+RUNS = Load(0, 0, runs=12, checks=0, audits=0, changes=4)
 
 
 def forgetful() -> Documents:

@@ -67,5 +67,5 @@ def test_without_faults_nothing_is_lost_or_repeated() -> None:
 @given(st.randoms(use_true_random=False), st.integers(0, 8))
 def test_invariants_hold_whatever_is_chosen(random: object, demands: int) -> None:
     """The same world with choices that Hypothesis makes, and shrinks when one fails."""
-    load = Load(demands, demands // 2, demands // 2, demands // 3, demands)
+    load = Load(demands, demands // 2, demands // 2, demands // 3, demands // 4, demands)
     play(random, documents=documents, load=load)  # type: ignore[arg-type]

@@ -1,0 +1,210 @@
+"""The auditor: from a request to one report or one failure, through all real actors."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.audit.actor import Auditor
+from contracts.audit_events import (
+    AuditCancelAnswered,
+    AuditCancelRequested,
+    AuditCloneRequested,
+    AuditConcluded,
+    AuditCriterionRuled,
+    AuditEvidenceFound,
+    AuditFailed,
+    AuditOpinionGiven,
+    AuditOpinionRejected,
+    AuditPdfRequested,
+    AuditRequested,
+    AuditSourceFailed,
+    AuditSurveyed,
+)
+from contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
+from contracts.model import ModelAsked, ModelWithdrawn
+from contracts.oa import OaPermitRequested
+from events.event import Event
+from tests.support.audits import AUDIT, Court, dimension, finding, rubric, said, survey
+
+
+def test_an_audit_by_rules_ends_with_a_ruling_on_every_criterion() -> None:
+    court = Court()
+    court.ask()
+    over = court.audit()
+    assert isinstance(over, AuditConcluded)
+    assert [one.dimension_id for one in court.of(AuditCriterionRuled)] == ["state", "safety", "accuracy", "diagram"]
+    diagram = court.of(AuditCriterionRuled)[-1]
+    assert diagram.final_score is None
+    assert "not inspected" in diagram.reason
+    judged = [one for one in court.of(AuditCriterionRuled) if one.final_score is not None]
+    assert len(court.of(AuditOpinionGiven)) >= 3 * len(judged)
+
+
+def test_nothing_outward_happens_before_the_permit() -> None:
+    court = Court()
+    court.ask()
+    kinds = [type(event.data) for event in court.history if event.correlation == AUDIT]
+    assert kinds.index(OaPermitRequested) < kinds.index(AuditCloneRequested)
+    assert kinds.count(AuditCloneRequested) == 1
+
+
+def test_evidence_is_decided_as_it_comes_and_cross_referenced_at_last() -> None:
+    court = Court()
+    court.pdf = lambda _: None
+    court.ask()
+    assert court.step()  # the clone
+    assert {one.dimension_id for one in court.of(AuditEvidenceFound)} == {"state", "safety"}
+    court.pdf = Court().pdf
+    court.audit()
+    accuracy = [one for one in court.of(AuditEvidenceFound) if one.dimension_id == "accuracy"][-1]
+    texts = {one.goal.partition(":")[0]: one.content for one in accuracy.evidences}
+    assert "src/app.py" in str(texts["report.verified"])
+    assert "src/ghost.py" in str(texts["report.hallucinated"])
+
+
+def test_judges_are_asked_for_what_is_missing_and_for_no_more_than_eight_at_once() -> None:
+    court = Court()
+    many = [dimension(f"d{number}") for number in range(6)]
+    court.ask(rubric(*many), engine="langchain", model="toy")
+    court.model = lambda *_: None
+    while court.step():
+        pass
+    asked = [event for event in court.events(ModelAsked) if event.correlation == AUDIT]
+    assert [event.data.inputs["question"] for event in asked] == [
+        f"{judge} 1 d{number}" for number in range(3) for judge in ("Prosecutor", "Defense", "TechLead")
+    ][:8]
+    court.model = said
+    assert isinstance(court.audit(), AuditConcluded)
+    assert len(court.of(AuditOpinionGiven)) == 18
+
+
+def test_a_wide_spread_is_judged_once_more_and_told_as_dissent() -> None:
+    court = Court()
+    scores = {"Prosecutor": 1, "Defense": 5, "TechLead": 3}
+
+    def model(event: Event, asked: ModelAsked) -> object:
+        judge, number, _ = asked.inputs["question"].split(" ")
+        return said(event, asked, scores[judge] if number == "1" else 3)
+
+    court.model = model  # type: ignore[assignment]
+    court.ask(rubric(dimension("state")), engine="langchain", model="toy")
+    court.audit()
+    assert [one.round for one in court.of(AuditOpinionGiven)] == [1, 1, 1, 2, 2, 2]
+    (ruled,) = court.of(AuditCriterionRuled)
+    assert ruled.final_score == 3
+    assert ruled.dissent_summary is not None
+    assert "variance_re_evaluation" in [one.rule for one in ruled.rules]
+
+
+def test_a_judge_is_told_what_was_wrong_and_fails_the_audit_after_three_tries() -> None:
+    court = Court()
+    court.model = lambda event, asked: said(event, asked, text="I would say four.")
+    court.ask(rubric(dimension("state")), engine="langchain", model="toy")
+    over = court.audit()
+    assert isinstance(over, AuditFailed)
+    assert over.code == "judge"
+    attempts = [one.attempt for one in court.of(AuditOpinionRejected) if one.judge == "Prosecutor"]
+    assert attempts == [1, 2, 3]
+    assert court.of(AuditOpinionGiven) == []
+    again = [one for one in court.of(ModelAsked) if len(one.messages) > 2]
+    assert "cannot be taken as your opinion" in again[0].messages[-1].content
+    assert max(len(one.messages) for one in again) == 6
+    assert court.of(ModelWithdrawn)  # the others are not waited for
+
+
+def test_one_bad_reply_costs_one_try() -> None:
+    court = Court()
+    bad = iter(["no", "neither"])
+    court.model = lambda event, asked: said(event, asked, text=next(bad, None))
+    court.ask(rubric(dimension("state")), engine="langchain", model="toy")
+    assert isinstance(court.audit(), AuditConcluded)
+    assert len(court.of(AuditOpinionRejected)) == 2
+
+
+@pytest.mark.parametrize("code", ["not_found", "auth", "network", "too_large", "timed_out"])
+def test_a_clone_that_fails_ends_the_audit_without_a_report(code: str) -> None:
+    court = Court()
+    court.clone = lambda event: AuditSourceFailed(request=event.position, code=code, text="no", mend="look")  # type: ignore[arg-type]
+    court.ask()
+    over = court.audit()
+    assert isinstance(over, AuditFailed)
+    assert (over.code, over.reasons, over.mend) == (code, ["no"], ["look"])
+    assert court.of(AuditCriterionRuled) == []
+    left = {event.position for event in court.open(AuditPdfRequested)}
+    assert {one.request for one in court.of(EffectCancelRequested)} >= left
+
+
+def test_a_confirmed_flaw_caps_its_criterion_and_words_about_flaws_do_not() -> None:
+    for flaw in (True, False):
+        court = Court()
+        code = finding("security.shell") if flaw else finding("tools.no_unsafe_calls", text="no os.system with input")
+        found = survey(finding("state.typed"), code)
+        court.clone = lambda event, found=found: AuditSurveyed(request=event.position, survey=found)  # type: ignore[misc]
+        court.model = lambda event, asked: said(event, asked, 5)
+        court.ask(
+            rubric(dimension("safety", goals=["state.typed", "tools.no_unsafe_calls", "security.shell"])),
+            engine="langchain", model="toy",
+        )  # fmt: skip
+        court.audit()
+        (ruled,) = court.of(AuditCriterionRuled)
+        assert ruled.final_score == (3 if flaw else 5)
+
+
+def test_an_opinion_that_rests_on_nothing_is_set_aside() -> None:
+    court = Court()
+
+    def model(event: Event, asked: ModelAsked) -> object:
+        lies = asked.inputs["question"].startswith("Defense")
+        return said(event, asked, 5, cited_evidence=["deep metacognition"]) if lies else said(event, asked, 2)
+
+    court.model = model  # type: ignore[assignment]
+    court.ask(rubric(dimension("state")), engine="langchain", model="toy")
+    court.audit()
+    (ruled,) = court.of(AuditCriterionRuled)
+    assert (ruled.final_score, ruled.set_aside, ruled.unsupported) == (2, ["Defense"], ["deep metacognition"])
+
+
+def test_an_operator_cancels_and_what_runs_is_taken_back() -> None:
+    court = Court()
+    court.clone = lambda _: None
+    court.ask()
+    court.tell(AuditCancelRequested(audit_id=AUDIT, reason="enough"), "cancel-1")
+    over = court.ended()
+    assert isinstance(over, AuditFailed)
+    assert (over.code, over.reasons) == ("cancelled", ["enough"])
+    assert court.of(AuditCancelAnswered)[0].accepted
+    assert len(court.of(EffectCancelRequested)) >= 3
+    court.tell(AuditCancelRequested(audit_id=AUDIT), "cancel-2")
+    assert not court.of(AuditCancelAnswered)[1].accepted
+
+
+def test_the_same_id_is_taken_once_and_nine_are_too_many() -> None:
+    court = Court()
+    court.clone = lambda _: None
+    court.ask()
+    court.tell(court.of(AuditRequested)[0], "again", AUDIT)
+    assert court.of(AuditFailed)[0].code == "known"
+    assert court.engine.states["auditor"].audits[AUDIT].requested == court.events(AuditRequested)[0].position
+    for number in range(2, 10):
+        court.ask(audit_id=f"{AUDIT[:-1]}{number}")
+    assert [one.code for one in court.of(AuditFailed)] == ["known", "busy"]
+
+
+def test_a_kernel_that_is_blocked_still_lets_diagnosis_happen() -> None:
+    court = Court("BLOCKED")
+    court.ask()
+    assert isinstance(court.audit(), AuditConcluded)
+
+
+def test_a_performer_that_raises_is_the_audits_failure_not_the_actors() -> None:
+    court = Court()
+    court.pdf = lambda event: EffectFailed(request=event.position, error="KeyError", place="x.py:1")
+    court.ask()
+    over = court.audit()
+    assert isinstance(over, AuditFailed)
+    assert over.code == "failed"
+    assert court.of(ActorHalted) == []
+
+
+def test_the_auditor_hears_every_way_in_which_what_it_asked_for_can_end() -> None:
+    assert {AuditSurveyed, AuditSourceFailed, EffectFailed} <= Auditor.hears
