@@ -7,21 +7,20 @@ bubblewrap it sees nothing but the interpreter and what it is to read, and no ne
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-import selectors
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Sequence
-from typing import IO, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from actors.audit.repository.confined import OUT_OF_MEMORY
+from actors.audit.repository.conversation import Conversation
 from actors.audit.repository.wall import ENVIRONMENT, wall
 
 Ended = Literal["done", "timed_out", "memory", "output", "crashed", "stopped"]
@@ -29,7 +28,6 @@ Ended = Literal["done", "timed_out", "memory", "output", "crashed", "stopped"]
 TOLD_BYTES: Final = 64 * 1024
 """So much of the end of standard error is kept."""
 
-_CHUNK: Final = 64 * 1024
 _LOOK_SECONDS: Final = 0.05
 _SIGNALLED: Final = 128
 
@@ -71,11 +69,8 @@ def run_limited(
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=ENVIRONMENT, cwd="/", start_new_session=True, pass_fds=(held,), bufsize=0,
         )  # fmt: skip
-        talk = _Talk(process, request, output_bytes)
-        try:
-            early = talk.attend(time.monotonic() + seconds, stop)
-        finally:
-            _end(process)
+        with Conversation(process, request, TOLD_BYTES) as talk:
+            early = _attend(talk, time.monotonic() + seconds, output_bytes, stop)
     finally:
         os.close(held)
         os.close(lifeline)  # open until here: when we die, the kernel closes it, and the process ends
@@ -86,89 +81,16 @@ def run_limited(
     )
 
 
-class _Talk:
-    """What is said to the process, and what it says."""
-
-    def __init__(self, process: subprocess.Popen[bytes], request: bytes, output_bytes: int) -> None:
-        self._process = process
-        self._pending = memoryview(request)
-        self._most = output_bytes
-        self._selector = selectors.DefaultSelector()
-        self.output = bytearray()
-        self.told = bytearray()
-
-    def attend(self, deadline: float, stop: threading.Event | None) -> Ended | None:
-        """Talk until it has ended by itself (None), or must be ended, and why."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        with self._selector:
-            for pipe, what, act in (
-                (self._process.stdin, selectors.EVENT_WRITE, self._feed),
-                (self._process.stdout, selectors.EVENT_READ, self._hear),
-                (self._process.stderr, selectors.EVENT_READ, self._note),
-            ):
-                os.set_blocking(pipe.fileno(), False)
-                self._selector.register(pipe, what, act)
-            while self._selector.get_map():
-                if stop is not None and stop.is_set():
-                    return "stopped"
-                left = deadline - time.monotonic()
-                if left <= 0:
-                    return "timed_out"
-                for key, _ in self._selector.select(min(left, _LOOK_SECONDS)):
-                    key.data(key.fileobj)
-                if len(self.output) > self._most:
-                    return "output"
-            return self._wait(deadline, stop)
-
-    def _wait(self, deadline: float, stop: threading.Event | None) -> Ended | None:
-        """It has closed all its ends: it has ended, or soon will."""
-        while self._process.poll() is None:
-            if stop is not None and stop.is_set():
-                return "stopped"
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return "timed_out"
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(min(left, _LOOK_SECONDS))
-        return None
-
-    def _feed(self, pipe: IO[bytes]) -> None:
-        try:
-            self._pending = self._pending[os.write(pipe.fileno(), self._pending[:_CHUNK]) :]
-        except BrokenPipeError:  # it does not care to read all of it
-            self._pending = self._pending[:0]
-        if not self._pending:
-            self._close(pipe)
-
-    def _hear(self, pipe: IO[bytes]) -> None:
-        chunk = os.read(pipe.fileno(), _CHUNK)
-        self.output += chunk
-        if not chunk:
-            self._close(pipe)
-
-    def _note(self, pipe: IO[bytes]) -> None:
-        chunk = os.read(pipe.fileno(), _CHUNK)
-        self.told += chunk
-        del self.told[:-TOLD_BYTES]
-        if not chunk:
-            self._close(pipe)
-
-    def _close(self, pipe: IO[bytes]) -> None:
-        self._selector.unregister(pipe)
-        pipe.close()
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of it, and wait for it. Until the wall stands, both halves of bubblewrap are in the group."""
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for pipe in (process.stdin, process.stdout, process.stderr):
-        if pipe is not None:
-            pipe.close()
+def _attend(talk: Conversation, deadline: float, output_bytes: int, stop: threading.Event | None) -> Ended | None:
+    """Talk until it has ended by itself (None), or must be ended, and why."""
+    while talk.goes_on(max(0.0, min(deadline - time.monotonic(), _LOOK_SECONDS))):
+        if stop is not None and stop.is_set():
+            return "stopped"
+        if len(talk.output) > output_bytes:
+            return "output"
+        if time.monotonic() >= deadline:
+            return "timed_out"
+    return "output" if len(talk.output) > output_bytes else None
 
 
 def _status(code: int, walled: bool) -> tuple[int, int]:

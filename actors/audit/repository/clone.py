@@ -1,0 +1,176 @@
+"""Fetches a repository: the whole history of its default branch, into a folder of the caller's; blocking (rulings B).
+
+Nothing is checked out: what is read of it is read from git's objects (``objects``), so there are no links to follow, no
+filters to run, and no file system to lose names in. Contract 5.1's ``clone_repo`` does check out, see ``repo_tools``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from actors.audit.failures import SourceFailed
+from actors.audit.repository.address import Address, address
+from actors.audit.repository.git import Git, configured
+from actors.audit.repository.trouble import failed
+from contracts.audit_events import AuditLimits
+
+REF: Final = "refs/audited/head"
+"""What is audited, in our clone."""
+DETACHED: Final = "HEAD"
+"""The branch's name where the source is on none."""
+
+_ADVERTISED_BYTES: Final = 64 * 1024
+_SYMREF: Final = re.compile(rb"^ref: refs/heads/([^\t\n]+)\tHEAD$", re.MULTILINE)
+_HEAD: Final = re.compile(rb"^([0-9a-f]{40}|[0-9a-f]{64})\tHEAD$", re.MULTILINE)
+
+
+class Clone(msgspec.Struct, frozen=True, kw_only=True):
+    """A fetched repository. ``git_dir`` lies in ``top``, which has nothing checked out. ``notes``: what is not as it
+    mostly is. ``git`` asks it more."""
+
+    top: str
+    git_dir: str
+    commit: str
+    branch: str
+    notes: tuple[str, ...]
+    git: Git
+
+    def ask(self, *arguments: str, output_bytes: int = 2**20, stdin: bytes = b"") -> bytes:
+        """What git says of the clone. Raises SourceFailed."""
+        ended = self.git.run(("--git-dir", self.git_dir, *arguments), output_bytes=output_bytes, stdin=stdin)
+        if ended.code:
+            raise failed(ended.stderr, (self.top,))
+        return ended.stdout
+
+
+def fetch(repo_url: str, limits: AuditLimits, folder: str, stop: threading.Event | None = None) -> Clone:
+    """Fetch ``repo_url`` into ``folder`` (absolute, exists, empty). Raises SourceFailed: bad_url, not_found, auth,
+    network, too_large, timed_out, cancelled, git."""
+    where = address(repo_url)
+    top = os.path.join(folder, "repository")
+    git_dir = os.path.join(top, ".git")
+    git = Git(
+        config=configured(folder),
+        deadline=time.monotonic() + limits.clone_seconds,
+        memory_bytes=limits.survey_memory,
+        file_bytes=limits.clone_bytes,
+        stop=stop,
+    )
+    notes: list[str] = []
+    if where.protocol == "file":
+        where = Address("file", os.path.abspath(where.location))
+        notes += _look_at_source(git, where.location)
+    _made(git, top)
+    branch = _branch(git, where)
+    _fetched(git, where, git_dir, limits, folder)
+    clone = Clone(top=top, git_dir=git_dir, commit="", branch=branch, notes=(), git=git)
+    commit = clone.ask("rev-parse", "--verify", "--end-of-options", f"{REF}^{{commit}}").decode().strip()
+    if os.path.exists(os.path.join(git_dir, "shallow")):
+        notes.append(
+            "the repository is a shallow one: its history is cut short, and commits before the cut are missing"
+        )
+    return msgspec.structs.replace(clone, commit=commit, notes=tuple(notes))
+
+
+def _look_at_source(git: Git, path: str) -> list[str]:
+    """See that a repository of this machine is one, and whole. What its configuration says must not make the half of
+    git that reads it fetch what is missing: from where, and by which program, stands there too."""
+    if not os.path.isdir(path):
+        raise SourceFailed("not_found", "the repository's path is no folder", "give the top folder of a repository")
+    for inside in (os.path.join(path, ".git"), path):
+        resolved = git.run(("rev-parse", "--resolve-git-dir", inside))
+        if resolved.code == 0:
+            break
+    else:
+        raise SourceFailed(
+            "not_found",
+            "the repository's path is not the top folder of a git repository",
+            "git init, commit, try again",
+        )
+    source = os.path.abspath(os.path.join(path, os.fsdecode(resolved.stdout.removesuffix(b"\n"))))
+    lazy = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$"
+    if git.run(("--git-dir", source, "config", "--get-regexp", lazy)).code == 0:
+        raise SourceFailed(
+            "git", "the repository is a partial clone: objects are missing", "clone it whole, and give that path"
+        )
+    bare = inside == path
+    return [] if bare else ["the commit was audited, not what is changed in the working tree of the source"]
+
+
+def _made(git: Git, top: str) -> None:
+    made = git.run(("init", "--quiet", "--template=", "--", top))
+    if made.code:
+        raise failed(made.stderr, (top,))
+
+
+def _branch(git: Git, where: Address) -> str:
+    """The name of the default branch. Raises SourceFailed where there is no commit on it."""
+    told = git.run(
+        ("ls-remote", "--quiet", "--symref", "--", where.location, "HEAD"),
+        protocol=where.protocol, output_bytes=_ADVERTISED_BYTES,
+    )  # fmt: skip
+    if told.code:
+        raise failed(told.stderr, (where.location,))
+    if not _HEAD.search(told.stdout):
+        raise SourceFailed(
+            "git",
+            "the repository has no commit on its default branch",
+            "commit to it, or set its HEAD to another branch",
+        )
+    named = _SYMREF.search(told.stdout)
+    return named[1].decode("utf-8", "backslashreplace") if named else DETACHED
+
+
+def _fetched(git: Git, where: Address, git_dir: str, limits: AuditLimits, folder: str) -> None:
+    objects = Path(git_dir, "objects")
+
+    def watch() -> None:
+        if _size(objects) > limits.clone_bytes:
+            raise _too_large(limits)
+
+    ended = git.run(
+        (
+            "--git-dir", git_dir, "fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance",
+            "--update-shallow", "--no-write-fetch-head", "--", where.location, f"+HEAD:{REF}",
+        ),
+        protocol=where.protocol,
+        watch=watch,
+    )  # fmt: skip
+    if ended.code and (b"signal 25" in ended.stderr or ended.code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ}):
+        raise _too_large(limits)
+    if ended.code:
+        raise failed(ended.stderr, (folder, where.location))
+    watch()
+
+
+def _too_large(limits: AuditLimits) -> SourceFailed:
+    return SourceFailed(
+        "too_large",
+        f"the repository is larger than {limits.clone_bytes} bytes",
+        "raise clone_bytes, or audit a smaller one",
+    )
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files below ``folder``; those that go while it is looked at do not count."""
+    size = 0
+    pending = [str(folder)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        pending.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            continue
+    return size
