@@ -10,7 +10,8 @@ A timer that ends otherwise than by firing is taken to have fired, so that no qu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -215,7 +216,7 @@ def _reading(end: ModelCallFailed | EffectEnd) -> tuple[Stop, bool, float | None
     """What an end says: the failure if it is the last, whether another attempt may help, when at the earliest."""
     match end:
         case ModelCallFailed(code=code, error=error):
-            return Stop(code, f"{_SAID[code]} ({error})"), end.transient, end.retry_after_s
+            return Stop(code, f"{SAID[code]} ({error})"), end.transient, end.retry_after_s
         case EffectTimedOut(limit_s=limit_s):
             return Stop("timed_out", f"the call was stopped after {limit_s:g} seconds"), True, None
         case EffectInterrupted(reason=reason):
@@ -228,7 +229,7 @@ def _reading(end: ModelCallFailed | EffectEnd) -> tuple[Stop, bool, float | None
             return Stop("cancelled", f"the call was stopped ({reason})"), False, None
 
 
-_SAID: dict[str, str] = {
+SAID: Final[Mapping[str, str]] = {
     "unavailable": "there is no such model here",
     "no_key": "the variable of the provider's key is not set",
     "rejected": "the provider rejected the call",
@@ -239,3 +240,4 @@ _SAID: dict[str, str] = {
     "too_long": "the question or the reply is too long",
     "malformed": "the reply could not be read",
 }
+"""What a ModelErrorCode says to people."""

@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from actors.model.state import BYTES_PER_TOKEN, image_tokens
-from contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelTool, ModelToolCall, ModelUsage
+from contracts.model import (
+    IMAGE_BYTES_MAX,
+    ModelAnswer,
+    ModelAsked,
+    ModelImage,
+    ModelMessage,
+    ModelTool,
+    ModelToolCall,
+    ModelUsage,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -36,6 +45,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
 
 class Malformed(ValueError):
     """The reply is none that can be read."""
+
+
+class ImageTooLarge(Exception):
+    """More than ``IMAGE_BYTES_MAX`` bytes: nothing is sent."""
 
 
 Images = Mapping[str, bytes]
@@ -64,8 +77,8 @@ def prepare(chat: BaseChatModel, asked: ModelAsked, images: Images = NO_IMAGES) 
 
 
 def ask_now(chat: BaseChatModel, asked: ModelAsked, images: Images = NO_IMAGES) -> Reply:
-    """Make the call in this thread, and wait for the reply. Tracing is as the caller has it. Raises Malformed, and
-    whatever the client raises (``actors/model/failures.py`` knows what that means)."""
+    """Make the call in this thread, and wait for the reply. Tracing is as the caller has it. Raises Malformed,
+    ImageTooLarge, and whatever the client raises (``actors/model/failures.py`` knows what that means)."""
     runnable, messages, names = _ready(chat, asked, images)
     return _read(runnable.invoke(messages), asked, names)
 
@@ -139,10 +152,7 @@ def _message(message: ModelMessage, names: dict[str, str], images: Images) -> Ba
         case "user":
             if not message.images:
                 return HumanMessage(message.content)
-            shown = [
-                {"type": "image", "base64": base64.b64encode(images[one.sha256]).decode(), "mime_type": one.media_type}
-                for one in message.images
-            ]
+            shown = [_image(one, images[one.sha256]) for one in message.images]
             return HumanMessage([{"type": "text", "text": message.content}, *shown])
         case "tool":
             return ToolMessage(message.content, tool_call_id=message.tool_call_id)
@@ -151,6 +161,13 @@ def _message(message: ModelMessage, names: dict[str, str], images: Images) -> Ba
         for call in message.tool_calls
     ]
     return AIMessage(message.content, tool_calls=calls)
+
+
+def _image(named: ModelImage, content: bytes) -> dict[str, str]:
+    """A content block in the form that every LangChain model takes. Raises ImageTooLarge."""
+    if len(content) > IMAGE_BYTES_MAX:
+        raise ImageTooLarge
+    return {"type": "image", "base64": base64.b64encode(content).decode(), "mime_type": named.media_type}
 
 
 def reply_of(message: Any, asked: ModelAsked, names: dict[str, str]) -> Reply:

@@ -11,17 +11,10 @@ import anyio.to_thread
 
 from actors.actor import Io, Performers
 from actors.model import chat, program
-from actors.model.chat import Reply
+from actors.model.chat import ImageTooLarge, Reply
 from actors.model.failures import Failure, failure_of
 from actors.model.models import Models, ModelUnavailable
-from contracts.model import (
-    IMAGE_BYTES_MAX,
-    REPLY_CHARS_MAX,
-    ModelAsked,
-    ModelCallFailed,
-    ModelCallRequested,
-    ModelReplied,
-)
+from contracts.model import REPLY_CHARS_MAX, ModelAsked, ModelCallFailed, ModelCallRequested, ModelReplied
 from contracts.payload import encode
 from events.event import Event, parse_time
 
@@ -74,18 +67,10 @@ class ReplyTooLong(Exception):
     """More than ``REPLY_CHARS_MAX`` characters."""
 
 
-class ImageTooLarge(Exception):
-    """More than ``IMAGE_BYTES_MAX`` bytes."""
-
-
 async def _images(asked: ModelAsked, io: Io) -> dict[str, bytes]:
-    """The images that the question shows, from the blob store. Raises ImageTooLarge, NotFound, CorruptLog."""
-    images: dict[str, bytes] = {}
-    for sha256 in {one.sha256: None for message in asked.messages for one in message.images or ()}:
-        images[sha256] = await io.blob(sha256)
-        if len(images[sha256]) > IMAGE_BYTES_MAX:
-            raise ImageTooLarge
-    return images
+    """The images that the question shows, from the blob store. Raises NotFound, CorruptLog."""
+    named = [one.sha256 for message in asked.messages for one in message.images or ()]
+    return {sha256: await io.blob(sha256) for sha256 in dict.fromkeys(named)}
 
 
 def _ready(models: Models, asked: ModelAsked, images: chat.Images) -> Callable[[], Awaitable[Reply]]:

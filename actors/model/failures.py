@@ -99,7 +99,7 @@ _NETWORK = (
     "ReadError", "TransportError", "WriteError",
 )
 _REFUSED = ("ContentFilter",)
-_TOO_LONG = ("LengthFinishReason", "ContextWindowExceeded", "ContextOverflow")
+_TOO_LONG = ("LengthFinishReason", "ContextWindowExceeded", "ContextOverflow", "TooLarge")
 
 
 def _of_kind(error: BaseException) -> Failure | None:

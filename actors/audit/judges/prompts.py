@@ -7,15 +7,17 @@ the string that it stands in. All three judges get the same ``criterion`` and ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from actors.audit.clerk import Brief
+from actors.audit.evidence import key_of
 from actors.audit.goals import GOALS, goal_id
 from actors.audit.judges.opinions import SHAPE_NAME, shown
 from actors.audit.judges.personas import LOGIC, PERSONAS, SECOND_ROUND
+from actors.audit.rubric import dimension_of, logic_for
 from contracts.audit import JUDGES, SCORE_MAX, SCORE_MIN, Evidence, Judge
 from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX
 from contracts.audit_facts import CONTENT_CHARS_MAX, Picture
@@ -78,7 +80,7 @@ def system_prompt(brief: Brief) -> str:
     """The persona, what the rubric tells it, and the shape of its answer."""
     judge = brief.judge
     parts = [PERSONAS[judge]]
-    logic = _logic(brief.dimension, judge)
+    logic = logic_for(dimension_of(brief.dimension), judge)
     if logic:
         parts.append(f"{LOGIC[judge]}\n{shown(logic, RUBRIC_CHARS_MAX)}")
     if brief.round > 1:
@@ -99,10 +101,10 @@ def document(brief: Brief) -> dict[str, Any]:
 
 def _document(brief: Brief, length: int) -> dict[str, Any]:
     dimension = brief.dimension
-    texts = {name: shown(str(dimension[name]), RUBRIC_CHARS_MAX) for name in _CRITERION if dimension.get(name)}
+    texts = {name: shown(dimension[name], RUBRIC_CHARS_MAX) for name in _CRITERION}
     made: dict[str, Any] = {
         "criterion": {"id": brief.dimension_id, **texts},
-        "evidence": [_item(f"{brief.dimension_id}#{n}", one, length) for n, one in enumerate(brief.evidence, 1)],
+        "evidence": [_item(key_of(brief.dimension_id, n), one, length) for n, one in enumerate(brief.evidence, 1)],
     }
     if length < _LENGTHS[0]:
         made["notes"] = [f"texts of the evidence are cut to {length} characters, so that all of it can be shown"]
@@ -134,17 +136,6 @@ def _second_round(brief: Brief, keys: set[str]) -> dict[str, Any]:
         "own": mine,
         "cited_by_others": {judge: seen for judge, seen in cited.items() if judge != brief.judge},
     }
-
-
-def _logic(dimension: Mapping[str, Any], judge: Judge) -> str:
-    """What the rubric's ``judicial_logic`` says to this judge: a text for all of them, or an object by persona."""
-    given = dimension.get("judicial_logic", "")
-    if isinstance(given, Mapping):
-        wanted = judge.lower()
-        return "\n".join(
-            str(text) for name, text in given.items() if str(name).lower().replace("_", "").replace(" ", "") == wanted
-        )
-    return str(given or "")
 
 
 def _answer(judge: Judge, dimension_id: str) -> str:
