@@ -13,7 +13,6 @@ import msgspec
 
 from contracts.audit_events import AuditCancelRequested, AuditRequested
 from pmagent.answer import Answer
-from pmagent.audit.request import checked
 from pmagent.audit.source import BadAudit
 from pmagent.host import Host
 from pmagent.jobs.kinds import AUDITS
@@ -29,6 +28,8 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
 
     Raises BadAudit, BadRubric, Misplaced, ModelUnavailable (nothing is recorded then), RequestReused, OutcomeUnknown.
     """
+    from pmagent.audit.request import checked  # with the audit's models, which nobody else needs
+
     asked = await anyio.to_thread.run_sync(checked, _as_request(arguments), host.layout.workspace)
     for name in (asked.model, asked.vision_model):
         if name:

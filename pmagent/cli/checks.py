@@ -25,7 +25,7 @@ from events.segments import SegmentReader
 from events.verify import verify_log
 from pmagent import __version__, _origin
 from pmagent.cli.when import sized, spoken
-from pmagent.config import FILE, ConfigError, ReasoningSettings, resolve, unknown_variables
+from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
 
 State = Literal["ok", "warn", "fail"]
@@ -39,7 +39,7 @@ SANDBOX_SECONDS: Final = 10.0
 CLOCK_EARLIEST: Final = datetime(2025, 1, 1, tzinfo=UTC)
 
 PROGRAMS: Final[dict[str, str]] = {
-    "git": "tells the branch: pmagent init and kernel refresh need it",
+    "git": "tells the branch, clones what is audited: pmagent init, kernel refresh and audit need it",
     "claude": "makes plans; without it pmagent run needs --plan FILE",
     "strace": "the fault tests of the log",
     "lnav": "reads the log with colours and SQL: pmagent lnav --install",
@@ -74,6 +74,7 @@ def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
         workspace = resolved.workspace
         checks.append(Check("settings", "ok", f"understood ({FILE}, PMAGENT_*)"))
         checks.append(_reasoning(resolved.settings.reasoning, environ))
+        checks.append(_auditing(resolved.settings.audit, environ))
     except ConfigError as error:
         checks.append(Check("settings", "fail", error.message, error.hint))
         workspace = Path(flag or environ.get("PMAGENT_WORKSPACE") or ".").absolute()
@@ -122,6 +123,23 @@ def _reasoning(settings: ReasoningSettings, environ: Mapping[str, str]) -> Check
     except ModelUnavailable as error:
         return Check("reasoning", "warn", f"{settings.engine}: {error.message}", error.hint)
     return Check("reasoning", "ok", f"{settings.engine} asks {settings.model}; what that needs is there")
+
+
+def _auditing(settings: AuditSettings, environ: Mapping[str, str]) -> Check:
+    """Whether an audit by the settings could begin; nothing is imported or sent."""
+    from importlib.util import find_spec
+
+    from actors.model.models import Models, ModelUnavailable
+
+    if find_spec("pymupdf") is None:
+        return Check("audits", "warn", "PyMuPDF is not installed, which reads reports", "pip install 'pmagent[audit]'")
+    try:
+        for name in filter(None, (settings.model, settings.vision_model)):
+            Models(environ).check("langchain", name)
+    except ModelUnavailable as error:
+        return Check("audits", "warn", error.message, error.hint)
+    by = settings.model or "the rules: needs no model, no key and no network"
+    return Check("audits", "ok", f"judged by {by}; images are looked at by {settings.vision_model or 'nobody'}")
 
 
 def _workspace(layout: Layout) -> Check:

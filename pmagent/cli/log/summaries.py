@@ -22,6 +22,16 @@ _HOLE: Final = re.compile(r"\{([a-z0-9_.]+)\}")
 _TEMPLATES: Final[dict[str, str]] = {
     "actor.halted": "{name} halted on event {input}: {error} in {place}",
     "actor.resumed": "{name} may decide again",
+    "audit.cancel_answered": "accepted {accepted} {text}",
+    "audit.cancel_requested": "cancel {audit_id}: {reason}",
+    "audit.clone_requested": "clone and survey {repo_url}",
+    "audit.concluded": "{overall_score} of 5: {executive_summary}",
+    "audit.failed": "{code}: {reasons}",
+    "audit.opinion_rejected": "{judge} on {criterion_id}, answer {attempt} is no opinion: {objection}",
+    "audit.pdf_requested": "read {pdf_path}",
+    "audit.pictures_requested": "take the images out of {pdf_path}",
+    "audit.requested": "{repo_url} and {pdf_path}, judged by {engine} {model}",
+    "audit.source_failed": "{code}: {text}",
     "check.answered": "answer to {request}: {results}",
     "check.requested": "{kind}s wanted: {checks}",
     "check.run_requested": "run {kind} {name}: {argv}",
@@ -232,10 +242,57 @@ def _tasks_changed(data: dict[str, Any]) -> str:
     return _shown([f"{_shown(one.get('task_id'))[:8]} {_shown(one.get('state'))}" for one in changes])
 
 
+def _surveyed(data: dict[str, Any]) -> str:
+    survey = data.get("survey")
+    commit, files = _shown(at_path(survey, "commit"))[:12], _shown(at_path(survey, "file_count"))
+    commits, graphs = _shown(at_path(survey, "history.total")), at_path(survey, "graphs")
+    return f"commit {commit}: {files} files, {commits} commits, {_count(graphs)} graphs"
+
+
+def _pdf_read(data: dict[str, Any]) -> str:
+    claims = _count(at_path(data, "reading.claims"))
+    return f"{_shown(at_path(data, 'reading.pages'))} pages, {claims} paths named"
+
+
+def _pictures_read(data: dict[str, Any]) -> str:
+    kept = _count(at_path(data, "reading.pictures"))
+    return f"{_shown(at_path(data, 'reading.count'))} images, {kept} of them kept"
+
+
+def _evidence_found(data: dict[str, Any]) -> str:
+    listed = data.get("evidences")
+    pieces = listed if isinstance(listed, list) else []
+    found = [one for one in pieces if isinstance(one, dict) and one.get("found") is True]
+    return f"{_shown(data.get('dimension_id'))}: {_count(listed)} pieces, {len(found)} of what is there"
+
+
+def _opinion_given(data: dict[str, Any]) -> str:
+    again = ", second round" if data.get("round") == 2 else ""
+    judge, criterion = (_shown(at_path(data, f"opinion.{name}")) for name in ("judge", "criterion_id"))
+    said = _shown(at_path(data, "opinion.argument"))
+    return f"{judge} on {criterion}: {_shown(at_path(data, 'opinion.score'))}{again}: {said}"
+
+
+def _criterion_ruled(data: dict[str, Any]) -> str:
+    score = data.get("final_score")
+    said = f"not judged: {_shown(data.get('reason'))}" if score is None else f"{_shown(score)}"
+    return f"{_shown(data.get('dimension_id'))}: {said}"
+
+
+def _count(listed: Any) -> int:
+    return len(listed) if isinstance(listed, list) else 0
+
+
 _VERDICTS: Final = ("allowed_action", "transition_status", "root_cause", "ops_block")
 """What of each program's payload is its answer in short."""
 
 _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "audit.criterion_ruled": _criterion_ruled,
+    "audit.evidence_found": _evidence_found,
+    "audit.opinion_given": _opinion_given,
+    "audit.pdf_read": _pdf_read,
+    "audit.pictures_read": _pictures_read,
+    "audit.surveyed": _surveyed,
     "check.ran": _exited,
     "kernel.mode_decided": _mode_decided,
     "kernel.observed": _observed,
