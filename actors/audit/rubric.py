@@ -7,6 +7,7 @@ been read so, from an event or a state.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -79,6 +80,13 @@ def read_rubric(content: bytes, where: str) -> Rubric:
 
 def rubric_of(document: Mapping[str, Any]) -> Rubric:
     """The rubric of a document that has been checked. Raises BadRubric where it has not, and is wrong."""
+    return _built(msgspec.json.encode(document))
+
+
+@functools.lru_cache(maxsize=8)
+def _built(encoded: bytes) -> Rubric:
+    """The nodes of an audit read the same rubric again and again."""
+    document = msgspec.json.decode(encoded)
     found = problem(document)
     if found is not None:
         raise BadRubric("the rubric", found)
@@ -93,7 +101,7 @@ def rubric_of(document: Mapping[str, Any]) -> Rubric:
         dimensions=tuple(dimension_of(raw) for raw in document["dimensions"]),
         rules={name: text for name, text in rules.items() if isinstance(text, str)},
         parameters=SynthesisParameters(**given),
-        document=dict(document),
+        document=document,
     )
 
 

@@ -15,6 +15,7 @@ import fastjsonschema
 import msgspec
 
 from actors.audit.goals import GOALS
+from actors.audit.rubric_words import lowered
 from actors.orchestra.shape import nearest, shown
 from actors.orchestra.text import BadText, decoded, from_json
 from contracts.audit import Judge
@@ -60,7 +61,7 @@ def pointer(path: Path) -> str:
 
 def persona_of(name: str) -> Judge | None:
     """Whom a key of ``judicial_logic`` means: prosecutor, Defense, TechLead, tech_lead, …; None: nobody."""
-    return _PERSONAS.get(_NOT_LETTERS.sub("", name.lower()))
+    return _PERSONAS.get(_NOT_LETTERS.sub("", lowered(name)))
 
 
 def content_of(content: bytes, where: str) -> Any:

@@ -30,19 +30,23 @@ _ALWAYS: Final[dict[str, tuple[str, ...]]] = {"pdf_images": ("images.present", "
 _QUOTED: Final = re.compile(
     r"(?<![\w'])'([^'\n]+)'(?!\w)"  # an apostrophe between letters opens nothing
     r'|(?<!\w)"([^"\n]+)"'
-    r"|`([^`\n]+)`|\u2018([^\u2018\u2019\n]+)\u2019(?!\w)|\u201c([^\u201c\u201d\n]+)\u201d"
+    r"|`([^`\n]+)`|\u2018([^\u2018\u2019\n]+)\u2019(?!\w)|\u201c([^\u201c\u201d\n]+)\u201d",
+    re.ASCII,
 )
 _CALL: Final = re.compile(r"\([^()]*\)\Z")
-_LABEL: Final = re.compile(r"\bas\s*\Z", re.IGNORECASE)
-_DENIED: Final = re.compile(r"\b(?:no|not|never|without|raw|single|instead of)(?:\s+\w+)?\s*\Z", re.IGNORECASE)
-_EXAMPLE: Final = re.compile(r"\b(?:e\.\s?g\.|for example|for instance)[^()]*\Z", re.IGNORECASE)
+_LABEL: Final = re.compile(r"\bas\s*\Z", re.IGNORECASE | re.ASCII)
+_DENIED: Final = re.compile(
+    r"\b(?:no|not|never|without|raw|single|instead of)(?:\s+\w+)?\s*\Z", re.IGNORECASE | re.ASCII
+)
+_EXAMPLE: Final = re.compile(r"\b(?:e\.\s?g\.|for example|for instance)[^()]*\Z", re.IGNORECASE | re.ASCII)
 _SPEECH: Final = re.compile(r"(?:We|I|Our|This|The)\s")
 _CODE: Final = re.compile(r"[A-Za-z_./][A-Za-z0-9_./*-]*\Z")
 
 
 def means(text: str, goal: Goal) -> bool:
     """Whether the text has a word of the goal, at word boundaries."""
-    return any(_word(word).search(text.lower()) for word in goal.words)
+    small = lowered(text)
+    return any(word in small and _word(word).search(small) for word in goal.words)
 
 
 def derived(target: str, texts: tuple[str, ...], terms: tuple[str, ...]) -> tuple[str, ...]:
@@ -75,7 +79,7 @@ def quoted(target: str, instruction: str, success: str, failure: str) -> tuple[s
 
 def names(text: str, term: str) -> bool:
     """Whether the text holds the term, as quoted or plain, at word boundaries."""
-    return _word(term.lower()).search(text.lower()) is not None
+    return _word(lowered(term)).search(lowered(text)) is not None
 
 
 def _quotes(text: str) -> Iterator[str]:
@@ -100,6 +104,14 @@ def _flawed(term: str) -> bool:
     return any(goal.kind == "flaw" and goal.security and means(term, goal) for goal in GOALS.values())
 
 
-@functools.cache
+def lowered(text: str) -> str:
+    """In ASCII alone: what else has cases depends on the version of Unicode that Python knows."""
+    return text.translate(_LOWER)
+
+
+_LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
+
+
+@functools.lru_cache(maxsize=1024)
 def _word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w./-]){re.escape(word)}(?!\w|[/-]|\.\w)")
+    return re.compile(rf"(?<![\w./-]){re.escape(word)}(?!\w|[/-]|\.\w)", re.ASCII)
