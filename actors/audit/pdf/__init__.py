@@ -1,1 +1,1 @@
-"""Reads PDFs, in a process of its own."""
+"""Reading PDFs: what a report says and shows, found out by PyMuPDF in a process of its own (rulings B, Doc, Vision)."""

@@ -1,0 +1,48 @@
+"""The process that reads a PDF: a ``Task`` on standard input, an ``Answer`` on standard output (``wire``).
+
+It is started by ``run_limited``. What PyMuPDF prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+import msgspec
+
+from actors.audit.pdf.wire import Answer, Refused, Task
+
+_UNAVAILABLE: Final = Refused(
+    "pdf_unavailable", "cannot be read: PyMuPDF is not installed", "pip install 'pmagent[audit]'"
+)
+
+
+def main() -> None:
+    """Answer the one task there is."""
+    answers = os.dup(1)
+    os.dup2(2, 1)
+    task = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Task)
+    encoded = memoryview(msgspec.msgpack.encode(_answer(task)))
+    while encoded:
+        encoded = encoded[os.write(answers, encoded) :]
+
+
+def _answer(task: Task) -> Answer:
+    try:
+        import pymupdf
+    except ImportError:
+        return _UNAVAILABLE
+    assert pymupdf.VersionBind
+    from actors.audit.pdf import gallery, gathering, opening
+
+    try:
+        if task.what == "reading":
+            return gathering.read(task)
+        return gathering.cut(task) if task.what == "segments" else gallery.collect(task)
+    except opening.Unreadable as error:
+        return Refused(error.code, error.text, error.hint)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""Finds the vector drawings of a page that show something: diagrams and charts, not tables, rules and backgrounds; runs
+in the reading process.
+
+A page's paths fall into clusters. One is a drawing when it is large enough and, its paths being sorted into boxes,
+curves, slanted and straight lines,
+
+- it has at least ``BOXES`` boxes apart from each other, two of them with a slanted line or a curve beside them, or at
+  least ``STROKES`` slanted lines and curves; and
+- it is no table: a table's boxes touch, and its lines are straight and cross in a grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from actors.audit.pdf.opening import attempted, mupdf
+
+BOXES: Final = 3
+STROKES: Final = 6
+WIDTH_MIN: Final = 60.0
+HEIGHT_MIN: Final = 40.0
+PATHS_MAX: Final = 20_000
+"""A page with more paths is taken as one drawing: a plot, or a map."""
+PER_PAGE: Final = 10
+
+_WHOLE: Final = 0.9
+_THIN: Final = 3.0
+_STRAIGHT: Final = 1.0
+_NEAR: Final = 12.0
+"""Paths that are so near, in points, belong together: an arrow to its box."""
+
+
+class Drawing(NamedTuple):
+    """A part of a page, ``area`` a rectangle of PyMuPDF's, with ``shapes`` paths."""
+
+    area: Any
+    shapes: int
+
+
+class _Kinds(NamedTuple):
+    boxes: list[Any]
+    strokes: int
+    straight: int
+
+
+def drawings(page: Any) -> list[Drawing]:
+    """The drawings of a page, from top to bottom; at most ``PER_PAGE``."""
+    paths = attempted(page.get_cdrawings) or ()
+    whole = abs(page.rect.get_area()) or 1.0
+    found: list[tuple[Any, Any]] = []
+    for path in paths:
+        area = mupdf.Rect(path["rect"])
+        if path.get("type") == "clip" or path.get("type") == "group" or not (area & page.rect).is_valid:
+            continue
+        if abs(area.get_area()) < _WHOLE * whole:
+            found.append((area, path))
+    if len(found) > PATHS_MAX:
+        return [Drawing(page.rect, len(found))]
+    kept = [Drawing(area & page.rect, len(inside)) for area, inside in _clusters(found) if _shows(area, inside)]
+    kept.sort(key=lambda each: (each.area.y0, each.area.x0))
+    return kept[:PER_PAGE]
+
+
+def _clusters(paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
+    """Paths that are near each other, with the area that they fill."""
+    boxes = [(area.x0 - _NEAR / 2, area.y0 - _NEAR / 2, area.x1 + _NEAR / 2, area.y1 + _NEAR / 2) for area, _ in paths]
+    found = []
+    for members in _joined(boxes):
+        area = mupdf.Rect(paths[members[0]][0])
+        for member in members[1:]:
+            area |= paths[member][0]
+        found.append((area, [paths[member][1] for member in members]))
+    return found
+
+
+def _joined(boxes: Sequence[tuple[float, float, float, float]]) -> list[list[int]]:
+    """Indices of boxes that overlap, directly or through others: a sweep from left to right."""
+    parent = list(range(len(boxes)))
+
+    def root(index: int) -> int:
+        while parent[index] != index:
+            parent[index] = parent[parent[index]]
+            index = parent[index]
+        return index
+
+    open_: list[int] = []
+    for index in sorted(range(len(boxes)), key=lambda each: (boxes[each][0], each)):
+        x0, y0, _, y1 = boxes[index]
+        open_ = [each for each in open_ if boxes[each][2] >= x0]
+        roots = set()
+        for each in open_:
+            if boxes[each][1] <= y1 and boxes[each][3] >= y0:
+                roots.add(root(each))
+        for each in roots:
+            parent[each] = root(index)
+        open_.append(index)
+    found: dict[int, list[int]] = {}
+    for index in range(len(boxes)):
+        found.setdefault(root(index), []).append(index)
+    return list(found.values())
+
+
+def _shows(area: Any, paths: Sequence[Any]) -> bool:
+    """Whether a cluster is a drawing."""
+    if area.width < WIDTH_MIN or area.height < HEIGHT_MIN:
+        return False
+    kinds = _sorted(paths)
+    apart = _apart(kinds.boxes)
+    if kinds.strokes >= STROKES and (kinds.strokes * 2 >= kinds.straight or apart >= 2):
+        return True
+    return apart >= BOXES or (apart >= 2 and kinds.strokes > 0)
+
+
+def _sorted(paths: Sequence[Any]) -> _Kinds:
+    """The boxes among the paths, and how many strokes and straight lines there are."""
+    boxes: list[Any] = []
+    strokes = straight = 0
+    for path in paths:
+        area = mupdf.Rect(path["rect"])
+        for item in path.get("items", ()):
+            if item[0] == "c" or (item[0] == "l" and _slanted(item[1], item[2])):
+                strokes += 1
+            elif item[0] == "l":
+                straight += 1
+        if area.width > 4 * _THIN and area.height > 4 * _THIN:
+            boxes.append(area)
+        elif path.get("items") and path["items"][0][0] in {"re", "qu"}:
+            straight += 1
+    return _Kinds(boxes, strokes, straight)
+
+
+def _slanted(start: Sequence[float], end: Sequence[float]) -> bool:
+    return abs(start[0] - end[0]) > _STRAIGHT and abs(start[1] - end[1]) > _STRAIGHT
+
+
+def _apart(boxes: Sequence[Any]) -> int:
+    """How many boxes stand apart: they touch no other, unless one lies within the other (a frame, a shadow)."""
+    distinct: list[Any] = []
+    for box in boxes[:400]:
+        if not any(_same(box, other) for other in distinct):
+            distinct.append(box)
+    count = 0
+    for box in distinct:
+        grown = widened(box, _THIN / 2)
+        count += not any(
+            other is not box and grown.intersects(other) and not other.contains(box) and not box.contains(other)
+            for other in distinct
+        )
+    frames = sum(sum(box.contains(other) for other in distinct if other is not box) > 1 for box in distinct)
+    return int(count - frames)
+
+
+def widened(area: Any, by: float) -> Any:
+    """A rectangle, larger on every side."""
+    return mupdf.Rect(area.x0 - by, area.y0 - by, area.x1 + by, area.y1 + by)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return all(abs(a - b) < _THIN for a, b in zip(one, other, strict=True))

@@ -1,0 +1,184 @@
+"""Paragraphs and headings out of lines, by their look; pure."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from actors.audit.pdf.lines import Line
+from actors.audit.pdf.words import clipped
+from contracts.audit_facts import Heading
+
+LEVELS: Final = 6
+HEADING_CHARS: Final = 200
+_LARGER: Final = 1.12
+"""So many times the size of the running text is a heading's."""
+_BOLD_CHARS: Final = 90
+_RUNNING: Final = 3
+"""A heading that stands on so many pages is a running head."""
+
+_BULLET: Final = re.compile(r"(?:[\u2022\u25aa\u25cf\u25e6\u2023\u2013\u2043*-]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s")
+_CLOSED: Final = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
+_PATH_END: Final = re.compile(r"[\w.~-]+[/\\]$")
+_PATH_ON: Final = re.compile(r"[/\\][\w.-]|[._][\w-]*\.?\w*|[\w-]+\.(?:py|ipynb|md|json|ya?ml|toml|txt|ts|js|sh)\b")
+_EXTENDED: Final = re.compile(r"\.[A-Za-z]{1,5}$")
+_WRAPPED: Final = re.compile(r"[^\W\d_]-$")
+
+
+class Paragraph(NamedTuple):
+    """A passage of running text, or a heading (``level`` from 1; 0: it is none). ``codes``: parts in a font for code,
+    as (start, end). ``heading``: what it stands under, "" for none."""
+
+    text: str
+    page: int
+    level: int
+    codes: tuple[tuple[int, int], ...]
+    heading: str
+
+    @property
+    def code(self) -> bool:
+        """Whether all of it is code."""
+        return len(self.codes) == 1 and self.codes[0] == (0, len(self.text))
+
+
+class Look(NamedTuple):
+    """What the running text of a report looks like, and its headings: ``sizes`` of these from the largest, and the
+    texts of running heads."""
+
+    body: float
+    bold: bool
+    sizes: tuple[float, ...]
+    running: frozenset[str]
+
+    def level(self, line: Line) -> int:
+        """The level of the heading that the line is, 0 if it is none."""
+        text = line.text
+        if not line.size or len(text) > HEADING_CHARS or line.code or not re.search(r"[^\W\d_]{2}", text):
+            return 0
+        if text in self.running or (_BULLET.match(text) and not re.match(r"\d", text)):
+            return 0
+        if line.size in self.sizes:
+            return min(self.sizes.index(line.size) + 1, LEVELS)
+        if line.bold and not self.bold and line.size >= self.body and len(text) <= _BOLD_CHARS:
+            return 0 if _CLOSED.search(text) else min(len(self.sizes) + 1, LEVELS)
+        return 0
+
+
+def look(every: Sequence[Line]) -> Look:
+    """What the report of these lines looks like."""
+    sizes, bold = Counter[float](), 0
+    for line in every:
+        sizes[line.size] += len(line.text)
+        bold += len(line.text) if line.bold else 0
+    body = max(sizes, key=lambda size: (sizes[size], -size)) if sizes else 0.0
+    larger = sorted((size for size in sizes if body and size >= body * _LARGER), reverse=True)
+    seen: dict[str, set[int]] = {}
+    for line in every:
+        if line.size > body or line.bold:
+            seen.setdefault(line.text, set()).add(line.page)
+    running = frozenset(text for text, pages in seen.items() if len(pages) >= _RUNNING)
+    return Look(body, bold * 10 > sum(sizes.values()) * 3, tuple(larger), running)
+
+
+def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
+    """The lines, joined to paragraphs in their order; none spans pages."""
+    found: list[Paragraph] = []
+    gathered: list[Line] = []
+    heading = ""
+
+    def close() -> None:
+        nonlocal heading
+        if gathered:
+            text, codes = _joined(gathered)
+            level = seen.level(gathered[0])
+            found.append(Paragraph(text, gathered[0].page, level, codes, heading))
+            heading = text if level else heading
+            gathered.clear()
+
+    for line in every:
+        if gathered and _parts(gathered[-1], line, seen):
+            close()
+        gathered.append(line)
+    close()
+    return found
+
+
+def headings(every: Iterable[Paragraph]) -> list[Heading]:
+    """The headings among paragraphs."""
+    return [
+        Heading(text=clipped(each.text, HEADING_CHARS), page=each.page, level=each.level)
+        for each in every
+        if each.level
+    ]
+
+
+def _parts(last: Line, line: Line, seen: Look) -> bool:
+    """Whether a paragraph ends between two lines."""
+    if line.page != last.page:
+        return True
+    level = seen.level(line)
+    if level != seen.level(last):
+        return True
+    size = line.size or 1.0
+    gap = line.y0 - last.y1
+    if abs(line.y0 - last.y0) < size / 2 and line.x0 >= last.x1 - 1:  # on one line
+        return line.block != last.block and line.x0 - last.x1 > 4 * size
+    if line.block == last.block:
+        return bool(_BULLET.match(line.text)) or gap > 0.9 * size
+    if level:
+        return abs(gap) > 0.5 * size
+    joins = -0.5 * size < gap < 0.6 * size and abs(line.x0 - last.x0) < 1.5 * size and line.size == last.size
+    if line.code and last.code:
+        return not joins
+    return not joins or bool(_CLOSED.search(last.text)) or bool(_BULLET.match(line.text))
+
+
+def _joined(gathered: Sequence[Line]) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """One text out of lines, and where it is code."""
+    text, codes = "", list[tuple[int, int]]()
+    last: Line | None = None
+    for line in gathered:
+        if last is not None:
+            text, between = _bound(text, last, line)
+            text += between
+        joins = bool(codes) and codes[-1][1] >= len(text.rstrip())
+        start = len(text)
+        for place, (begin, end) in enumerate(line.codes):
+            if place == 0 and begin == 0 and joins:
+                codes[-1] = (codes[-1][0], start + end)
+            else:
+                codes.append((start + begin, start + end))
+        text += line.text
+        last = line
+    return text, tuple((begin, min(end, len(text))) for begin, end in codes)
+
+
+def _bound(text: str, last: Line, line: Line) -> tuple[str, str]:
+    """``text`` up to the end of ``last`` as it stands before ``line``, and what goes between."""
+    if last.code and line.code:
+        return text, "\n"
+    begins = line.text[:1]
+    in_code = bool(last.codes) and last.codes[-1][1] == len(last.text) and bool(line.codes) and line.codes[0][0] == 0
+    if last.soft:
+        return text, ""
+    if _WRAPPED.search(text) and begins.isalpha():
+        return (text if in_code or not begins.islower() or _PATH_END.search(text) else text[:-1]), ""
+    if _path_goes_on(text, line.text, in_code):
+        return text, ""
+    return text, " "
+
+
+def _path_goes_on(text: str, following: str, in_code: bool) -> bool:
+    """Whether a path was broken between the end of ``text`` and ``following``."""
+    token = text.rsplit(None, 1)[-1]
+    if _PATH_END.search(token):
+        return bool(re.match(r"[\w.]", following)) and (
+            in_code or bool(_PATH_ON.match(following)) or "/" in following.split(None, 1)[0]
+        )
+    if ("/" not in token and "\\" not in token) or _EXTENDED.search(token):
+        return False
+    if re.match(r"[/\\._][\w]", following):
+        return True
+    return in_code and token[-1:].isalnum() and bool(_PATH_ON.match(following))

@@ -1,0 +1,106 @@
+"""The lines of a PDF's pages, with what their look tells; runs in the reading process."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NamedTuple
+
+from actors.audit.pdf.opening import mupdf
+from actors.audit.pdf.words import clean
+
+LINES_MAX: Final = 5_000
+"""So many lines of a page are read."""
+
+_FLAGS: Final = mupdf.TEXTFLAGS_DICT & ~mupdf.TEXT_PRESERVE_IMAGES & ~mupdf.TEXT_PRESERVE_LIGATURES
+_MONO: Final = re.compile(
+    r"mono|courier|consol|menlo|code|typewriter|cmtt|lmtt|inconsolata|fixed|terminal", re.IGNORECASE
+)
+_BOLD: Final = re.compile(r"bold|black|heavy|semibold|demi", re.IGNORECASE)
+_MONO_FLAG: Final = 8
+_BOLD_FLAG: Final = 16
+
+
+class Line(NamedTuple):
+    """A line of text. ``size`` and ``bold`` of most of it; ``codes``: parts in a font for code, as (start, end);
+    ``block`` counts the page's blocks; the rest is where it stands, in points from the page's upper left. ``soft``: it
+    ends with a soft hyphen, which is not in ``text``."""
+
+    text: str
+    page: int
+    block: int
+    size: float
+    bold: bool
+    codes: tuple[tuple[int, int], ...]
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    soft: bool = False
+
+    @property
+    def code(self) -> bool:
+        """Whether all of it is code."""
+        return len(self.codes) == 1 and self.codes[0] == (0, len(self.text))
+
+
+def lines(page: Any, number: int) -> list[Line]:
+    """The lines of a page of PyMuPDF's, in the order in which the file has them."""
+    found: list[Line] = []
+    for count, block in enumerate(page.get_text("dict", flags=_FLAGS)["blocks"]):
+        for line in block.get("lines", ()):
+            if len(found) >= LINES_MAX:
+                return found
+            made = _line(line, number, count)
+            if made is not None:
+                found.append(made)
+    return found
+
+
+def plain(text: str, number: int) -> list[Line]:
+    """Lines of text that has no look: what was recognised on an image."""
+    found = []
+    for block, paragraph in enumerate(re.split(r"\n\s*\n", clean(text))):
+        for row, line in enumerate(paragraph.split("\n")):
+            if line.strip():
+                found.append(
+                    Line(
+                        line.strip(),
+                        number,
+                        block,
+                        size=0.0,
+                        bold=False,
+                        codes=(),
+                        x0=0.0,
+                        y0=row,
+                        x1=0.0,
+                        y1=row + 1.0,
+                    )
+                )
+    return found[:LINES_MAX]
+
+
+def _line(line: Any, number: int, block: int) -> Line | None:
+    text, codes = "", list[tuple[int, int]]()
+    sizes, bold, soft = dict[float, int](), 0, False
+    for span in line["spans"]:
+        piece = clean(span["text"])
+        if text.endswith(" ") or not text:
+            piece = piece.lstrip(" ")
+        soft = span["text"].rstrip().endswith("\u00ad")
+        if not piece:
+            continue
+        start, end = len(text), len(text) + len(piece.rstrip())
+        if (span["flags"] & _MONO_FLAG or _MONO.search(span["font"])) and end > start:
+            joined = bool(codes) and not text[codes[-1][1] : start].strip()
+            codes[-1:] = [(codes[-1][0], end)] if joined else [*codes[-1:], (start, end)]
+        size = round(span["size"] * 2) / 2
+        sizes[size] = sizes.get(size, 0) + len(piece)
+        bold += len(piece) if span["flags"] & _BOLD_FLAG or _BOLD.search(span["font"]) else 0
+        text += piece
+    text = text.rstrip().replace("\n", " ")
+    if not text:
+        return None
+    size = max(sizes, key=lambda each: (sizes[each], each))
+    x0, y0, x1, y1 = line["bbox"]
+    heavy = bold * 2 > sum(sizes.values())
+    return Line(text, number, block, size, heavy, tuple(codes), x0, y0, x1, y1, soft)

@@ -1,0 +1,99 @@
+"""Opens what claims to be a PDF; runs in the reading process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeVar
+
+import pymupdf
+
+from contracts.audit_events import FailureCode
+
+T = TypeVar("T")
+
+mupdf: Any = pymupdf
+"""PyMuPDF, which has no types."""
+
+HEAD: Final = 1_024
+"""A PDF says that it is one within so many bytes."""
+MARK: Final = b"%PDF-"
+
+_NO_MEMORY: Final = re.compile(
+    r"(?:malloc|calloc|realloc|out of memory|cannot allocate|exceeds? .*memory|bad_alloc)", re.IGNORECASE
+)
+
+FAILURES: Final = (
+    RuntimeError,
+    ValueError,
+    IndexError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    ZeroDivisionError,
+    OverflowError,
+)
+"""What PyMuPDF raises on what is damaged: MuPDF's errors are RuntimeErrors, the others are its own stumbling."""
+
+
+class Unreadable(Exception):
+    """It cannot be read: see ``Refused``."""
+
+    def __init__(self, code: FailureCode, text: str, hint: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+        self.hint = hint
+
+
+def open_pdf(pdf: bytes, pages: int) -> Any:
+    """A document of PyMuPDF's with 1 to ``pages`` pages. Raises Unreadable, or MemoryError."""
+    mupdf.TOOLS.mupdf_display_errors(on=False)
+    mupdf.TOOLS.mupdf_display_warnings(on=False)
+    if not pdf:
+        raise Unreadable("pdf_empty", "is empty: it has no bytes", "export the report again")
+    if MARK not in pdf[:HEAD]:
+        raise Unreadable("pdf_damaged", "is not a PDF: it does not begin with %PDF-", "give the path of a PDF")
+    try:
+        document = mupdf.open(stream=pdf, filetype="pdf")
+        if not document.is_pdf:
+            raise Unreadable("pdf_damaged", "is not a PDF, though it says so", "give the path of a PDF")
+        if document.needs_pass:
+            raise Unreadable(
+                "pdf_encrypted", "is encrypted, and asks for a password", "save it without a password (qpdf --decrypt)"
+            )
+        count = int(document.page_count)
+    except FAILURES as error:
+        short_of_memory(error)
+        damaged()
+    if count == 0:
+        raise Unreadable("pdf_empty", "has no pages", "export the report again")
+    if count > pages:
+        raise Unreadable(
+            "pdf_too_large",
+            f"has {count:,} pages; the limit is {pages:,}",
+            "audit a shorter report, or raise pdf_pages",
+        )
+    return document
+
+
+def damaged() -> NoReturn:
+    """It cannot be parsed. Raises Unreadable."""
+    raise Unreadable(
+        "pdf_damaged", "is damaged: its parts cannot be found", "export the report again, or mend it (mutool clean)"
+    )
+
+
+def short_of_memory(error: BaseException) -> None:
+    """Raises MemoryError if that is what the library's error says."""
+    if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):
+        raise MemoryError from error
+
+
+def attempted(act: Callable[[], T]) -> T | None:
+    """What ``act`` returns; None where the PDF does not let it. Raises MemoryError."""
+    try:
+        return act()
+    except FAILURES as error:
+        short_of_memory(error)
+        return None

@@ -1,0 +1,136 @@
+"""Has a PDF read by a process of its own (rulings B, Doc); blocking."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import shutil
+import stat
+import threading
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from actors.audit.failures import SourceFailed
+from actors.audit.pdf.wire import MODULE, Answer, Refused, Task
+from actors.audit.pdf.words import clean, clipped
+from actors.audit.repository.limited import Limited, run_limited
+from contracts.audit_events import AuditLimits
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+ANSWER_BYTES: Final = 64 * 2**20
+_CHUNK: Final = 2**20
+_SHORT: Final = 200
+
+
+def asked(path: str, limits: AuditLimits, kind: type[T], stop: threading.Event | None, **wishes: Any) -> T:
+    """The answer of the ``kind`` to the task ``wishes`` about the PDF at ``path``. Raises SourceFailed."""
+    pdf = content(path, limits.pdf_bytes)
+    tesseract = shutil.which("tesseract") or ""
+    task = Task(
+        pdf=pdf,
+        sha256=hashlib.sha256(pdf).hexdigest(),
+        seconds=limits.pdf_seconds,
+        pages=limits.pdf_pages,
+        tesseract=os.path.realpath(tesseract) if tesseract else "",
+        **wishes,
+    )
+    try:
+        ended = run_limited(
+            MODULE,
+            msgspec.msgpack.encode(task),
+            seconds=limits.pdf_seconds,
+            memory_bytes=limits.pdf_memory,
+            output_bytes=ANSWER_BYTES,
+            stop=stop,
+            readable=(task.tesseract,) if task.tesseract else (),
+        )
+    except OSError as error:
+        reason = errno.errorcode.get(error.errno or 0, "unknown")
+        raise SourceFailed(
+            "failed", f"the process that reads PDFs could not be started ({reason})", "see what the machine is short of"
+        ) from error
+    return _said(ended, path, limits, kind)
+
+
+def content(path: str, limit: int) -> bytes:
+    """The bytes of the regular file at ``path`` (links are followed), at most ``limit``. Raises SourceFailed."""
+    name = shown(path)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError) as error:
+        raise _not_opened(name, error) from error
+    with open(descriptor, "rb", buffering=0) as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise SourceFailed("pdf_missing", f"{name} is not a file", "give the path of a PDF")
+        if found.st_size > limit:
+            raise _too_many_bytes(name, limit)
+        read = bytearray()
+        while len(read) <= limit and (chunk := file.read(min(_CHUNK, limit + 1 - len(read)))):
+            read += chunk
+    if len(read) > limit:
+        raise _too_many_bytes(name, limit)
+    return bytes(read)
+
+
+def shown(path: str) -> str:
+    """A path as messages have it: without what is not seen, and not longer than a line."""
+    return clipped(clean(path).replace("\n", " "), _SHORT)
+
+
+def _not_opened(name: str, error: OSError | ValueError) -> SourceFailed:
+    number = error.errno if isinstance(error, OSError) else None
+    if number in {errno.EACCES, errno.EPERM}:
+        return SourceFailed("pdf_missing", f"{name} may not be read", "give yourself the right to read it")
+    if number in {errno.ENOENT, errno.ENOTDIR, None}:
+        return SourceFailed("pdf_missing", f"there is no file {name}", "give the path of a PDF")
+    reason = errno.errorcode.get(number or 0, "unknown")
+    return SourceFailed("pdf_missing", f"{name} cannot be opened ({reason})", "give the path of a PDF")
+
+
+def _too_many_bytes(name: str, limit: int) -> SourceFailed:
+    return SourceFailed(
+        "pdf_too_large",
+        f"{name} has more than {limit:,} bytes, the limit",
+        "audit a smaller report, or raise pdf_bytes",
+    )
+
+
+def _said(ended: Limited, path: str, limits: AuditLimits, kind: type[T]) -> T:
+    """What the process answered. Raises SourceFailed."""
+    name = shown(path)
+    match ended.ended:
+        case "stopped":
+            raise SourceFailed("cancelled", f"reading {name} was cancelled", "ask for the audit again")
+        case "timed_out":
+            raise SourceFailed(
+                "pdf_timed_out",
+                f"{name} could not be read within {limits.pdf_seconds:g} seconds, the limit",
+                "audit a shorter report, or raise pdf_seconds",
+            )
+        case "memory":
+            raise SourceFailed(
+                "pdf_too_large",
+                f"{name} cannot be read with {limits.pdf_memory // 2**20:,} MiB of memory, the limit",
+                "audit a smaller report, or raise pdf_memory",
+            )
+        case "output":
+            raise SourceFailed(
+                "pdf_too_large",
+                f"what was read of {name} is longer than {ANSWER_BYTES // 2**20} MiB",
+                "audit a shorter report",
+            )
+        case "crashed":
+            how = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
+            raise SourceFailed(
+                "pdf_damaged", f"{name} cannot be read: the process that reads it broke down ({how})",
+                "export the report again, or mend it (mutool clean)",
+            )  # fmt: skip
+    answer = msgspec.msgpack.decode(ended.output, type=Answer)
+    if isinstance(answer, Refused):
+        raise SourceFailed(answer.code, f"{name} {answer.text}", answer.hint)
+    assert isinstance(answer, kind)
+    return answer
