@@ -86,7 +86,8 @@ class CriterionResult(BaseModel):
 
 
 class UnjudgedCriterion(BaseModel):
-    """Ours: a criterion that has no score, and why; ``judge_opinions`` are printed, where there are any."""
+    """Ours: a criterion that has no score, and why; ``judge_opinions`` are printed, where there are any, with those
+    ``set_aside`` and ``unsupported`` citations, as in a CriterionResult."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -94,6 +95,8 @@ class UnjudgedCriterion(BaseModel):
     dimension_name: str
     reason: str
     judge_opinions: list[JudicialOpinion] = []
+    set_aside: list[Judge] = []
+    unsupported: list[str] = []
 
 
 class AuditReport(BaseModel):

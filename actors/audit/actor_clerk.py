@@ -12,8 +12,8 @@ import msgspec
 
 from actors.audit.clerk import Brief, NodeFailed
 from actors.audit.ends import ACTION
-from actors.audit.judges.pictures import picture_messages
-from actors.audit.judges.prompts import Misfit, answer_shape, messages, read_opinion, retry
+from actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
+from actors.audit.judges.prompts import messages, picture_messages, retry
 from actors.audit.rules.judge import opinion as opinion_by_rules
 from actors.audit.state import QUESTION, Asked, Audit
 from contracts.audit import JUDGES, JudicialOpinion
@@ -124,14 +124,14 @@ class ActorClerk:
             return opinion_by_rules(brief)
         key = f"{brief.judge} {brief.round} {brief.dimension_id}"
         question = self._audit.questions.get(key) or Asked(0)
-        tries, more = question.tries, question.more
+        tries, said = question.tries, [*messages(brief), *question.more]
         if self._reply is not None and self.replied_to(key):
             try:
                 return read_opinion(brief, self._reply)
             except Misfit as misfit:
                 tries += 1
                 self._reject(brief, tries, str(misfit))
-                more = retry(more, self._reply, str(misfit))
+                said = retry(said, self._reply, str(misfit))
         elif question.ask:
             return None
         if tries >= TRIES:
@@ -142,7 +142,7 @@ class ActorClerk:
             )
         # What is asked again goes first: the place is free, and what was said is known only now.
         place = (self._audit.dimensions.index(brief.dimension_id), JUDGES.index(brief.judge))
-        self._ask(key, AGAIN if tries else (1 + brief.round, *place), [*messages(brief), *more])
+        self._ask(key, AGAIN if tries else (1 + brief.round, *place), said)
         return None
 
     # --- notes ------------------------------------------------------------------------------------------------------

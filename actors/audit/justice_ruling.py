@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 from actors.audit.clerk import NodeFailed
 from actors.audit.evidence_text import one_line
 from actors.audit.goals import SECURITY, goal_id
-from actors.audit.justice_dissent import dissent_summary, given
+from actors.audit.justice_dissent import disagreement, dissent_summary, given
 from actors.audit.justice_remedy import remediation
 from actors.audit.justice_scores import Opinions, exact, half_up, median, shown, spread, weighted_mean
 from actors.audit.rubric import Dimension, SynthesisParameters
@@ -79,7 +79,7 @@ def ruled(case: Case, *, disputed: bool) -> CriterionResult | UnjudgedCriterion:
     last = case.second if disputed else case.first
     counting = on_facts(case, last)
     if not counting:
-        return _unjudged(case, last)
+        return _unjudged(case, last, disputed=disputed)
     rules = _Rules(case)
     score = rules.by_opinions(last, counting, disputed=disputed)
     score = rules.security(score)
@@ -101,13 +101,14 @@ def ruled(case: Case, *, disputed: bool) -> CriterionResult | UnjudgedCriterion:
     )
 
 
-def _unjudged(case: Case, last: Opinions) -> UnjudgedCriterion:
+def _unjudged(case: Case, last: Opinions, *, disputed: bool) -> UnjudgedCriterion:
     reason = (
         f"every opinion was set aside, for none rests on evidence that was found: {_cited(case, list(last.values()))}"
     )
     return UnjudgedCriterion(
         dimension_id=case.dimension.id, dimension_name=case.dimension.name,
-        reason=one_line(reason, REASON_CHARS_MAX), judge_opinions=list(last.values()),
+        reason=one_line(reason, REASON_CHARS_MAX), judge_opinions=list(last.values()), set_aside=list(last),
+        unsupported=_unsupported(case, disputed=disputed),
     )  # fmt: skip
 
 
@@ -227,7 +228,9 @@ class _Rules:
         """Rule 6: the score stays."""
         apart, limit = spread(self._case.first), shown(exact(self._case.parameters.spread))
         told = f"more than {limit}: the disagreement is told" if needed else f"not more than {limit}"
-        self._note("dissent_requirement", Fraction(score), Fraction(score), f"first scores {apart} apart, {told}")
+        why = disagreement(self._case.first, self._case.known) or "Prosecutor and Defense agree"
+        text = f"first scores {apart} apart, {told}; {why}"
+        self._note("dissent_requirement", Fraction(score), Fraction(score), text)
 
 
 def _median(opinions: Opinions) -> Fraction | None:

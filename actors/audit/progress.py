@@ -157,24 +157,19 @@ def _concluded(audit: Audit, report: AuditReport) -> Iterator[Payload]:
 
 
 def _ruling(audit: Audit, ruled: CriterionResult | UnjudgedCriterion) -> AuditCriterionRuled:
-    if isinstance(ruled, UnjudgedCriterion):
-        return AuditCriterionRuled(
-            audit_id=audit.audit_id,
-            dimension_id=ruled.dimension_id,
-            dimension_name=ruled.dimension_name,
-            final_score=None,
-            reason=ruled.reason,
-        )
+    judged = ruled if isinstance(ruled, CriterionResult) else None
+    rules = judged.rules if judged is not None else []
     return AuditCriterionRuled(
         audit_id=audit.audit_id,
         dimension_id=ruled.dimension_id,
         dimension_name=ruled.dimension_name,
-        final_score=ruled.final_score,
-        dissent_summary=ruled.dissent_summary,
-        remediation=ruled.remediation,
+        final_score=judged.final_score if judged is not None else None,
+        reason=ruled.reason if isinstance(ruled, UnjudgedCriterion) else "",
+        dissent_summary=judged.dissent_summary if judged is not None else None,
+        remediation=judged.remediation if judged is not None else "",
         set_aside=list(ruled.set_aside),
         unsupported=list(ruled.unsupported),
-        rules=[RuleItem(rule=one.rule, before=one.before, after=one.after, text=one.text) for one in ruled.rules],
+        rules=[RuleItem(rule=one.rule, before=one.before, after=one.after, text=one.text) for one in rules],
     )
 
 

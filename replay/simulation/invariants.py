@@ -356,6 +356,6 @@ def _answers(event: Event, request: Event) -> bool:
         return event.data.request == request.position
     return (
         not isinstance(event.data, EffectRefused) and effect_of(event.data) is None
-        and event.type.split(".")[0] in ("check", "oa", "reasoning", "run", "sim")
+        and event.type.split(".")[0] in ("audit", "check", "oa", "reasoning", "run", "sim")
         and getattr(event.data, "request", 0) == request.position
     )

@@ -102,13 +102,14 @@ class _Check:
         where = f"{event.type} at {event.position}"
         asked = self._history[end.request - 1].data
         require(isinstance(asked, AuditRequested), f"{where}: nobody asked for it")
-        require(asked.audit_id == end.audit_id == event.correlation, f"{where}: it is another's end")
+        require(asked.audit_id == end.audit_id, f"{where}: it is another's end")
         require(end.request not in self._ended, f"{where}: the audit has ended before")
         self._ended.add(end.request)
         audit = self._open.get(end.audit_id)
         if audit is None or audit.event.position != end.request:
             require(isinstance(end, AuditFailed), f"{where}: it was never taken")
             return
+        require(event.correlation == end.audit_id, f"{where}: it belongs to another audit")
         if isinstance(end, AuditConcluded):
             require(list(audit.ruled) == list(audit.dimensions), f"{where}: not every criterion has a ruling")
             self._overall(where, audit, end)
@@ -206,7 +207,11 @@ def _check_ruling(where: str, audit: _Audit, ruled: AuditCriterionRuled) -> None
         return
     parameters = audit.asked.rubric.get("synthesis_parameters", {})
     spread = parameters.get("spread", 2)
-    keys = {f"{name}#{number}": one.found for number, one in enumerate(evidence, 1)}
+    keys = {
+        f"{dimension}#{number}": one.found
+        for dimension, items in audit.evidence.items()
+        for number, one in enumerate(items, 1)
+    }
     require(all(rounds), f"{where}: a judge has said nothing")
     first = [one[0] for one in rounds]
     counted = _rest(first, keys)
