@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from projections.audits.audits import Audits
 from projections.oa_state import OaState
 from projections.projection import AnyProjection
 from projections.runs.folders import RunFolders
@@ -9,4 +10,4 @@ from projections.runs.folders import RunFolders
 
 def all_projections() -> list[AnyProjection]:
     """One of each, in the order in which their documents are written."""
-    return [OaState(), RunFolders()]
+    return [OaState(), RunFolders(), Audits()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from actors.audit.cross_reference import cross_reference
 from actors.audit.evidence_report import ABSENCE, cross_references, document, readable, sure
 from actors.audit.evidence_text import counted, evidence, joined
 from actors.audit.goals import GOALS
@@ -35,8 +36,6 @@ def cross_referenced(
 def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     pages = {one.path: one.page for one in reversed(reading.claims)}
     claimed = list(dict.fromkeys(one.path for one in reading.claims))
-    from actors.audit.cross_reference import cross_reference
-
     compared = cross_reference(claimed, {"files": survey.files})
     verified, hallucinated = compared["verified"], compared["hallucinated"]
     rationale = _how_paths(len(claimed), survey, reading)
@@ -47,7 +46,7 @@ def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     if hallucinated:
         whole = survey.file_count == len(survey.files)
         yield evidence(
-            "report.hallucinated", _listed(hallucinated, pages), _first(hallucinated, pages, reading), rationale,
+            "report.hallucinated", _listed(hallucinated, pages, compared["ambiguous"]), _first(hallucinated, pages, reading), rationale,
             sure(reading, 1.0 if whole else LISTED_IN_PART), found=True,
         )  # fmt: skip
 
@@ -63,8 +62,9 @@ def _how_paths(claimed: int, survey: RepoSurvey, reading: PdfReading) -> str:
     )
 
 
-def _listed(paths: Sequence[str], pages: dict[str, int]) -> str | None:
-    return joined([f"page {pages[path]}: {path}" for path in paths]) if paths else None
+def _listed(paths: Sequence[str], pages: dict[str, int], ambiguous: Sequence[str] = ()) -> str | None:
+    told = [f"page {pages[path]}: {path}{' (the end of several paths)' if path in ambiguous else ''}" for path in paths]
+    return joined(told) if told else None
 
 
 def _first(paths: Sequence[str], pages: dict[str, int], reading: PdfReading) -> str:

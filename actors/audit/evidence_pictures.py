@@ -39,7 +39,7 @@ def _asks_for_a_look(dimension: Dimension) -> bool:
 
 
 def _scope(reading: PictureReading) -> Evidence:
-    told = [f"{counted(reading.count, 'image')}, {len(reading.pictures):,} of which were taken out"]
+    told = [f"{counted(reading.count, 'image')}; {len(reading.pictures):,} taken out"]
     told += [_described(one) for one in reading.pictures]
     told += [f"not looked at: {note}" for note in reading.notes]
     rationale = "embedded images were taken out of the PDF, and pages with vector drawings rendered"

@@ -61,7 +61,7 @@ def _scope(survey: RepoSurvey) -> Evidence:
         f"commit {survey.commit}" + (f" of branch {survey.branch}" if survey.branch else ""),
         _files(survey),
         f"{counted(survey.history.total, 'commit')} over {span(survey.history.span_s)}",
-        counted(len(survey.graphs), "graph") + " built in the code",
+        f"{counted(len(survey.graphs), 'graph')} built in the code",
     ]
     further = [f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if name not in _COUNTED]
     notes = [f"not looked at: {note}" for note in survey.notes]
@@ -95,7 +95,8 @@ def _unparsed(survey: RepoSurvey) -> Evidence:
 
 def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
     total = max(survey.counts.get(goal, 0), len(kept))
-    rationale = f"{_how(goal, survey)}: {counted(total, 'place')}"
+    places = "" if _family(goal) == "history" else f": {counted(total, 'place')}"
+    rationale = f"{_how(goal, survey)}{places}"
     confidence = max(one.confidence for one in kept)
     return evidence(goal, _content(goal, kept, total, survey), _place(kept[0]), rationale, confidence, found=True)
 
@@ -128,7 +129,7 @@ def _absent(goal: str, survey: RepoSurvey) -> Evidence:
         content = history_content(survey)
     elif _family(goal) == "graph" and survey.graphs:
         content = joined([graph_line(one) for one in survey.graphs])
-    rationale = f"{_how(goal, survey)}: nothing of the kind"
+    rationale = _how(goal, survey) if _family(goal) == "history" else f"{_how(goal, survey)}: not found"
     return evidence(goal, content, NOWHERE, rationale, _sure(goal, survey), found=False)
 
 
@@ -136,7 +137,7 @@ def _how(goal: str, survey: RepoSurvey) -> str:
     """How a goal was looked for, and how much was looked at."""
     family = _family(goal)
     if family == "history":
-        return f"looked for in the history of the audited branch, {counted(survey.history.total, 'commit')}"
+        return f"computed from the history of the audited branch, {counted(survey.history.total, 'commit')}"
     if family in _OF_FILES:
         return f"looked for among {counted(survey.file_count, 'tracked file')} and in what they hold"
     if family == "graph":
@@ -208,7 +209,7 @@ def _path_or_nothing(term: str, survey: RepoSurvey, *, looked_for: bool) -> Evid
         rationale = "not looked for in the code; no tracked file has this path"
         return evidence("repo.term", None, NOWHERE, rationale, 0.0, found=False, about=term)
     sure = ABSENCE * float(_parsed_share(survey))
-    rationale = f"{_how_term(survey)}: no place"
+    rationale = f"{_how_term(survey)}: not found"
     return evidence("repo.term", None, NOWHERE, rationale, sure, found=False, about=term)
 
 

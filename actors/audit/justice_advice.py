@@ -26,7 +26,7 @@ ADVICE: Final[Mapping[str, str]] = {
     "tools.time_limits": "give every process and request a timeout",
     "tools.errors_handled": "catch the failures of git and of processes, and say what failed and why",
     "tools.inputs_checked": "check URLs and paths from outside before they reach a process, and put -- before them",
-    "tools.no_unsafe_calls": "replace calls that start a shell or evaluate code by ones that cannot",
+    "tools.no_unsafe_calls": "start programs by a list of arguments, and evaluate nothing that is not constant",
     "security.os_system": "replace os.system and the like by subprocess.run with a list of arguments",
     "security.shell": "start the program itself with a list of arguments, without shell=True",
     "security.evaluation": "do not evaluate what comes from outside; parse it (json, ast.literal_eval)",

@@ -110,7 +110,8 @@ def _disagreements(
 def _left(not_judged: Sequence[UnjudgedCriterion]) -> Iterator[str]:
     if not_judged:
         count = len(not_judged)
-        yield f"{count} {_criteria(count)} {'was' if count == 1 else 'were'} not judged, and count nowhere:"
+        told = "was not judged, and counts" if count == 1 else "were not judged, and count"
+        yield f"{count} {_criteria(count)} {told} nowhere:"
     for one in not_judged:
         yield f"- {one_line(one.dimension_name, _NAME_CHARS)}: {one_line(one.reason, 300)}"
 

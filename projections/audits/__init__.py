@@ -1,0 +1,1 @@
+"""Audits: what each leaves for people and programs, computed from its events (DESIGN §4)."""

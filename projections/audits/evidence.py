@@ -1,0 +1,37 @@
+"""The evidence in the report, by dimension: each with its key, its place, and what was seen there; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from actors.audit.justice_scores import shown
+from contracts.audit import AuditReport, Evidence
+from projections.markdown import code, cut, fenced, inline
+
+CONTENT_LINES_MAX: Final = 20
+CONTENT_LINE_CHARS_MAX: Final = 300
+"""So much of an item's content is shown here; the .json has all of it."""
+
+
+def evidence_lines(report: AuditReport) -> Iterator[list[str]]:
+    """A section of its own for each dimension."""
+    yield ["## Evidence", "", "Facts that the detectives found, or looked for in vain; the keys are what judges cite."]
+    for name, items in report.evidence.items():
+        lines = [f"### Evidence: {inline(name, 200)}"]
+        for number, item in enumerate(items, 1):
+            lines += ["", *_item(f"{name}#{number}", item)]
+        yield lines
+
+
+def _item(key: str, item: Evidence) -> list[str]:
+    found = "found" if item.found else "not found"
+    sure = f"confidence {shown(item.confidence)}"
+    head = f"**{code(key, 200)}** {inline(item.goal, 500)}: **{found}**, {sure}, {code(item.location, 500)}"
+    lines = [head, "", f"Rationale: {inline(item.rationale, 1_000)}"]
+    if item.content:
+        content = item.content.splitlines()
+        told = [cut(line, CONTENT_LINE_CHARS_MAX) for line in content[:CONTENT_LINES_MAX]]
+        more = len(content) - len(told)
+        lines += ["", *fenced([*told, *([f"… {more} more lines"] if more > 0 else [])])]
+    return lines

@@ -1,0 +1,78 @@
+"""An audit in the shape in which every service tells of its jobs; pure."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from contracts.audit_events import AuditFailed
+from contracts.jobs import JobError, JobState, JobStatus
+from projections.audits.places import DOCUMENT, MARKDOWN
+from projections.audits.view import Audit
+from projections.runs import json
+
+SERVICE: Final = "pmagent-audit"
+_DETAIL_CHARS_MAX: Final = 16_384
+_JUDGES: Final = 3
+
+
+def job(audit: Audit) -> bytes:
+    """``jobs/<audit_id>.json``."""
+    return json.document(job_status(audit))
+
+
+def job_status(audit: Audit) -> JobStatus:
+    """How the audit stands. A failed one names what was collected, which stays in the log."""
+    status = _state(audit)
+    made: dict[str, Any] = {"progress": 1.0 if status == "complete" else _progress(audit), "message": _message(audit)}
+    if status == "failed":
+        code, reasons = _why(audit.failed, audit.refused)
+        detail = f"{'; '.join(reasons)}; collected: {_collected(audit)}"[:_DETAIL_CHARS_MAX]
+        made["error"] = JobError(code=code, detail=detail)
+    if audit.concluded is not None:
+        scores = [one.final_score for one in audit.rulings.values()]
+        made["result"] = {
+            "overall_score": audit.concluded.overall_score,
+            "judged": sum(score is not None for score in scores),
+            "not_judged": scores.count(None),
+            "report": audit.path + MARKDOWN,
+            "document": audit.path + DOCUMENT,
+        }
+    return JobStatus(job_id=audit.audit_id, status=status, service=SERVICE, updated_at=audit.updated, **made)
+
+
+def _state(audit: Audit) -> JobState:
+    match audit.doing:
+        case "asked":
+            return "queued"
+        case "working":
+            return "running"
+    return "failed" if audit.concluded is None else "complete"
+
+
+def _progress(audit: Audit) -> float:
+    """The share of the rubric that is done: a dimension counts half when its evidence is there, and whole when all
+    three judges have spoken."""
+    given = [one for one in audit.opinions if one.round == 1]
+    done = len(audit.evidence) / 2 + len(given) / (2 * _JUDGES)
+    return round(min(done / max(len(audit.criteria), 1), 1.0), 4)
+
+
+def _message(audit: Audit) -> str:
+    match audit.doing:
+        case "asked":
+            return "the audit was asked for"
+        case "working":
+            return f"collected so far: {_collected(audit)}"
+    return "the audit has failed" if audit.concluded is None else "the audit has a report"
+
+
+def _collected(audit: Audit) -> str:
+    items = sum(len(found) for found in audit.evidence.values())
+    return (
+        f"{items} pieces of evidence on {len(audit.evidence)} of {len(audit.criteria)} dimensions, "
+        f"{len(audit.opinions)} opinions"
+    )
+
+
+def _why(failed: AuditFailed | None, refused: str) -> tuple[str, list[str]]:
+    return (failed.code, failed.reasons) if failed is not None else ("halted", [refused])

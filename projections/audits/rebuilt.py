@@ -1,0 +1,91 @@
+"""The audit's report from its events: the same that the chief justice's synthesis returned; pure."""
+
+from __future__ import annotations
+
+import msgspec
+
+from contracts.audit import (
+    JUDGES,
+    AppliedRule,
+    AuditReport,
+    CriterionResult,
+    Evidence,
+    JudicialOpinion,
+    UnjudgedCriterion,
+)
+from contracts.audit_events import AuditCriterionRuled
+from projections.audits.report import Provenance
+from projections.audits.view import Audit
+
+
+def report_of(audit: Audit) -> AuditReport:
+    """The report of an audit that has concluded."""
+    assert audit.concluded is not None
+    ruled = [(one, audit.rulings[one.id]) for one in audit.criteria]
+    return AuditReport(
+        repo_url=audit.repo_url,
+        executive_summary=audit.concluded.executive_summary,
+        overall_score=audit.concluded.overall_score,
+        criteria=[_judged(audit, ruling, ruling.final_score) for _, ruling in ruled if ruling.final_score is not None],
+        remediation_plan=audit.concluded.remediation_plan,
+        not_judged=[_unjudged(audit, ruling) for _, ruling in ruled if ruling.final_score is None],
+        audit_id=audit.audit_id,
+        engine=audit.engine,
+        rubric_name=audit.rubric_name,
+        rubric_version=audit.rubric_version,
+        commit=audit.commit,
+        report_sha256=audit.report_sha256,
+        evidence={
+            one.id: [Evidence.model_validate(msgspec.structs.asdict(item)) for item in audit.evidence[one.id]]
+            for one in audit.criteria
+        },
+    )
+
+
+def provenance_of(audit: Audit, log_id: str) -> Provenance:
+    """What the report was made of and when."""
+    return Provenance(
+        pdf_path=audit.pdf_path,
+        rubric_source=audit.rubric_source,
+        vision_model=audit.vision_model,
+        requested_at=audit.at,
+        concluded_at=audit.ended,
+        log_id=log_id,
+        position=audit.position,
+        sum=audit.sum,
+    )
+
+
+def _judged(audit: Audit, ruling: AuditCriterionRuled, score: int) -> CriterionResult:
+    first, second = _opinions(audit, ruling.dimension_id, 1), _opinions(audit, ruling.dimension_id, 2)
+    return CriterionResult(
+        dimension_id=ruling.dimension_id,
+        dimension_name=ruling.dimension_name,
+        final_score=score,
+        judge_opinions=second or first,
+        dissent_summary=ruling.dissent_summary,
+        remediation=ruling.remediation,
+        first_round=first if second else [],
+        set_aside=list(ruling.set_aside),
+        unsupported=ruling.unsupported,
+        rules=[AppliedRule.model_validate(msgspec.structs.asdict(one)) for one in ruling.rules],
+    )
+
+
+def _unjudged(audit: Audit, ruling: AuditCriterionRuled) -> UnjudgedCriterion:
+    last = _opinions(audit, ruling.dimension_id, 2) or _opinions(audit, ruling.dimension_id, 1)
+    return UnjudgedCriterion(
+        dimension_id=ruling.dimension_id,
+        dimension_name=ruling.dimension_name,
+        reason=ruling.reason,
+        judge_opinions=last,
+    )
+
+
+def _opinions(audit: Audit, dimension_id: str, number: int) -> list[JudicialOpinion]:
+    said = {
+        one.opinion.judge: JudicialOpinion.model_validate(msgspec.structs.asdict(one.opinion))
+        for one in audit.opinions
+        if one.round == number and one.opinion.criterion_id == dimension_id
+    }
+    return [said[judge] for judge in JUDGES if judge in said]

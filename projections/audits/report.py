@@ -1,0 +1,140 @@
+"""An audit's report for people (Markdown) and for programs (JSON); pure, and the same bytes for the same report.
+
+Evidence comes from a repository and a PDF, arguments from models, names and patterns from a rubric: all of it is
+hostile, and passes ``projections.markdown``, so that none of it becomes a heading, a link, an image or HTML.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from contracts.audit import AuditReport, CriterionResult, UnjudgedCriterion
+from projections.audits.criterion import Known, criterion_lines, unjudged_lines
+from projections.audits.evidence import evidence_lines
+from projections.markdown import code, inline, table
+from projections.runs import json
+
+NONE: Final = "-"
+_LINE_CHARS: Final = 1_000
+_CHANGED: Final = {
+    "fact_supremacy": "facts over opinions",
+    "variance_re_evaluation": "second round",
+    "functionality_weight": "Tech Lead's weight",
+    "median": "rounding",
+    "security_override": "security",
+    "clamp": "bounds",
+}
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """What the log knows of a report beyond the report itself. Rebuilding the log ``log_id`` up to ``position``, whose
+    line has ``sum``, gives the same bytes."""
+
+    pdf_path: str
+    rubric_source: str
+    vision_model: str
+    requested_at: str
+    concluded_at: str
+    log_id: str
+    position: int
+    sum: str
+
+
+def report_markdown(report: AuditReport, provenance: Provenance | None = None) -> str:
+    """The report as Markdown (spec, 8.2). ``provenance`` None: it does not come from a log."""
+    sections = [
+        ["# Audit Report", "", f"**Repository:** {code(report.repo_url)}"],
+        _summary(report),
+        *_breakdown(report),
+        ["## Remediation Plan", "", *told(report.remediation_plan)],
+        *evidence_lines(report),
+        _provenance(report, provenance),
+    ]
+    return "\n\n".join("\n".join(section) for section in sections) + "\n"
+
+
+def report_json(report: AuditReport, provenance: Provenance | None = None) -> bytes:
+    """The report as JSON: ``report`` is ``AuditReport.model_dump()``, ``provenance`` what the log adds (or null)."""
+    return json.document({"report": report.model_dump(mode="json"), "provenance": provenance})
+
+
+# --- sections ------------------------------------------------------------------------------------------------------
+
+
+def _summary(report: AuditReport) -> list[str]:
+    rows = [_row(one) for one in report.criteria]
+    rows += [
+        (inline(one.dimension_name, 120), NONE, NONE, NONE, "not judged", inline(one.reason, 120))
+        for one in report.not_judged
+    ]
+    heads = ("Criterion", "Prosecutor", "Defense", "Tech Lead", "Final", "What changed the score")
+    overall = f"**Overall Score:** {report.overall_score:.1f}/5"
+    return ["## Executive Summary", "", overall, "", *told(report.executive_summary), "", *table(heads, rows)]
+
+
+def _row(one: CriterionResult) -> tuple[str, ...]:
+    scores = {opinion.judge: str(opinion.score) for opinion in one.judge_opinions}
+    scores |= {judge: f"{scores[judge]} (set aside)" for judge in one.set_aside}
+    changed = [_CHANGED[rule.rule] for rule in one.rules if rule.rule in _CHANGED and rule.before != rule.after]
+    return (
+        inline(one.dimension_name, 120), scores["Prosecutor"], scores["Defense"], scores["TechLead"],
+        f"{one.final_score}/5", ", ".join(changed) or NONE,
+    )  # fmt: skip
+
+
+def _breakdown(report: AuditReport) -> Iterator[list[str]]:
+    """Every dimension of the rubric, in its order."""
+    known: Known = {f"{name}#{n}": item for name, items in report.evidence.items() for n, item in enumerate(items, 1)}
+    results: dict[str, CriterionResult | UnjudgedCriterion] = {one.dimension_id: one for one in report.criteria}
+    results |= {one.dimension_id: one for one in report.not_judged}
+    ordered = [*(results.pop(name) for name in list(report.evidence) if name in results), *results.values()]
+    yield ["## Criterion Breakdown"]
+    for one in ordered:
+        if isinstance(one, CriterionResult):
+            yield criterion_lines(one, known)
+        else:
+            yield unjudged_lines(one, known)
+
+
+def told(text: str) -> list[str]:
+    """A text of ours that names what is not ours, as paragraphs and lists: a line that begins with ``- `` is one of
+    a list."""
+    lines: list[str] = []
+    item = False
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        was_item, item = item, line.startswith("- ")
+        if lines and not (was_item and item):
+            lines.append("")
+        lines.append(f"- {inline(line[2:], _LINE_CHARS)}" if item else inline(line, _LINE_CHARS))
+    return lines or ["-"]
+
+
+def _provenance(report: AuditReport, given: Provenance | None) -> list[str]:
+    rows = [
+        ("Audit", code(report.audit_id) or NONE),
+        ("Judged by", inline(report.engine, 200) or NONE),
+        ("Rubric", f"{inline(report.rubric_name, 200) or NONE}, version {inline(report.rubric_version, 50) or NONE}"),
+        ("Repository", code(report.repo_url)),
+        ("Audited commit", code(report.commit) or NONE),
+        ("SHA-256 of the report that was audited", code(report.report_sha256) or NONE),
+    ]
+    rows += _from_log(given) if given is not None else [("Log", "none: judged outside of a log")]
+    return ["## Provenance", "", *table(("What", "Value"), rows)]
+
+
+def _from_log(given: Provenance) -> list[tuple[str, Any]]:
+    return [
+        ("Its path", code(given.pdf_path)),
+        ("Rubric from", code(given.rubric_source) or NONE),
+        ("Images looked at by", inline(given.vision_model, 200) or "nobody"),
+        ("Requested", given.requested_at),
+        ("Concluded", given.concluded_at),
+        ("Log", code(given.log_id)),
+        ("Can be rebuilt from", f"position {given.position} of the log"),
+        ("Its sum", code(given.sum)),
+    ]
