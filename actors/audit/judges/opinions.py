@@ -126,7 +126,7 @@ def _object(reply: ModelReplied) -> dict[str, Any]:
     try:
         given = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-        raise Misfit(_NO_JSON) from None
+        raise Misfit(_CUT_OFF if reply.finish in _CUT else _NO_JSON) from None
     if is_too_deep(given):  # how deep decoders get differs, and with it what they would say; so they all say the same
         raise Misfit(_NO_JSON)
     if not isinstance(given, dict):
@@ -148,4 +148,8 @@ def _is_utf8(text: str) -> bool:
     return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
 
 
+_CUT: Final = frozenset(("length", "max_tokens", "MAX_TOKENS"))
+"""How providers say that a reply has ended because it may not be longer."""
+
+_CUT_OFF: Final = "it was cut off at the length that a reply may have; say it in fewer words"
 _NO_JSON: Final = f"it is not one JSON object and nothing else, or nested deeper than {DEPTH_MAX}"

@@ -70,6 +70,8 @@ def test_an_opinion_is_read_from_a_call_or_from_text(reply: ModelReplied) -> Non
 
 NO_JSON = "it is not one JSON object and nothing else, or nested deeper than 64"
 
+CUT_OFF = "it was cut off at the length that a reply may have; say it in fewer words"
+
 
 @pytest.mark.parametrize(
     ("reply", "why"),
@@ -81,6 +83,8 @@ NO_JSON = "it is not one JSON object and nothing else, or nested deeper than 64"
         (replied(f"Here it is: {json.dumps(GOOD)}"), NO_JSON),
         (replied(json.dumps(GOOD) * 2), NO_JSON),
         (replied(json.dumps(GOOD)[:-20]), NO_JSON),
+        (replied(json.dumps(GOOD)[:-20], finish="length"), CUT_OFF),
+        (replied("JudicialOpinion: " + json.dumps(GOOD)[:-20], finish="max_tokens"), CUT_OFF),
         (replied(f"```json\n{json.dumps(GOOD)}"), NO_JSON),
         (replied("[" * 100_000), NO_JSON),
         (replied("[" * 66 + "]" * 66), NO_JSON),
