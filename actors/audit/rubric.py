@@ -17,7 +17,7 @@ import msgspec
 from actors.audit.rubric_shape import BadRubric, content_of, persona_of, problem
 from actors.audit.rubric_words import derived, quoted
 from contracts.audit import Judge
-from contracts.audit_events import Question
+from contracts.audit_events import DIMENSIONS_MAX, Question
 from contracts.audit_rubric import TARGETS, TargetArtifact
 
 __all__ = [
@@ -107,6 +107,12 @@ def _built(encoded: bytes) -> Rubric:
 
 def dimension_of(raw: Mapping[str, Any]) -> Dimension:
     """A dimension of a checked rubric."""
+    return _dimension(msgspec.json.encode(raw))
+
+
+@functools.lru_cache(maxsize=DIMENSIONS_MAX)
+def _dimension(encoded: bytes) -> Dimension:
+    raw = msgspec.json.decode(encoded)
     target: TargetArtifact = raw["target_artifact"]
     texts = (raw["forensic_instruction"], raw["success_pattern"], raw["failure_pattern"])
     terms = quoted(target, *texts)
@@ -122,7 +128,7 @@ def dimension_of(raw: Mapping[str, Any]) -> Dimension:
         explicit="goals" in raw,
         terms=terms,
         architecture=raw.get("architecture", raw["id"] == ARCHITECTURE),
-        raw=dict(raw),
+        raw=raw,
     )
 
 

@@ -12,6 +12,8 @@ from actors.audit.goals import GOALS, Goal
 TERMS_MAX: Final = 40
 TERM_CHARS_MAX: Final = 80
 TERM_WORDS_MAX: Final = 4
+BEFORE_CHARS: Final = 200
+"""So much of the text before a quotation says what it is meant for."""
 
 FAMILIES: Final[dict[str, tuple[str, ...]]] = {
     "github_repo": (
@@ -28,10 +30,13 @@ _ALWAYS: Final[dict[str, tuple[str, ...]]] = {"pdf_images": ("images.present", "
 """What is looked for in any case: without it there is nothing to look at."""
 
 _QUOTED: Final = re.compile(
-    r"(?<![\w'])'([^'\n]+)'(?!\w)"  # an apostrophe between letters opens nothing
+    r"(?<![\w'\x80-\U0010ffff])'([^'\n]+)'(?!\w)"  # an apostrophe behind a letter opens nothing
     r'|(?<!\w)"([^"\n]+)"'
     r"|`([^`\n]+)`|\u2018([^\u2018\u2019\n]+)\u2019(?!\w)|\u201c([^\u201c\u201d\n]+)\u201d",
     re.ASCII,
+)
+_LETTER: Final = (
+    r"\w\x80-\U0010ffff"  # beyond ASCII anything may be a letter: which ones are is Python's version's business
 )
 _CALL: Final = re.compile(r"\([^()]*\)\Z")
 _LABEL: Final = re.compile(r"\bas\s*\Z", re.IGNORECASE | re.ASCII)
@@ -79,12 +84,12 @@ def quoted(target: str, instruction: str, success: str, failure: str) -> tuple[s
 
 def names(text: str, term: str) -> bool:
     """Whether the text holds the term, as quoted or plain, at word boundaries."""
-    return _word(lowered(term)).search(lowered(text)) is not None
+    return bool(term) and _word(lowered(term)).search(lowered(text)) is not None
 
 
 def _quotes(text: str) -> Iterator[str]:
     for match in _QUOTED.finditer(text):
-        before = text[: match.start()]
+        before = text[max(0, match.start() - BEFORE_CHARS) : match.start()]
         term = next(group for group in match.groups() if group is not None)
         term = _CALL.sub("", term.strip()).strip().lstrip(".")
         if any(unmeant.search(before) for unmeant in (_LABEL, _DENIED, _EXAMPLE)) or _SPEECH.match(term):
@@ -114,4 +119,4 @@ _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 @functools.lru_cache(maxsize=1024)
 def _word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![\w./-]){re.escape(word)}(?!\w|[/-]|\.\w)", re.ASCII)
+    return re.compile(rf"(?<![{_LETTER}./-]){re.escape(word)}(?![{_LETTER}/-]|\.\w)", re.ASCII)
