@@ -58,7 +58,7 @@ def address(repo_url: str) -> Address:
 
 
 def _scp(repo_url: str) -> Address:
-    if repo_url.partition("@")[0].count(":"):
+    if "@" in repo_url and ":" in repo_url.partition("@")[0]:
         raise _secret()
     if _BLANK.search(repo_url) or not _SCP.fullmatch(repo_url):
         raise _bad("the repository's address is neither a URL nor host:path nor a path")

@@ -50,15 +50,15 @@ class Conversation:
 
     def goes_on(self, seconds: float) -> bool:
         """Talk for at most ``seconds``; False once the process has ended and what it had said is read."""
-        for key, _ in self._selector.select(seconds):
-            if key.data is not None:
-                key.data()
-            elif len(self._selector.get_map()) == 1 or not self._hear_out():
-                return False
-        return True
+        ready = [key.data for key, _ in self._selector.select(seconds)]
+        for act in ready:
+            if act is not None:
+                act()
+        return None not in ready or self._hear_out()
 
     def _hear_out(self) -> bool:
-        """It has ended. What still fills its pipes is read; somebody else may hold them open, who is not waited for."""
+        """It has ended. What still fills its pipes is read (False: nothing does); somebody else may hold them open, who
+        is not waited for."""
         _, stdout, stderr = self._pipes
         more = False
         for pipe, read in ((stdout, self._hear), (stderr, self._note)):
