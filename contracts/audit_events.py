@@ -31,8 +31,8 @@ PLAN_CHARS_MAX: Final = 200_000
 RUBRIC_BYTES_MAX: Final = 256 * 1024
 PATH_CHARS_MAX: Final = 4_096
 REASON_CHARS_MAX: Final = 1_000
-CLONE_SECONDS_MAX: Final = 3_600.0
-READ_SECONDS_MAX: Final = 1_800.0
+CLONE_SECONDS_MAX: Final = 3_600
+READ_SECONDS_MAX: Final = 1_800
 GRACE_SECONDS: Final = 60.0
 """So much longer than its parts may take may an effect take as a whole."""
 TRIES: Final = 3
