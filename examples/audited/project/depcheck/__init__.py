@@ -1,0 +1,1 @@
+"""Should you depend on this library?"""
