@@ -1,0 +1,240 @@
+"""From flags and files to the request for an audit: what is wrong is said before anything is recorded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from contracts.audit_events import AuditRequested
+from events.errors import PmagentError
+from pmagent.audit import request as module
+from pmagent.audit.places import Output, output_of
+from pmagent.audit.request import Asked, Wish, as_request, checked
+from pmagent.audit.rubrics import default_rubric
+from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
+from pmagent.config import AuditSettings, ConfigError
+
+AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
+SECRET = "hunter2-hunter2"
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A workspace with a repository and a report; the current folder is beside it."""
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "report.pdf").write_bytes(b"%PDF-1.7")
+    return tmp_path
+
+
+def asked(place: Path, settings: AuditSettings | None = None, **wishes: Any) -> Asked:
+    """The request that these wishes lead to."""
+    wish = Wish(**{"repo_url": "repo", "pdf_path": "report.pdf", **wishes})
+    return as_request(wish, settings or AuditSettings(), place / "workspace", place, AUDIT)
+
+
+def test_paths_are_relative_to_the_current_folder_and_recorded_whole(place: Path) -> None:
+    request, copy = asked(place)
+    assert (request.repo_url, request.pdf_path) == (str(place / "repo"), str(place / "report.pdf"))
+    assert (request.output, copy) == ("audit/report_repo", None)
+    assert (request.engine, request.model, request.vision_model) == ("rules", "", "")
+    assert request.rubric == default_rubric().document
+    assert checked(request, place / "workspace") == request
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://github.com/owner/name", "owner_name"),
+        ("https://github.com/owner/name.git", "owner_name"),
+        ("https://github.com/owner/my%20name.git/", "owner_my_name"),
+        ("ssh://git@host.example:2222/deep/owner/na-me.git", "owner_na_me"),
+        ("git@github.com:owner/name.git", "owner_name"),
+        ("host.example:name", "name"),
+        ("/home/me/some.project", "some_project"),
+        ("/home/me/project/.git", "project"),
+        ("file:///home/me/project.git", "project"),
+        ("/", "repository"),
+        ("/home/me/проект", "repository"),
+        ("/home/me/" + "x" * 80, "x" * 50),
+    ],
+)
+def test_a_report_is_named_after_its_repository(url: str, name: str) -> None:
+    assert slug(url) == name
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1).map(lambda t: f"/{t}"))
+def test_whatever_a_folder_is_called_its_report_has_a_plain_name(path: str) -> None:
+    try:
+        made = slug(path)
+    except BadAudit:
+        return
+    assert 0 < len(made) <= SLUG_CHARS_MAX
+    assert made.isascii()
+    assert made.replace("_", "a").isalnum()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/o/n", "ssh://git@host/o/n", "git@github.com:o/n.git", "file:///srv/repo",
+        "http://localhost:8000/repo.git",
+    ],
+)
+def test_urls_stand_as_they_were_given(url: str, tmp_path: Path) -> None:
+    (tmp_path / "repo").mkdir()
+    given_url = url.replace("/srv/repo", f"{tmp_path}/repo")
+    assert source_of(given_url, tmp_path) == given_url
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "", " ", "--upload-pack=x", "ext::sh -c id", "http://example.org/x", "ftp://x/y", "nowhere", "https:///x",
+        f"https://me:{SECRET}@github.com/o/n", f"https://{SECRET}@github.com/o/n", "file://elsewhere/x", "a\x07b",
+        f"https://github.com/o/n?token={SECRET}", f"ssh://me:{SECRET}@host/x",
+    ],
+)
+def test_what_is_no_repository_is_refused_without_showing_a_secret(url: str, place: Path) -> None:
+    with pytest.raises(BadAudit) as caught:
+        asked(place, repo_url=url)
+    assert caught.value.exit_code == 2
+    assert SECRET not in caught.value.message + caught.value.hint
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("what", ["missing.pdf", ".", "", "nul\0"])
+def test_a_pdf_that_is_not_there_is_named(place: Path, what: str) -> None:
+    with pytest.raises(BadAudit, match=r"PDF|no file"):
+        asked(place, pdf_path=what)
+
+
+def test_a_pipe_is_no_pdf(place: Path) -> None:
+    os.mkfifo(place / "pipe.pdf")
+    with pytest.raises(BadAudit, match="is no file"):
+        asked(place, pdf_path="pipe.pdf")
+
+
+def test_a_wrong_rubric_is_refused_with_file_pointer_and_rule(place: Path) -> None:
+    with pytest.raises(PmagentError) as caught:
+        asked(place, rubric=module.Source("mine.json", b'{"rubric_metadata": {}, "dimensions": []}'))
+    assert caught.value.exit_code == 2
+    assert "mine.json" in caught.value.message
+    assert "/dimensions" in caught.value.message + caught.value.hint or "synthesis_rules" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("wanted", "output"),
+    [
+        (None, "audit/report_repo"),
+        ("workspace/mine.md", "mine"),
+        ("workspace/audit/report_onself_generated/", "audit/report_onself_generated/report_repo"),
+        ("workspace/new", "new/report_repo"),
+        ("workspace/a/../b.md", "b"),
+        ("workspace", "report_repo"),
+        ("workspace/v1.2", "v1.2/report_repo"),
+    ],
+)
+def test_an_output_in_the_workspace_is_where_the_documents_lie(place: Path, wanted: str | None, output: str) -> None:
+    assert output_of(wanted, str(place / "repo"), place / "workspace", place) == Output(output, None)
+
+
+@pytest.mark.parametrize(("wanted", "copy"), [("out", "out/report_repo"), ("else/mine.md", "else/mine")])
+def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) -> None:
+    found = output_of(wanted, str(place / "repo"), place / "workspace", place)
+    assert found == Output("audit/report_repo", place / copy)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("workspace/.pmagent/x.md", "nothing may be left"),
+        ("workspace/share/x.md", "nothing may be left"),
+        ("workspace/runs", "nothing may be left"),
+        ("workspace/jobs/x.md", "nothing may be left"),
+        ("workspace/deep/.git/x.md", "nothing may be left"),
+        ("workspace/README.md", "no report of an audit"),
+        ("workspace/data.md", "no report of an audit"),
+        ("workspace/folder.md", "which is a folder"),
+        ("workspace/README.md/x", "is no folder"),
+        ("notes.txt", "which is a file"),
+        ("notes.md", "no report of an audit"),
+        ("workspace/link/x.md", "leads out of the workspace"),
+        ("", "names no place"),
+        ("x" * 300 + ".md", "too long"),
+    ],
+)
+def test_an_output_that_would_do_harm_is_refused(place: Path, wanted: str, said: str) -> None:
+    workspace = place / "workspace"
+    (workspace / "README.md").write_text("# Mine\n")
+    (workspace / "data.json").write_text("{}")
+    (workspace / "folder.md").mkdir()
+    (workspace / "link").symlink_to(place)
+    (place / "notes.txt").write_text("mine")
+    (place / "notes.md").write_text("mine")
+    with pytest.raises(PmagentError) as caught:
+        asked(place, output=wanted)
+    assert caught.value.exit_code == 2
+    assert said in caught.value.message
+    assert (workspace / "README.md").read_text() == "# Mine\n"
+
+
+def test_a_report_of_an_audit_may_be_written_over(place: Path) -> None:
+    (place / "workspace" / "mine.md").write_text("# Audit Report\n\nof yesterday\n")
+    (place / "workspace" / "mine.json").write_text("{}")
+    assert asked(place, output="workspace/mine.md").request.output == "mine"
+
+
+def test_a_model_judges_where_one_is_named_and_a_flag_wins_over_the_settings(place: Path) -> None:
+    settings = AuditSettings(model="anthropic:one", vision_model="openai:eye")
+    request = asked(place, settings).request
+    assert (request.engine, request.model, request.vision_model) == ("langchain", "anthropic:one", "openai:eye")
+    request = asked(place, settings, model="openai:two", vision_model="").request
+    assert (request.engine, request.model, request.vision_model) == ("langchain", "openai:two", "")
+    request = asked(place, settings, model="").request
+    assert (request.engine, request.model) == ("rules", "")
+
+
+def test_limits_and_prices_are_those_of_the_settings(place: Path) -> None:
+    request = asked(place, AuditSettings(pdf_pages=7, calls=3, input_usd=1.0, output_usd=2.0)).request
+    assert (request.limits.pdf_pages, request.model_limits.calls) == (7, 3)
+    assert request.price is not None
+    assert (request.price.input_usd, request.price.output_usd) == (1.0, 2.0)
+    with pytest.raises(ConfigError, match=r"audit\.output_usd"):
+        asked(place, AuditSettings(input_usd=1.0))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"repo_url": "repo"}, {"repo_url": f"https://{SECRET}@host/x"}, {"pdf_path": "report.pdf"},
+        {"pdf_path": "/nowhere/x.pdf"}, {"output": "../x"}, {"output": "share/x"}, {"output": "/tmp/x"},
+        {"output": "a//b"}, {"rubric": {"dimensions": []}}, {"model": "openai:x"}, {"engine": "langchain"},
+    ],
+    ids=repr,
+)
+def test_whoever_sends_a_request_it_is_looked_at_again(place: Path, changes: dict[str, Any]) -> None:
+    request: AuditRequested = msgspec.structs.replace(asked(place).request, **changes)
+    with pytest.raises(PmagentError) as caught:
+        checked(request, place / "workspace")
+    assert caught.value.exit_code == 2
+    assert SECRET not in caught.value.message
+
+
+def test_what_the_machine_lacks_is_named_before_anything_is_recorded(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = asked(place).request
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "which", lambda _: None)
+        with pytest.raises(BadAudit, match="git"):
+            checked(request, place / "workspace")
+    monkeypatch.setattr(module, "find_spec", lambda _: None)
+    with pytest.raises(BadAudit, match="PyMuPDF"):
+        checked(request, place / "workspace")
