@@ -1,0 +1,152 @@
+"""A clerk that does everything on the spot: with it the audit's graph runs by itself, without daemon and log (spec
+auditor_api_contracts, 2).
+
+    graph = compile_audit_graph(StandaloneClerk())
+    state = graph.invoke({"repo_url": …, "pdf_path": …})
+
+Nothing here is recorded, and nothing is limited but what ``limits`` says: what a model may cost is the caller's to
+watch, as is whether its calls are traced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+from actors.audit.clerk import Brief, NodeFailed
+from actors.audit.failures import SourceFailed
+from actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
+from actors.audit.judges.prompts import messages, picture_messages, retry
+from actors.audit.pdf.pictures import read_pictures
+from actors.audit.pdf.reading import read_pdf
+from actors.audit.repository.survey import survey_repository
+from actors.audit.rubric import BadRubric
+from actors.audit.rules.judge import opinion as opinion_by_rules
+from actors.model.actor import SAID
+from actors.model.chat import NO_IMAGES, Images, ask_now
+from actors.model.failures import failure_of
+from contracts.audit import JudicialOpinion
+from contracts.audit_events import TRIES, AuditLimits, Question
+from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
+from contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
+from contracts.payload import decode, encode
+from pmagent.audit.rubrics import load_rubric
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+SEEN_CHARS_MAX: Final = 4_000
+"""So much of what a vision model says is kept."""
+
+
+class StandaloneClerk:
+    """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at images
+    (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where an
+    event loop runs. One clerk may serve several audits, one after another."""
+
+    def __init__(
+        self, model: BaseChatModel | None = None, vision_model: BaseChatModel | None = None,
+        limits: AuditLimits | None = None,
+    ) -> None:  # fmt: skip
+        self._model = model
+        self._vision = vision_model
+        self._limits = limits or AuditLimits()
+        self._images: dict[str, bytes] = {}
+
+    @property
+    def engine(self) -> str:
+        """Who judges, as reports name it."""
+        return "rules" if self._model is None else f"langchain ({_name(self._model)})"
+
+    def rubric(self, path: str) -> dict[str, Any]:
+        """See Clerk."""
+        try:
+            return load_rubric(path or None).document
+        except BadRubric as error:
+            raise NodeFailed("rubric", error.message, error.hint) from error
+
+    def survey(self, repo_url: str, questions: Sequence[Question]) -> RepoSurvey:
+        """See Clerk; the clone is in a temporary folder, and gone when this returns."""
+        with TemporaryDirectory(prefix="pmagent-audit-") as folder:
+            try:
+                return survey_repository(repo_url, questions, self._limits, folder)
+            except SourceFailed as error:
+                raise _node_failed(error) from error
+
+    def reading(self, pdf_path: str, questions: Sequence[Question]) -> PdfReading:
+        """See Clerk."""
+        try:
+            return read_pdf(pdf_path, questions, self._limits)
+        except SourceFailed as error:
+            raise _node_failed(error) from error
+
+    def pictures(self, pdf_path: str) -> PictureReading:
+        """See Clerk."""
+        try:
+            reading, images = read_pictures(pdf_path, self._limits)
+        except SourceFailed as error:
+            raise _node_failed(error) from error
+        self._images = images if self._vision is not None else {}
+        return reading
+
+    def seen(self, picture: Picture, question: str) -> str:
+        """See Clerk."""
+        if self._vision is None:
+            return ""
+        reply = _asked(self._vision, picture_messages(picture, question), None, self._images)
+        return reply.content.strip()[:SEEN_CHARS_MAX] or "the model said nothing"
+
+    def opinion(self, brief: Brief) -> JudicialOpinion:
+        """See Clerk; a model that says what is no opinion is told why, and asked again."""
+        if self._model is None:
+            return opinion_by_rules(brief)
+        said = messages(brief)
+        objection = ""
+        for _ in range(TRIES):
+            reply = _asked(self._model, said, answer_shape())
+            try:
+                return read_opinion(brief, reply)
+            except Misfit as misfit:
+                objection = str(misfit)
+                said = retry(said, reply, objection)
+        raise NodeFailed(
+            "judge",
+            f"{brief.judge} gave no opinion on {brief.dimension_id} that fits in {TRIES} tries ({objection})",
+            "try another model, or none: the rules judge offline",
+        )
+
+
+def _name(model: BaseChatModel) -> str:
+    """The model's class, and what it calls its model where it says so."""
+    said = next((name for key in ("model_name", "model") if isinstance(name := getattr(model, key, None), str)), "")
+    return f"{type(model).__name__} {said}".strip()
+
+
+def _asked(
+    model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer | None, images: Images = NO_IMAGES
+) -> ModelReplied:
+    """The model's reply, as the log would hold it. Raises NodeFailed."""
+    asked = ModelAsked(engine="langchain", model=_name(model), action="diagnostic", messages=said, answer=answer)
+    try:
+        reply = ask_now(model, asked, images)
+        replied = ModelReplied(
+            request=0, ask=0, content=reply.content, tool_calls=reply.tool_calls, usage=reply.usage, latency_ms=0,
+            model=reply.model, finish=reply.finish,
+        )  # fmt: skip
+        whole: ModelReplied = decode("model.replied", encode(replied))
+    except Exception as error:
+        known = failure_of(error, datetime.now(UTC))
+        if known is None:
+            raise  # nothing that a model or its provider does
+        why = f"{SAID[known.code]} ({type(error).__name__})"
+        raise NodeFailed("judge", f"a question to a model has no answer: {why}", _MEND) from error
+    return whole
+
+
+_MEND: Final = "see to the model's key, name and limits, or judge without one: the rules need no model"
+
+
+def _node_failed(error: SourceFailed) -> NodeFailed:
+    return NodeFailed(error.code, error.message, error.hint)
