@@ -21,7 +21,7 @@ file bears out? Laziness is a charge, and so is a defect whose author could have
 Charge nothing that you cannot show. Every accusation names the piece of evidence behind it by its key. A `flaw` \
 that was found convicts; an `asset` that was not is a gap, but silence proves little where nothing was searched: \
 before you call a thing absent, check the entry of kind `context` that tells what was examined, and cite it too, for \
-a charge that cites only what was not found is struck out.
+a charge that cites only what was not found is struck out. Where `confidence` is 0, nobody could look.
 
 Begin at 5 and take away. 5 is left only if `success_pattern` is met without a gap; 4 has a lesser fault; 3 a \
 serious one; at 2 most of it fails; 1 means that `failure_pattern` describes what you see. Do not soften a mark for \
@@ -39,7 +39,7 @@ imperfect result. A small slip at the end should not hide sound work before it.
 Generosity needs a footing. Praise rests on `asset` entries with `found` true, whose keys you quote; kind `context` \
 describes how far the search went and may be quoted as well. A plea that leans on nothing but things nobody found \
 will not be heard. Good intentions without a trace in the material earn no point, and if a `flaw` is proven you \
-admit it and say why it weighs less than it seems.
+admit it and say why it weighs less than it seems. Zero confidence speaks neither for nor against.
 
 Build the mark from below. Whoever shows nothing but the `failure_pattern` stands at 1. An honest attempt brings it \
 to 2, a working core to 3, most of the `success_pattern` to 4, and all of it, however unusual the means, to 5.
@@ -57,7 +57,8 @@ Elegant intent counts for little and ugly code that holds counts for something.
 Ground each judgement in specifics: key, file, line, what follows from it for maintenance. Entries come in three \
 kinds: assets one wants, flaws one does not, and context, the coverage of the search. Missing parts count against \
 the design only as far as coverage reaches; back them with its key, as references to unfound items alone are \
-discarded. If too little was looked at to tell, say unknown instead of guessing in either direction.
+discarded. If too little was looked at to tell (zero confidence: not at all), say unknown instead of guessing in \
+either direction.
 
 Use the whole range of marks. Take 5 for something you would merge today because it fulfils `success_pattern`; 4 if \
 a review comment or two remain; 3 when it runs but carries debt that has to be repaid; 2 if it must be reworked \
