@@ -92,6 +92,11 @@ Vocabulary
   program      one of the four that reasoning has      envelope     what a program is given: goal, kernel, context
   engine       who answers: rules, langchain, dspy     result       what a program answers; one for each envelope
   run          a plan's tasks, or an envelope, on the way to an end
+  audit        a repository and its report, judged; a job is a run or an audit
+  rubric       what an audit judges          criterion    one dimension of it
+  evidence     what a detective found, or looked for in vain; its key is CRITERION#N
+  opinion      a judge's score of a criterion, and the evidence that it rests on
+  ruling       the score that follows from the opinions, by fixed rules
   plan         tasks, and which waits for which        task         a program and its arguments, in a sandbox
   attempt      a task, carried out once                artifact     a file that a task left, its output too
   tool         a program that a task may start; of reasoning: what a run may look at the kernel with

@@ -8,9 +8,10 @@ from typing import get_args, get_type_hints
 import msgspec
 import pytest
 
+from contracts.audit_events import DIMENSIONS_MAX, TRIES, AuditLimits
 from contracts.model import ModelLimits
 from contracts.reasoning_events import EngineName
-from pmagent.config import ConfigError, ReasoningSettings, resolve, settings_table, unknown_variables
+from pmagent.config import AuditSettings, ConfigError, ReasoningSettings, resolve, settings_table, unknown_variables
 from tests.support.commands import pmagent
 
 
@@ -43,6 +44,21 @@ def test_reasonings_settings_are_the_contracts_engines_and_limits() -> None:
     for name, bounds in theirs["properties"].items():
         given = ours["properties"][name]
         assert {key: value for key, value in given.items() if key != "description"} == bounds, name
+
+
+def test_audits_settings_are_the_contracts_limits() -> None:
+    settings = AuditSettings()
+    limits = {name: getattr(settings, name) for name in AuditLimits.__struct_fields__}
+    assert msgspec.convert(limits, AuditLimits) == AuditLimits()
+    ours = msgspec.json.schema(AuditSettings)["$defs"]["AuditSettings"]["properties"]
+    for kind in (AuditLimits, ModelLimits):
+        for name, bounds in msgspec.json.schema(kind)["$defs"][kind.__name__]["properties"].items():
+            apart = {"description", "default"} if kind is ModelLimits else {"description"}
+            given = {key: value for key, value in ours[name].items() if key not in apart}
+            assert given == {key: value for key, value in bounds.items() if key not in apart}, name
+    again, criteria, judges, rounds = TRIES, DIMENSIONS_MAX, 3, 2
+    assert settings.calls >= criteria * judges * rounds, "a rubric as large as can be is judged twice"
+    assert settings.calls >= 10 * judges * rounds * again, "and one of ten criteria, if no reply fits at first"
 
 
 def test_the_flag_wins_over_the_variable_for_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
