@@ -92,14 +92,14 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     vision_model: Annotated[str, msgspec.Meta(description="the model that looks at the report's images")] = ""
     rubric: Annotated[str, msgspec.Meta(description="the rubric's file; without one, the one that comes along")] = ""
     clone_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a clone")] = 2 * 2**30
-    clone_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for cloning")] = 600.0
+    clone_seconds: Annotated[float, msgspec.Meta(gt=0, le=3_600, description="seconds for cloning")] = 600.0
     files: Annotated[int, msgspec.Meta(ge=1, description="files of a repository")] = 50_000
     file_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a file that is read")] = 8 * 2**20
-    survey_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for reading a clone")] = 900.0
+    survey_seconds: Annotated[float, msgspec.Meta(gt=0, le=1_800, description="seconds for reading a clone")] = 900.0
     survey_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 4 * 2**30
     pdf_bytes: Annotated[int, msgspec.Meta(ge=1, description="bytes of a report")] = 256 * 2**20
     pdf_pages: Annotated[int, msgspec.Meta(ge=1, description="pages of a report")] = 2_000
-    pdf_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for reading a report")] = 300.0
+    pdf_seconds: Annotated[float, msgspec.Meta(gt=0, le=1_800, description="seconds for reading a report")] = 300.0
     pdf_memory: Annotated[int, msgspec.Meta(ge=2**26, description="bytes of memory for that")] = 2 * 2**30
     pictures: Annotated[int, msgspec.Meta(ge=0, le=200, description="images of a report that are taken out")] = 20
     attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one opinion")] = 3
