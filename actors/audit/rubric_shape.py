@@ -46,12 +46,12 @@ class BadRubric(PmagentError):
 
     exit_code = 2
 
-    def __init__(self, where: str, fault: Fault) -> None:
+    def __init__(self, where: str, fault: Fault, message: str = "") -> None:
         self.where = where
         self.pointer = pointer(fault.path)
         self.rule = fault.rule
         more = f" (and {fault.more} more)" if fault.more else ""
-        super().__init__(f"{': '.join(filter(None, (where, self.pointer)))}: {fault.text}{more}", fault.hint)
+        super().__init__(message or ": ".join(filter(None, (where, self.pointer, fault.text + more))), fault.hint)
 
 
 def pointer(path: Path) -> str:
@@ -69,7 +69,7 @@ def content_of(content: bytes, where: str) -> Any:
     try:
         return from_json(decoded(content, where, RUBRIC_BYTES_MAX).removeprefix("\ufeff"), where)
     except BadText as error:
-        raise BadRubric("", Fault((), "json", error.message, error.hint)) from error
+        raise BadRubric(where, Fault((), "json", error.message, error.hint), error.message) from error
 
 
 def problem(document: Any) -> Fault | None:

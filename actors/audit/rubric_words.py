@@ -119,4 +119,4 @@ _LOWER: Final = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 
 @functools.lru_cache(maxsize=1024)
 def _word(word: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<![{_LETTER}./-]){re.escape(word)}(?![{_LETTER}/-]|\.\w)", re.ASCII)
+    return re.compile(rf"(?<![{_LETTER}/-]){re.escape(word)}(?![{_LETTER}/-]|\.\w)", re.ASCII)

@@ -1,0 +1,60 @@
+"""Rubrics from files, and the one that ships with the program."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from actors.audit.goals import GOALS
+from actors.audit.rubric import BadRubric
+from contracts.audit_events import RUBRIC_BYTES_MAX
+from pmagent.audit.rubrics import default_rubric, load_rubric
+
+
+def test_the_default_rubric_looks_at_all_three_artifacts_with_goals_of_its_own() -> None:
+    rubric = default_rubric()
+    assert load_rubric() == rubric
+    assert {one.target_artifact for one in rubric.dimensions} == {"github_repo", "pdf_report", "pdf_images"}
+    assert all(one.explicit and one.goals for one in rubric.dimensions)
+    assert [one.id for one in rubric.dimensions if one.architecture] == ["orchestration"]
+    assert not rubric.parameters.total_cap
+
+
+def test_the_default_rubric_asks_in_each_dimension_for_something_that_can_be_there() -> None:
+    for one in default_rubric().dimensions:
+        assert any(GOALS[goal].kind == "asset" for goal in one.goals), one.id
+
+
+def test_every_flaw_of_security_is_looked_for_by_the_default_rubric() -> None:
+    sought = {goal for one in default_rubric().dimensions for goal in one.goals}
+    assert {goal.id for goal in GOALS.values() if goal.security} <= sought
+
+
+def test_a_rubric_is_read_from_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(default_rubric().document))
+    assert load_rubric(path) == load_rubric(str(path)) == default_rubric()
+
+
+def test_a_file_that_is_not_there_or_none_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(BadRubric, match="there is no such file"):
+        load_rubric(tmp_path / "none.json")
+    with pytest.raises(BadRubric, match="it is no file"):
+        load_rubric(tmp_path)
+    with pytest.raises(BadRubric, match="cannot be read"):
+        load_rubric("a\0b")
+
+
+def test_a_pipe_is_not_opened_and_a_file_without_end_not_read_to_it(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(BadRubric, match="it is no file"):
+        load_rubric(pipe)
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(2**40)  # takes no space
+    with pytest.raises(BadRubric, match=f"larger than {RUBRIC_BYTES_MAX} bytes"):
+        load_rubric(large)
