@@ -39,16 +39,12 @@ def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     compared = cross_reference(claimed, {"files": survey.files})
     verified, hallucinated = compared["verified"], compared["hallucinated"]
     rationale = _how_paths(len(claimed), survey, reading)
-    yield evidence(
-        "report.verified", _listed(verified, pages), _first(verified, pages, reading), rationale, sure(reading, 1.0),
-        found=bool(verified),
-    )  # fmt: skip
+    content, where = _listed(verified, pages), _first(verified, pages, reading)
+    yield evidence("report.verified", content, where, rationale, sure(reading, 1.0), found=bool(verified))
     if hallucinated:
-        whole = survey.file_count == len(survey.files)
-        yield evidence(
-            "report.hallucinated", _listed(hallucinated, pages, compared["ambiguous"]), _first(hallucinated, pages, reading), rationale,
-            sure(reading, 1.0 if whole else LISTED_IN_PART), found=True,
-        )  # fmt: skip
+        content, where = _listed(hallucinated, pages, compared["ambiguous"]), _first(hallucinated, pages, reading)
+        confidence = sure(reading, 1.0 if survey.file_count == len(survey.files) else LISTED_IN_PART)
+        yield evidence("report.hallucinated", content, where, rationale, confidence, found=True)
 
 
 def _how_paths(claimed: int, survey: RepoSurvey, reading: PdfReading) -> str:
@@ -82,15 +78,12 @@ def _features(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     rationale = f"{counted(len(known), 'statement')} of the report compared with what was found in the code"
     if not known:
         rationale = f"no statement of the report claims a feature that can be looked for ({_read(reading)})"
-    yield evidence(
-        "report.supported", _told(supported, survey), _page(supported, reading), rationale,
-        sure(reading, STATEMENT_SURE), found=bool(supported),
-    )  # fmt: skip
+    confidence = sure(reading, STATEMENT_SURE)
+    content, where = _told(supported, survey), _page(supported, reading)
+    yield evidence("report.supported", content, where, rationale, confidence, found=bool(supported))
     if contradicted:
-        yield evidence(
-            "report.contradicted", _told(contradicted, survey), _page(contradicted, reading), rationale,
-            sure(reading, STATEMENT_SURE) * _parsed(survey), found=True,
-        )  # fmt: skip
+        content, where = _told(contradicted, survey), _page(contradicted, reading)
+        yield evidence("report.contradicted", content, where, rationale, confidence * _parsed(survey), found=True)
 
 
 def _read(reading: PdfReading) -> str:

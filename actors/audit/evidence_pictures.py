@@ -68,7 +68,7 @@ def _looked_at(reading: PictureReading, seen: Mapping[str, str]) -> list[Evidenc
 
 def _seen(picture: Picture, said: str) -> Evidence:
     where = f"page {picture.page}"
-    if not said.strip():
+    if not said.strip(" \t\r\n"):
         rationale = "not inspected: the vision model said nothing of this image"
         return evidence("images.inspected", None, where, rationale, 0.0, found=False)
     rationale = f"a vision model's answer about the image {picture.sha256[:16]}"

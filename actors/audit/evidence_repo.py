@@ -13,12 +13,12 @@ from typing import Final
 
 from actors.audit.evidence_graphs import graph_content, graph_line
 from actors.audit.evidence_history import history_content, span
-from actors.audit.evidence_text import NOWHERE, counted, evidence, items, joined
+from actors.audit.evidence_text import NOWHERE, counted, evidence, joined
 from actors.audit.goals import GOALS
 from actors.audit.rubric import Dimension
 from contracts.audit import Evidence
 from contracts.audit_events import EVIDENCE_MAX
-from contracts.audit_facts import CodeGraph, Finding, RepoSurvey, Term
+from contracts.audit_facts import Finding, RepoSurvey, Term
 
 ABSENCE: Final = 0.95
 """How sure it is that something is not there when everything was read: code has ways that its text does not show."""
@@ -105,12 +105,8 @@ def _content(goal: str, kept: list[Finding], total: int, survey: RepoSurvey) -> 
     if _family(goal) == "history" and survey.history.total:
         return history_content(survey)
     if goal == "graph.builder" and survey.graphs:
-        return joined([graph_content(one) for one in survey.graphs]) if len(survey.graphs) > 1 else _only(survey.graphs)
+        return joined([graph_content(one) for one in survey.graphs])
     return joined([_shown(one) for one in kept], total)
-
-
-def _only(graphs: list[CodeGraph]) -> str:
-    return graph_content(graphs[0])
 
 
 def _shown(finding: Finding) -> str:
@@ -222,9 +218,7 @@ def at_boundary(path: str, term: str) -> bool:
 
 
 def _how_term(survey: RepoSurvey) -> str:
-    return items(
-        [
-            f"looked for among the names, imports and texts of {_examined_code(survey)}",
-            f"and among the paths of {counted(survey.file_count, 'tracked file')}",
-        ]
+    return (
+        f"looked for among the names, imports and texts of {_examined_code(survey)}, and among the paths of "
+        f"{counted(survey.file_count, 'tracked file')}"
     )

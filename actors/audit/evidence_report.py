@@ -25,7 +25,7 @@ STRUCTURE_SURE: Final = 0.8
 ABSENCE: Final = 0.9
 """How sure it is that words are not in a text: they may stand in a picture, or be broken in an unusual way."""
 EXPLAINED_SURE: Final = 0.8
-_SUMMARY: Final = re.compile(r"(?i)\b(summary|abstract|overview|introduction|conclusions?|contents)\b")
+_SUMMARY: Final = re.compile(r"(?ai)\b(summary|abstract|overview|introduction|conclusions?|contents)\b")
 
 
 def report_evidence(dimension: Dimension, reading: PdfReading) -> list[Evidence]:

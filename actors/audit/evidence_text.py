@@ -7,7 +7,7 @@ are replaced by their number, so that what a person sees is what a judge is give
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from actors.audit.goals import GOALS
@@ -23,6 +23,7 @@ NOWHERE: Final = "."
 """The location of what was not found: the repository as a whole."""
 
 _HIDDEN: Final = re.compile(f"[{UNSEEN}]")
+_BLANKS: Final = re.compile("[\t\n\r ]+")
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _MORE_CHARS: Final = 30
 """Room for the line that says how many more there are."""
@@ -31,8 +32,7 @@ _MORE_CHARS: Final = 30
 def clean(text: str, size: int) -> str:
     """The text with every character to be seen, of at most ``size`` characters; ``…`` stands for the rest. Line feeds
     and tabs stay, CR LF becomes LF."""
-    text = text[: size + 1].replace("\r\n", "\n")  # what is cut away need not be looked at
-    shown = _SURROGATE.sub("\ufffd", _HIDDEN.sub(_number, text))
+    shown = _SURROGATE.sub("\ufffd", _HIDDEN.sub(_number, text.replace("\r\n", "\n")))
     return shown if len(shown) <= size else shown[: size - 1] + "…"
 
 
@@ -42,34 +42,29 @@ def _number(found: re.Match[str]) -> str:
 
 def one_line(text: str, size: int) -> str:
     """``clean``, on one line."""
-    return clean(" ".join(text[: size * 4].split()), size)
+    return clean(_BLANKS.sub(" ", text).strip(" "), size)
 
 
-def joined(parts: Sequence[str], total: int | None = None, *, between: str = "\n") -> str:
-    """As many of the parts as fit into the content of a piece of evidence, then how many more there are. ``total``: how
-    many there are, where the parts are not all. A part that is too long for its share is cut."""
+def joined(parts: Sequence[str], total: int | None = None) -> str:
+    """As many of the parts as fit into the content of a piece of evidence, each on lines of its own, then how many more
+    there are. ``total``: how many there are, where the parts are not all. A part too long for its share is cut."""
     total = max(len(parts) if total is None else total, len(parts))
     share = EXCERPT_CHARS_MAX if len(parts) > 1 else CONTENT_CHARS_MAX - _MORE_CHARS
     room = CONTENT_CHARS_MAX - _MORE_CHARS
     kept: list[str] = []
     for part in parts:
         text = clean(part, share)
-        room -= len(text) + len(between)
+        room -= len(text) + 1
         if kept and room < 0:
             break
         kept.append(text)
-    told = between.join(kept)
-    return told if len(kept) == total else f"{told}{between}and {total - len(kept)} more"
+    told = "\n".join(kept)
+    return told if len(kept) == total else f"{told}\nand {total - len(kept)} more"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, one: str) -> str:
     """``1 file``, ``2 files``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def items(texts: Iterable[str]) -> str:
-    """Texts as a list in a sentence."""
-    return "; ".join(texts)
+    return f"{number:,} {one if number == 1 else one + 's'}"
 
 
 def evidence(

@@ -75,7 +75,8 @@ def synthesize(
     first is of round 1, the next of round 2. ``engine`` is who judged, for people.
 
     Raises NodeFailed ``judge`` where an opinion is missing, is one too many, or is on no criterion of the rubric, and
-    where no opinion at all rests on facts; ``evidence`` where a dimension has none, or nothing can be judged.
+    where no opinion at all rests on evidence that was found; ``evidence`` where a dimension has none, or nothing can
+    be judged.
     """
     cases, unseen = _cases(rubric, evidences, opinions)
     if not cases:

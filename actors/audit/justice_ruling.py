@@ -72,7 +72,10 @@ def confirmed(evidence: Sequence[Evidence]) -> list[int]:
 
 
 def ruled(case: Case, *, disputed: bool) -> CriterionResult | UnjudgedCriterion:
-    """The criterion's result. Raises NodeFailed ``judge`` where it is disputed and was not judged once more."""
+    """The criterion's result. Raises NodeFailed ``judge`` where it is disputed and was not judged once more, or
+    the other way round."""
+    if not disputed and case.second:
+        raise NodeFailed("judge", f"{', '.join(case.second)} judged {case.dimension.id} twice, which is not disputed")
     missing = [judge for judge in JUDGES if judge not in case.second] if disputed else []
     if missing:
         raise NodeFailed("judge", f"{', '.join(missing)} did not judge the disputed {case.dimension.id} once more")

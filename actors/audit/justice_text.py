@@ -129,6 +129,6 @@ def remediation_plan(criteria: Sequence[CriterionResult]) -> str:
     for one in sorted(criteria, key=lambda one: one.final_score):
         if one.remediation != NOTHING:
             name = one_line(one.dimension_name, _NAME_CHARS)
-            lines = [f"- {line}" for line in one.remediation.splitlines()]
+            lines = [f"- {line}" for line in one.remediation.split("\n")]
             parts.append("\n".join([f"{name} ({one.final_score}/5)", *lines]))
     return ("\n\n".join(parts) or NOTHING)[:PLAN_CHARS_MAX]

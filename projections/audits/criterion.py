@@ -30,10 +30,7 @@ def criterion_lines(one: CriterionResult, known: Known) -> list[str]:
     lines += _opinions("First round", one.first_round, (), known)
     if one.dissent_summary is not None:
         lines += ["", "**Dissent:**", "", *quoted(one.dissent_summary)]
-    if one.unsupported:
-        keys = [code(key, _KEY_CHARS) or "(empty)" for key in one.unsupported[:_UNSUPPORTED_SHOWN]]
-        more = len(one.unsupported) - len(keys)
-        lines += ["", f"**Unsupported citations:** {', '.join(keys)}{f', and {more} more' if more else ''}"]
+    lines += _unsupported(one.unsupported)
     heads = ("Rule", "Before", "After", "What it says")
     rows = ((code(rule.rule), _score(rule.before), _score(rule.after), inline(rule.text, 1_000)) for rule in one.rules)
     lines += ["", "**Rules applied:**", "", *table(heads, rows)]
@@ -48,8 +45,8 @@ def unjudged_lines(one: UnjudgedCriterion, known: Known) -> list[str]:
         f"- **Final Score:** not judged: {inline(one.reason, 1_000)}",
         f"- **Criterion:** {code(one.dimension_id, _NAME_CHARS)}",
     ]  # fmt: skip
-    everybody = [opinion.judge for opinion in one.judge_opinions]
-    return [*lines, *_opinions("Judge opinions", one.judge_opinions, everybody, known)]
+    lines += _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
+    return [*lines, *_unsupported(one.unsupported)]
 
 
 def _opinions(
@@ -79,6 +76,14 @@ def _cited(opinion: JudicialOpinion, known: Known) -> Iterator[str]:
         else:
             found = "found" if item.found else "not found"
             yield f"- {shown_key}: {inline(item.goal, 300)}: {found}, {code(item.location, 300)}"
+
+
+def _unsupported(citations: Sequence[str]) -> list[str]:
+    if not citations:
+        return []
+    keys = [code(key, _KEY_CHARS) or "(empty)" for key in citations[:_UNSUPPORTED_SHOWN]]
+    more = len(citations) - len(keys)
+    return ["", f"**Unsupported citations:** {', '.join(keys)}{f', and {more} more' if more else ''}"]
 
 
 def quoted(text: str) -> list[str]:

@@ -79,6 +79,8 @@ def _unjudged(audit: Audit, ruling: AuditCriterionRuled) -> UnjudgedCriterion:
         dimension_name=ruling.dimension_name,
         reason=ruling.reason,
         judge_opinions=last,
+        set_aside=list(ruling.set_aside),
+        unsupported=ruling.unsupported,
     )
 
 
