@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.audit.pdf.drawings import drawings, widened
-from actors.audit.pdf.opening import attempted, damaged, mupdf, open_pdf
+from actors.audit.pdf.opening import CONTENT_BYTES, attempted, damaged, heavy, mupdf, open_pdf
 from actors.audit.pdf.wire import Pictured, Task
 from actors.audit.pdf.words import clean, clipped
 from contracts.audit_facts import Picture, PictureReading
@@ -88,6 +88,7 @@ class _Search:
         self._small: set[int] = set()
         self._huge: set[int] = set()
         self._inline_small = 0
+        self._heavy = 0
         self._mended = bool(document.is_repaired)
 
     def found(self) -> Iterator[Found]:
@@ -97,6 +98,9 @@ class _Search:
             page = attempted(lambda index=index: self._document[index])  # type: ignore[misc]
             if page is None:
                 self.unread += 1
+                continue
+            if attempted(lambda page=page: heavy(page)) is not False:  # type: ignore[misc]
+                self._heavy += 1
                 continue
             for each in self._embedded(page, index + 1):
                 if each.image and each.image in embedded:
@@ -183,6 +187,9 @@ class _Search:
         found = ["the PDF is damaged; what could be mended was read"] if self._mended else []
         if self.unread:
             found.append(f"pages that could not be read: {self.unread}")
+        if self._heavy:
+            bound = f"{CONTENT_BYTES // 2**20} MiB"
+            found.append(f"pages that draw with more than {bound} of instructions, not looked at: {self._heavy}")
         if small := len(self._small) + self._inline_small:
             found.append(f"images with a side under {SMALL} pixels, left out: {small}")
         if self._huge:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from actors.audit.pdf.index import DocStore
-from actors.audit.pdf.layout import Paragraph, headings, look, paragraphs
-from actors.audit.pdf.lines import Line, lines
-from actors.audit.pdf.opening import attempted, damaged, open_pdf
+from actors.audit.pdf.layout import Line, Paragraph, headings, look, paragraphs
+from actors.audit.pdf.lines import lines
+from actors.audit.pdf.opening import attempted, damaged, open_pdf, ran_into_errors
 from actors.audit.pdf.passages import excerpts
 from actors.audit.pdf.paths import claims
 from actors.audit.pdf.recognition import Recognition, image_only
@@ -82,7 +82,8 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
     counted = Tables(document.page_count, task.seconds) if tables else None
     recognition = Recognition(task.tesseract, task.seconds)
     every: list[Line] = []
-    characters = text_pages = unread = left_out = 0
+    characters = text_pages = unread = broken = left_out = 0
+    ran_into_errors()
     for index in range(document.page_count):
         if characters > TEXT_CHARS:
             left_out += 1
@@ -99,12 +100,15 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
             text_pages += 1
         if counted is not None:
             counted.look(page)
+        broken += ran_into_errors() and not found
         every += found
         characters += sum(len(line.text) for line in found)
     if unread == document.page_count:
         damaged()
     if unread:
         notes.append(f"pages that could not be read: {unread}")
+    if broken:
+        notes.append(f"pages on which nothing could be read, because of errors in them: {broken}")
     if left_out:
         notes.append(f"pages left out, because the text is longer than {TEXT_CHARS:,} characters: {left_out}")
     notes += recognition.notes

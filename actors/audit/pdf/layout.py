@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from actors.audit.pdf.lines import Line
 from actors.audit.pdf.words import clipped
 from contracts.audit_facts import Heading
 
@@ -19,12 +18,35 @@ _BOLD_CHARS: Final = 90
 _RUNNING: Final = 3
 """A heading that stands on so many pages is a running head."""
 
-_BULLET: Final = re.compile(r"(?:[\u2022\u25aa\u25cf\u25e6\u2023\u2013\u2043*-]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s")
+LISTED_ITEM: Final = re.compile(r"(?:[\u2022\u25aa\u25cf\u25e6\u2023\u2013\u2043*-]|\(?\d{1,2}[.)]|\(?[a-z][.)])\s")
 _CLOSED: Final = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 _PATH_END: Final = re.compile(r"[\w.~-]+[/\\]$")
 _PATH_ON: Final = re.compile(r"[/\\][\w.-]|[._][\w-]*\.?\w*|[\w-]+\.(?:py|ipynb|md|json|ya?ml|toml|txt|ts|js|sh)\b")
 _EXTENDED: Final = re.compile(r"\.[A-Za-z]{1,5}$")
 _WRAPPED: Final = re.compile(r"[^\W\d_]-$")
+
+
+class Line(NamedTuple):
+    """A line of text. ``size`` and ``bold`` of most of it; ``codes``: parts in a font for code, as (start, end);
+    ``block`` counts the page's blocks; the rest is where it stands, in points from the page's upper left. ``soft``: it
+    ends with a soft hyphen, which is not in ``text``."""
+
+    text: str
+    page: int
+    block: int
+    size: float
+    bold: bool
+    codes: tuple[tuple[int, int], ...]
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    soft: bool = False
+
+    @property
+    def code(self) -> bool:
+        """Whether all of it is code."""
+        return len(self.codes) == 1 and self.codes[0] == (0, len(self.text))
 
 
 class Paragraph(NamedTuple):
@@ -57,7 +79,7 @@ class Look(NamedTuple):
         text = line.text
         if not line.size or len(text) > HEADING_CHARS or line.code or not re.search(r"[^\W\d_]{2}", text):
             return 0
-        if text in self.running or (_BULLET.match(text) and not re.match(r"\d", text)):
+        if text in self.running or (LISTED_ITEM.match(text) and not re.match(r"\d", text)):
             return 0
         if line.size in self.sizes:
             return min(self.sizes.index(line.size) + 1, LEVELS)
@@ -126,13 +148,13 @@ def _parts(last: Line, line: Line, seen: Look) -> bool:
     if abs(line.y0 - last.y0) < size / 2 and line.x0 >= last.x1 - 1:  # on one line
         return line.block != last.block and line.x0 - last.x1 > 4 * size
     if line.block == last.block:
-        return bool(_BULLET.match(line.text)) or gap > 0.9 * size
+        return bool(LISTED_ITEM.match(line.text)) or gap > 0.9 * size
     if level:
         return abs(gap) > 0.5 * size
     joins = -0.5 * size < gap < 0.6 * size and abs(line.x0 - last.x0) < 1.5 * size and line.size == last.size
     if line.code and last.code:
         return not joins
-    return not joins or bool(_CLOSED.search(last.text)) or bool(_BULLET.match(line.text))
+    return not joins or bool(_CLOSED.search(last.text)) or bool(LISTED_ITEM.match(line.text))
 
 
 def _joined(gathered: Sequence[Line]) -> tuple[str, tuple[tuple[int, int], ...]]:

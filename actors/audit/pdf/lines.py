@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Any, Final
 
+from actors.audit.pdf.layout import Line
 from actors.audit.pdf.opening import mupdf
 from actors.audit.pdf.words import clean
 
@@ -20,40 +22,20 @@ _MONO_FLAG: Final = 8
 _BOLD_FLAG: Final = 16
 
 
-class Line(NamedTuple):
-    """A line of text. ``size`` and ``bold`` of most of it; ``codes``: parts in a font for code, as (start, end);
-    ``block`` counts the page's blocks; the rest is where it stands, in points from the page's upper left. ``soft``: it
-    ends with a soft hyphen, which is not in ``text``."""
-
-    text: str
-    page: int
-    block: int
-    size: float
-    bold: bool
-    codes: tuple[tuple[int, int], ...]
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    soft: bool = False
-
-    @property
-    def code(self) -> bool:
-        """Whether all of it is code."""
-        return len(self.codes) == 1 and self.codes[0] == (0, len(self.text))
-
-
 def lines(page: Any, number: int) -> list[Line]:
     """The lines of a page of PyMuPDF's, in the order in which the file has them."""
-    found: list[Line] = []
+    found = list(_looked(page, number))
+    return found or plain(page.get_text("text"), number)  # MuPDF loses its way on pages as large as a town
+
+
+def _looked(page: Any, number: int) -> Iterator[Line]:
+    left = LINES_MAX
     for count, block in enumerate(page.get_text("dict", flags=_FLAGS)["blocks"]):
         for line in block.get("lines", ()):
-            if len(found) >= LINES_MAX:
-                return found
-            made = _line(line, number, count)
+            made = _line(line, number, count) if left else None
             if made is not None:
-                found.append(made)
-    return found
+                yield made
+                left -= 1
 
 
 def plain(text: str, number: int) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -18,12 +19,16 @@ mupdf: Any = pymupdf
 HEAD: Final = 1_024
 """A PDF says that it is one within so many bytes."""
 MARK: Final = b"%PDF-"
+CONTENT_BYTES: Final = 8 * 2**20
+_RATIO: Final = 10
+"""So many bytes of a page come of one that is packed, as a rule."""
 
 _NO_MEMORY: Final = re.compile(
     r"(?:malloc|calloc|realloc|out of memory|cannot allocate|exceeds? .*memory|bad_alloc)", re.IGNORECASE
 )
 
 FAILURES: Final = (
+    mupdf.mupdf.FzErrorBase,
     RuntimeError,
     ValueError,
     IndexError,
@@ -33,7 +38,7 @@ FAILURES: Final = (
     ZeroDivisionError,
     OverflowError,
 )
-"""What PyMuPDF raises on what is damaged: MuPDF's errors are RuntimeErrors, the others are its own stumbling."""
+"""What PyMuPDF raises on what is damaged: MuPDF's errors, its own, and where it stumbles."""
 
 
 class Unreadable(Exception):
@@ -77,6 +82,11 @@ def open_pdf(pdf: bytes, pages: int) -> Any:
     return document
 
 
+def ran_into_errors() -> bool:
+    """Whether MuPDF told of errors since this was asked last."""
+    return "error:" in str(mupdf.TOOLS.mupdf_warnings())
+
+
 def damaged() -> NoReturn:
     """It cannot be parsed. Raises Unreadable."""
     raise Unreadable(
@@ -97,3 +107,22 @@ def attempted(act: Callable[[], T]) -> T | None:
     except FAILURES as error:
         short_of_memory(error)
         return None
+
+
+def heavy(page: Any) -> bool:
+    """Whether a page says so much that its paths are better not made objects of: more than ``CONTENT_BYTES``."""
+    return sum(_unpacked(page.parent, number) for number in page.get_contents()) > CONTENT_BYTES
+
+
+def _unpacked(document: Any, number: int) -> int:
+    """How many bytes a stream has, as far as that matters."""
+    packed = document.xref_stream_raw(number) or b""
+    kind, name = document.xref_get_key(number, "Filter")
+    if kind == "null":
+        return len(packed)
+    if (kind, name) != ("name", "/FlateDecode"):
+        return len(packed) * _RATIO
+    try:
+        return len(zlib.decompressobj().decompress(packed, CONTENT_BYTES + 1))
+    except zlib.error:
+        return len(packed)

@@ -9,7 +9,7 @@ Addresses, dates, versions, fractions, alternatives (``client/server``), product
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Final
 
 from actors.audit.pdf.assertion import aside, asserted
@@ -67,7 +67,9 @@ _ADDRESS: Final = re.compile(
 _TOKEN: Final = re.compile(
     r"(?<![\w/\\.~*<>{}$%@#+-])(?:[A-Za-z]:[\\/]|\.{1,2}[/\\]|~[/\\]|[/\\])?[\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?(?![\w*<>{}$%/\\.@+-])"
 )
-_BREAK: Final = re.compile(r"\s")
+_LIKELY: Final = re.compile(r"[./\\]|file$", re.IGNORECASE)
+_NEAR: Final = 400
+"""So far around a path the sentence is looked for that names it."""
 _TAIL: Final = re.compile(r"[.,;:!?'\u2019]+$")
 _KNOWN: Final = re.compile(rf"(?:.*[^.])?\.(?:{'|'.join(sorted(_ENDINGS))})$", re.IGNORECASE)
 _BRIEF: Final = re.compile(rf".*\w\.(?:{'|'.join(_SHORT)})$", re.IGNORECASE)
@@ -80,19 +82,20 @@ def claims(passages: Iterable[Paragraph]) -> list[Claim]:
     for passage in passages:
         if aside(passage.heading):
             continue
-        for path in named(passage):
-            if len(first) == CLAIMS_MAX:
-                break
-            first.setdefault(path, passage.page)
-    return [Claim(path=path, page=page) for path, page in first.items()]
+        if len(first) < CLAIMS_MAX:
+            first |= dict.fromkeys(named(passage, first), passage.page)
+    return [Claim(path=path, page=page) for path, page in list(first.items())[:CLAIMS_MAX]]
 
 
-def named(passage: Paragraph) -> Iterator[str]:
-    """The paths that a passage names, in its order, with / between names and without ./ before them."""
+def named(passage: Paragraph, known: Container[str] = ()) -> Iterator[str]:
+    """The paths that a passage names, but for ``known`` ones, in its order, with / between names and without ./ before
+    them."""
     text = _ADDRESS.sub(lambda found: " " * len(found.group()), passage.text)
     for found in _TOKEN.finditer(text):
+        if not _LIKELY.search(found.group()):
+            continue
         path = _path(found.group(), _in_code(passage, text, *found.span()))
-        if path is None:
+        if path is None or path in known:
             continue
         start, end = _sentence(text, found.start(), found.end())
         if passage.code or asserted(text[start:end], found.start() - start, found.end() - start):
@@ -108,10 +111,12 @@ def _in_code(passage: Paragraph, text: str, start: int, end: int) -> bool:
 
 def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
     """Where the sentence around a token begins and ends; dots inside words end none."""
-    before = max((found.end() for found in re.finditer(r"[.!?]\s|\n", text[max(0, start - 600) : start])), default=None)
-    after = re.search(r"[.!?](?=\s|$)|\n", text[end:])
-    first = max(0, start - 600) + before if before is not None else max(0, start - 600)
-    return first, end + after.end() if after else len(text)
+    before = max(
+        (found.end() for found in re.finditer(r"[.!?]\s|\n", text[max(0, start - _NEAR) : start])), default=None
+    )
+    after = re.search(r"[.!?](?=\s|$)|\n", text[end : end + _NEAR])
+    first = max(0, start - _NEAR) + before if before is not None else max(0, start - _NEAR)
+    return first, end + after.end() if after else min(len(text), end + _NEAR)
 
 
 def _path(token: str, in_code: bool) -> str | None:

@@ -126,9 +126,11 @@ def _said(ended: Limited, path: str, limits: AuditLimits, kind: type[T]) -> T:
         case "crashed":
             how = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
             raise SourceFailed(
-                "pdf_damaged", f"{name} cannot be read: the process that reads it broke down ({how})",
-                "export the report again, or mend it (mutool clean)",
-            )  # fmt: skip
+                "pdf_damaged",
+                f"{name} cannot be read: the process that reads it broke down ({how}); it is damaged, or wants more "
+                f"than {limits.pdf_memory // 2**20:,} MiB of memory, the limit",
+                "export the report again, mend it (mutool clean), or raise pdf_memory",
+            )
     answer = msgspec.msgpack.decode(ended.output, type=Answer)
     if isinstance(answer, Refused):
         raise SourceFailed(answer.code, f"{name} {answer.text}", answer.hint)

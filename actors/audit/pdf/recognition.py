@@ -6,7 +6,8 @@ import subprocess
 import time
 from typing import Any, Final
 
-from actors.audit.pdf.lines import Line, plain
+from actors.audit.pdf.layout import Line
+from actors.audit.pdf.lines import plain
 from actors.audit.pdf.opening import attempted, mupdf
 
 DOTS: Final = 200

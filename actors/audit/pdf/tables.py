@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from actors.audit.pdf.opening import attempted, mupdf
+from actors.audit.pdf.opening import attempted, heavy, mupdf
 
 PAGES_MAX: Final = 300
 """Tables of longer reports are not looked for."""
@@ -39,6 +39,9 @@ class Tables:
             return
         if time.monotonic() > self._over:
             self._late += 1
+            return
+        if heavy(page):
+            self._skipped += 1
             return
         drawings = attempted(page.get_cdrawings) or ()
         if len(drawings) < _RULES_MIN and sum(len(each.get("items", ())) for each in drawings) < _RULES_MIN:

@@ -64,7 +64,10 @@ def words(text: str) -> list[str]:
 
 def parts(text: str) -> list[str]:
     """The words of ``text`` without what joins them (``fan-in`` has two), in one spelling for -ise and -ize."""
-    return [_BRITISH.sub("iz", word) for word in re.findall(r"[^\W_]+", _CJK.sub(r" \g<0> ", text.lower()))]
+    return [
+        _BRITISH.sub("iz", word) if "is" in word else word
+        for word in re.findall(r"[^\W_]+", _CJK.sub(r" \g<0> ", text.lower()))
+    ]
 
 
 def telling(text: str) -> list[str]:
