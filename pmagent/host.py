@@ -19,6 +19,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
+from actors.audit.effects import FOLDER as AUDITS_FOLDER
+from actors.audit.effects import PERFORMERS as AUDITS
 from actors.checks.effects import FOLDER as CHECKS_FOLDER
 from actors.checks.effects import PERFORMERS as CHECKS
 from actors.clock.effects import PERFORMERS as CLOCK
@@ -60,7 +62,7 @@ from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER}
+PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS}
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
 
@@ -267,7 +269,7 @@ async def open_host(
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")
     try:
         disk = RealDisk()
-        sweep(layout.workspace, CHECKS_FOLDER)
+        sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)
         storage = open_storage(disk, str(layout.log))
         try:
             async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:
