@@ -23,13 +23,29 @@ HEADINGS: Final = {"# ": 20.0, "## ": 14.0}
 ROW: Final = 20
 
 NODES: Final = {
-    "fetch": (235, 0), "licence": (75, 60), "activity": (235, 60), "tests": (395, 60), "gather": (235, 120),
-    "sceptic": (75, 180), "advocate": (235, 180), "maintainer": (395, 180), "decide": (235, 240),
+    "fetch": (235, 0),
+    "licence": (75, 60),
+    "activity": (235, 60),
+    "tests": (395, 60),
+    "gather": (235, 120),
+    "sceptic": (75, 180),
+    "advocate": (235, 180),
+    "maintainer": (395, 180),
+    "decide": (235, 240),
 }
 EDGES: Final = (
-    ("fetch", "licence"), ("fetch", "activity"), ("fetch", "tests"), ("licence", "gather"), ("activity", "gather"),
-    ("tests", "gather"), ("gather", "sceptic"), ("gather", "advocate"), ("gather", "maintainer"),
-    ("sceptic", "decide"), ("advocate", "decide"), ("maintainer", "decide"),
+    ("fetch", "licence"),
+    ("fetch", "activity"),
+    ("fetch", "tests"),
+    ("licence", "gather"),
+    ("activity", "gather"),
+    ("tests", "gather"),
+    ("gather", "sceptic"),
+    ("gather", "advocate"),
+    ("gather", "maintainer"),
+    ("sceptic", "decide"),
+    ("advocate", "decide"),
+    ("maintainer", "decide"),
 )
 BOX: Final = (80, 28)
 DIAGRAM_HEIGHT: Final = 285

@@ -57,11 +57,18 @@ def as_request(wish: Wish, settings: AuditSettings, workspace: Path, folder: Pat
     output, copy = output_of(wish.output, repo_url, workspace, folder)
     model = _model(settings.model if wish.model is None else wish.model)
     request = AuditRequested(
-        audit_id=audit_id, repo_url=repo_url, pdf_path=pdf_path, rubric=rubric.document,
-        rubric_source=DEFAULT if wish.rubric is None else wish.rubric.where, output=output,
-        engine="langchain" if model else "rules", model=model,
+        audit_id=audit_id,
+        repo_url=repo_url,
+        pdf_path=pdf_path,
+        rubric=rubric.document,
+        rubric_source=DEFAULT if wish.rubric is None else wish.rubric.where,
+        output=output,
+        engine="langchain" if model else "rules",
+        model=model,
         vision_model=_model(settings.vision_model if wish.vision_model is None else wish.vision_model),
-        limits=limits_of(settings), model_limits=model_limits_of(settings), price=price_of(settings),
+        limits=limits_of(settings),
+        model_limits=model_limits_of(settings),
+        price=price_of(settings),
     )
     return Asked(request, copy)
 

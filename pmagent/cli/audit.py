@@ -26,19 +26,37 @@ if TYPE_CHECKING:
 )
 @click.argument("repo_url")
 @click.argument("pdf")
-@click.option("--rubric", metavar="FILE",
-              help="What is judged, JSON; - is stdin [default: audit.rubric, else one for agent projects].")
-@click.option("--output", metavar="PATH",
-              help="Where the report goes: a file that ends in .md, else a folder [default: audit/report_<name>.md].")
-@click.option("--model", metavar="NAME",
-              help="The judges' model, PROVIDER:NAME; '' for the rules [default: audit.model, else the rules].")
-@click.option("--vision-model", metavar="NAME",
-              help="Who looks at the report's images [default: audit.vision_model, else nobody].")
+@click.option(
+    "--rubric",
+    metavar="FILE",
+    help="What is judged, JSON; - is stdin [default: audit.rubric, else one for agent projects].",
+)
+@click.option(
+    "--output",
+    metavar="PATH",
+    help="Where the report goes: a file that ends in .md, else a folder [default: audit/report_<name>.md].",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="The judges' model, PROVIDER:NAME; '' for the rules [default: audit.model, else the rules].",
+)
+@click.option(
+    "--vision-model",
+    metavar="NAME",
+    help="Who looks at the report's images [default: audit.vision_model, else nobody].",
+)
 @format_option()
 @pass_app
 def audit(
-    app: App, repo_url: str, pdf: str, rubric: str | None, output: str | None, model: str | None,
-    vision_model: str | None, format: str,
+    app: App,
+    repo_url: str,
+    pdf: str,
+    rubric: str | None,
+    output: str | None,
+    model: str | None,
+    vision_model: str | None,
+    format: str,
 ) -> int:
     """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the report PDF that tells of it.
 
@@ -52,7 +70,12 @@ def audit(
     settings = app.resolved.settings.audit
     named = rubric if rubric is not None else _configured(settings.rubric, app.workspace)
     wish = Wish(
-        repo_url=repo_url, pdf_path=pdf, rubric=_rubric(named), output=output, model=model, vision_model=vision_model,
+        repo_url=repo_url,
+        pdf_path=pdf,
+        rubric=_rubric(named),
+        output=output,
+        model=model,
+        vision_model=vision_model,
     )
     asked = as_request(wish, settings, app.workspace, Path.cwd(), str(uuid.uuid4()))
     return _audit(app, asked.request, asked.copy, as_json=format == "json")

@@ -86,8 +86,12 @@ def _row(one: Criterion, columns: int, name_columns: int) -> list[Piece]:
     final = "" if one.final_score is None else f"{one.final_score}/5"
     why = ", ".join(one.rules) if one.final_score is not None else one.reason
     cells = [
-        f" {pad(one.name, name_columns)}", f"  {pad(one.state, STATE_COLUMNS)}", f"{evidence:>6}",
-        f"   {scores_text(one)}", f"   {final:>3}", f"  {why}",
+        f" {pad(one.name, name_columns)}",
+        f"  {pad(one.state, STATE_COLUMNS)}",
+        f"{evidence:>6}",
+        f"   {scores_text(one)}",
+        f"   {final:>3}",
+        f"  {why}",
     ]
     return _fitted(mark(one.state), cells, columns)
 

@@ -26,8 +26,16 @@ COUNT_MAX: Final = 10_000
 
 @click.command(cls=Command, example=["pmagent audits", "pmagent audits -n 5 --format json", "pmagent audits 5b0c7a52"])
 @click.argument("audit_id", required=False, shell_complete=complete_audits)
-@click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
-              metavar="N", help="The last N.")
+@click.option(
+    "-n",
+    "--lines",
+    "count",
+    type=click.IntRange(1, COUNT_MAX),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="The last N.",
+)
 @format_option()
 @pass_app
 def audits(app: App, audit_id: str | None, count: int, format: str) -> int:
@@ -64,8 +72,16 @@ def _list(output: Output, found: list[Job]) -> None:
     for job in found:
         score = _score(job)
         said: list[Piece] = [
-            job.asked.audit_id[:8], "  ", Styled(short(job.requested.time), "dim"), "  ", mark(job.state), " ",
-            pad(job.state, 9), "  ", f"{'' if score is None else f'{score:g}/5':>5}", "  ",
+            job.asked.audit_id[:8],
+            "  ",
+            Styled(short(job.requested.time), "dim"),
+            "  ",
+            mark(job.state),
+            " ",
+            pad(job.state, 9),
+            "  ",
+            f"{'' if score is None else f'{score:g}/5':>5}",
+            "  ",
         ]
         output.line(*said, shorten(job.asked.repo_url, max(20, output.columns - 52)))
 

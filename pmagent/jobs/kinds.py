@@ -41,11 +41,21 @@ def _audit_state(end: Any) -> str:
 
 
 RUNS: Final = Kind(
-    word="run", requested="run.requested", ends=frozenset(("run.refused", "run.ended", "request.refused")),
-    ask="orchestra.run", cancel="orchestra.cancel", command="pmagent runs", state_of=_run_state,
+    word="run",
+    requested="run.requested",
+    ends=frozenset(("run.refused", "run.ended", "request.refused")),
+    ask="orchestra.run",
+    cancel="orchestra.cancel",
+    command="pmagent runs",
+    state_of=_run_state,
 )
 AUDITS: Final = Kind(
-    word="audit", requested="audit.requested", ends=frozenset(("audit.concluded", "audit.failed", "request.refused")),
-    ask="audit.run", cancel="audit.cancel", command="pmagent audits", state_of=_audit_state,
+    word="audit",
+    requested="audit.requested",
+    ends=frozenset(("audit.concluded", "audit.failed", "request.refused")),
+    ask="audit.run",
+    cancel="audit.cancel",
+    command="pmagent audits",
+    state_of=_audit_state,
 )
 KINDS: Final = (RUNS, AUDITS)

@@ -51,21 +51,52 @@ RUBRIC = {
     ]
 }
 REQUESTED = AuditRequested(
-    audit_id=AUDIT, repo_url="https://example.org/o/n", pdf_path="/tmp/r.pdf", rubric=RUBRIC, rubric_source="default",
+    audit_id=AUDIT,
+    repo_url="https://example.org/o/n",
+    pdf_path="/tmp/r.pdf",
+    rubric=RUBRIC,
+    rubric_source="default",
     output="audit/report_o_n",
 )
 GRAPH = CodeGraph(
-    path="g.py", line=1, name="g", builder="StateGraph", state="S", nodes=[], edges=[], parallel_sources=[],
-    fan_in_targets=[], compiled=True,
+    path="g.py",
+    line=1,
+    name="g",
+    builder="StateGraph",
+    state="S",
+    nodes=[],
+    edges=[],
+    parallel_sources=[],
+    fan_in_targets=[],
+    compiled=True,
 )
 SURVEY = RepoSurvey(
-    commit="0123456789abcdef", branch="main", history=History(total=9, shown=[], span_s=1, burst=0.5), files=["a.py"],
-    file_count=1, examined={"python_files": 1}, graphs=[GRAPH], findings=[], counts={}, similarities=[], terms=[],
+    commit="0123456789abcdef",
+    branch="main",
+    history=History(total=9, shown=[], span_s=1, burst=0.5),
+    files=["a.py"],
+    file_count=1,
+    examined={"python_files": 1},
+    graphs=[GRAPH],
+    findings=[],
+    counts={},
+    similarities=[],
+    terms=[],
     unparsed=[],
 )
 READING = PdfReading(
-    sha256="00", title="t", pages=2, text_pages=2, ocr_pages=1, characters=9, segments=1, tables=0, headings=[],
-    claims=[], statements=[], excerpts=[],
+    sha256="00",
+    title="t",
+    pages=2,
+    text_pages=2,
+    ocr_pages=1,
+    characters=9,
+    segments=1,
+    tables=0,
+    headings=[],
+    claims=[],
+    statements=[],
+    excerpts=[],
 )
 
 
@@ -133,11 +164,21 @@ def test_an_audit_is_told_from_its_sources_to_its_score() -> None:
     rulings = [ruled("history", 3), ruled("depth", 4), ruled("diagrams", None, reason="not inspected")]
     progress, changes = folded(*SOURCES, *EVIDENCE, *opinions, *rulings, CONCLUDED)
     assert [(change.name, change.word) for change in changes] == [
-        ("repository", "running"), ("report", "running"), ("images", "running"),
-        ("report", "done"), ("images", "done"), ("repository", "done"),
-        ("history", "evidence"), ("depth", "evidence"), ("diagrams", "evidence"),
-        *[("history", "judged")] * 3, *[("depth", "judged")] * 3,
-        ("history", "ruled"), ("depth", "ruled"), ("diagrams", "not judged"), ("", "concluded"),
+        ("repository", "running"),
+        ("report", "running"),
+        ("images", "running"),
+        ("report", "done"),
+        ("images", "done"),
+        ("repository", "done"),
+        ("history", "evidence"),
+        ("depth", "evidence"),
+        ("diagrams", "evidence"),
+        *[("history", "judged")] * 3,
+        *[("depth", "judged")] * 3,
+        ("history", "ruled"),
+        ("depth", "ruled"),
+        ("diagrams", "not judged"),
+        ("", "concluded"),
     ]
     assert (progress.state, progress.over, progress.overall_score, exit_code(progress)) == ("concluded", True, 3.5, 0)
     assert "1 file, 1 Python file, 9 commits, 1 graph" in progress.sources["repository"].text
@@ -179,8 +220,12 @@ def test_evidence_that_was_compared_takes_the_place_of_the_earlier() -> None:
 @pytest.mark.parametrize(
     ("code", "state", "exit_"),
     [
-        ("not_found", "failed", 1), ("timed_out", "failed", 6), ("pdf_timed_out", "failed", 6),
-        ("cancelled", "cancelled", 1), ("judge", "failed", 1), ("not_permitted", "failed", 1),
+        ("not_found", "failed", 1),
+        ("timed_out", "failed", 6),
+        ("pdf_timed_out", "failed", 6),
+        ("cancelled", "cancelled", 1),
+        ("judge", "failed", 1),
+        ("not_permitted", "failed", 1),
     ],
 )
 def test_an_audit_without_a_report_says_why(code: str, state: str, exit_: int) -> None:
@@ -210,7 +255,12 @@ def test_the_end_of_another_request_is_not_this_ones() -> None:
 
 def test_replies_that_were_no_opinions_and_calls_that_failed_are_told() -> None:
     rejected = AuditOpinionRejected(
-        audit_id=AUDIT, judge="Defense", criterion_id="history", round=1, attempt=2, objection="the score is a text",
+        audit_id=AUDIT,
+        judge="Defense",
+        criterion_id="history",
+        round=1,
+        attempt=2,
+        objection="the score is a text",
         reply=7,
     )
     call = ModelCallFailed(request=3, ask=2, code="rate_limited", error="X", transient=True, retry_after_s=2.5)
@@ -227,7 +277,11 @@ def test_replies_that_were_no_opinions_and_calls_that_failed_are_told() -> None:
 def test_the_table_fits_whatever_is_written_in_it(until: int, columns: int, rows: int, name: str) -> None:
     bad = CORPUS[name][:1000]
     history = [
-        *SOURCES, *EVIDENCE, opinion("Defense", "history", 3), ruled("history", None, reason=bad), failed("judge", bad),
+        *SOURCES,
+        *EVIDENCE,
+        opinion("Defense", "history", 3),
+        ruled("history", None, reason=bad),
+        failed("judge", bad),
     ]
     progress, changes = folded(*history[:until])
     for criterion in progress.criteria.values():

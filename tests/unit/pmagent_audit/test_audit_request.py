@@ -83,7 +83,10 @@ def test_whatever_a_folder_is_called_its_report_has_a_plain_name(path: str) -> N
 @pytest.mark.parametrize(
     "url",
     [
-        "https://github.com/o/n", "ssh://git@host/o/n", "git@github.com:o/n.git", "file:///srv/repo",
+        "https://github.com/o/n",
+        "ssh://git@host/o/n",
+        "git@github.com:o/n.git",
+        "file:///srv/repo",
         "http://localhost:8000/repo.git",
     ],
 )
@@ -96,9 +99,20 @@ def test_urls_stand_as_they_were_given(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "", " ", "--upload-pack=x", "ext::sh -c id", "http://example.org/x", "ftp://x/y", "nowhere", "https:///x",
-        f"https://me:{SECRET}@github.com/o/n", f"https://{SECRET}@github.com/o/n", "file://elsewhere/x", "a\x07b",
-        f"https://github.com/o/n?token={SECRET}", f"ssh://me:{SECRET}@host/x",
+        "",
+        " ",
+        "--upload-pack=x",
+        "ext::sh -c id",
+        "http://example.org/x",
+        "ftp://x/y",
+        "nowhere",
+        "https:///x",
+        f"https://me:{SECRET}@github.com/o/n",
+        f"https://{SECRET}@github.com/o/n",
+        "file://elsewhere/x",
+        "a\x07b",
+        f"https://github.com/o/n?token={SECRET}",
+        f"ssh://me:{SECRET}@host/x",
     ],
 )
 def test_what_is_no_repository_is_refused_without_showing_a_secret(url: str, place: Path) -> None:
@@ -213,9 +227,17 @@ def test_limits_and_prices_are_those_of_the_settings(place: Path) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"repo_url": "repo"}, {"repo_url": f"https://{SECRET}@host/x"}, {"pdf_path": "report.pdf"},
-        {"pdf_path": "/nowhere/x.pdf"}, {"output": "../x"}, {"output": "share/x"}, {"output": "/tmp/x"},
-        {"output": "a//b"}, {"rubric": {"dimensions": []}}, {"model": "openai:x"}, {"engine": "langchain"},
+        {"repo_url": "repo"},
+        {"repo_url": f"https://{SECRET}@host/x"},
+        {"pdf_path": "report.pdf"},
+        {"pdf_path": "/nowhere/x.pdf"},
+        {"output": "../x"},
+        {"output": "share/x"},
+        {"output": "/tmp/x"},
+        {"output": "a//b"},
+        {"rubric": {"dimensions": []}},
+        {"model": "openai:x"},
+        {"engine": "langchain"},
     ],
     ids=repr,
 )
