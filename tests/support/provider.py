@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -21,11 +21,17 @@ class Answer(msgspec.Struct, kw_only=True):
     hang: bool = False
 
 
-class Provider:
-    """The server: ``answers`` in order, ``seen`` the requests' bodies, ``keys`` their authorization."""
+By = Callable[[dict[str, Any]], Answer]
+"""Answers a request by its body."""
 
-    def __init__(self, answers: list[Answer]) -> None:
+
+class Provider:
+    """The server: ``answers`` in order, or ``by`` what is asked; ``seen`` the requests' bodies, ``keys`` their
+    authorization."""
+
+    def __init__(self, answers: list[Answer], by: By | None = None) -> None:
         self.answers = answers
+        self.by = by
         self.seen: list[dict[str, Any]] = []
         self.keys: list[str] = []
         self.paths: list[str] = []
@@ -37,14 +43,15 @@ class Provider:
         """The next one."""
         self.paths.append(path)
         self.keys.append(headers.get("authorization", ""))
-        self.seen.append(json.loads(body))
-        return self.answers.pop(0)
+        asked = json.loads(body)
+        self.seen.append(asked)
+        return self.answers.pop(0) if self.by is None else self.by(asked)
 
 
 @contextmanager
-def provider(*answers: Answer) -> Iterator[Provider]:
+def provider(*answers: Answer, by: By | None = None) -> Iterator[Provider]:
     """A running server with these answers."""
-    made = Provider(list(answers))
+    made = Provider(list(answers), by)
 
     class Handler(BaseHTTPRequestHandler):
         """One request a connection, so that none outlives its server."""
