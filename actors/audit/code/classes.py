@@ -1,0 +1,196 @@
+"""The classes of a repository and what they are: Pydantic models, TypedDicts, dataclasses, through own bases; pure.
+
+A class is known by its simple name: two classes of one name in different modules are told apart only by where they
+stand. That is what can be known without running import machinery.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Final, Literal, NamedTuple
+
+from actors.audit.code.excerpts import excerpt
+from actors.audit.code.names import dotted, last_name
+from actors.audit.code.scopes import Module, Scope, Site
+
+Kind = Literal["Pydantic model", "TypedDict", "dataclass", "NamedTuple", "Struct", "dict", "enum", "class"]
+
+MODELS: Final = frozenset({"Pydantic model", "TypedDict", "dataclass", "NamedTuple", "Struct"})
+"""Kinds whose fields have types."""
+
+_BASES: Final[dict[str, Kind]] = {
+    "BaseModel": "Pydantic model",
+    "RootModel": "Pydantic model",
+    "GenericModel": "Pydantic model",
+    "BaseSettings": "Pydantic model",
+    "SQLModel": "Pydantic model",
+    "TypedDict": "TypedDict",
+    "MessagesState": "TypedDict",
+    "AgentStatePydantic": "Pydantic model",
+    "NamedTuple": "NamedTuple",
+    "Struct": "Struct",
+    "dict": "dict",
+    "Dict": "dict",
+    "UserDict": "dict",
+    "OrderedDict": "dict",
+    "defaultdict": "dict",
+    "Enum": "enum",
+    "StrEnum": "enum",
+    "IntEnum": "enum",
+}
+_PACKAGES: Final = frozenset({
+    "pydantic", "pydantic_settings", "sqlmodel", "typing", "typing_extensions", "langgraph", "langchain",
+    "langchain_core", "msgspec", "builtins", "collections", "enum",
+})  # fmt: skip
+_STATES: Final = frozenset({"AgentState"})  # of langchain and langgraph; many repositories have one of their own
+_DATACLASSES: Final = frozenset({"dataclasses.dataclass", "pydantic.dataclasses.dataclass", "attr.s", "attr.define",
+                                 "attrs.define", "attrs.frozen", "attr.attrs"})  # fmt: skip
+_CODE_LINES: Final = 40
+_CODE_CHARS: Final = 1_500
+_STEPS_MAX: Final = 12
+
+
+class Class(NamedTuple):
+    """A class of the repository. ``bases``: dotted, as far as they can be told; ``fields``: its annotated ones."""
+
+    name: str
+    path: str
+    line: int
+    role: str
+    bases: tuple[str, ...]
+    dataclass: bool
+    fields: tuple[str, ...]
+    code: str
+
+
+class Known(NamedTuple):
+    """What a name stands for; ``sure`` is less than 1 where that follows from names alone."""
+
+    kind: Kind
+    sure: float
+    where: str
+
+
+class ClassTable:
+    """All classes that were taken in."""
+
+    def __init__(self) -> None:
+        self.classes: list[Class] = []
+        self._by_name: dict[str, list[Class]] = {}
+
+    def take(self, module: Module) -> None:
+        """Take in the classes of a file."""
+        for node, site in module.classes():
+            self._add(_class(module, node, site))
+        for site in module.sites(ast.Assign):
+            made = _functional(module, site)
+            if made is not None:
+                self._add(made)
+
+    def known(self, name: str) -> Known | None:
+        """What the class ``name`` (dotted or simple) is; None: no class of the repository or of a library we know."""
+        library = _library(name)
+        if library is not None:
+            return Known(library, 1.0, name)
+        own = self._by_name.get(name.rpartition(".")[2].lstrip(":"))
+        if own is None:
+            return None
+        kind, sure = self.kind(own[0])
+        return Known(kind, sure, f"{own[0].path}:{own[0].line}")
+
+    def kind(self, one: Class) -> tuple[Kind, float]:
+        """What a class is, followed through the bases that the repository itself defines."""
+        if one.dataclass:
+            return "dataclass", 1.0
+        seen: set[str] = set()
+        todo = list(one.bases)
+        sure = 1.0
+        while todo and len(seen) < _STEPS_MAX:
+            base = todo.pop(0)
+            library = _library(base)
+            simple = base.rpartition(".")[2].lstrip(":")
+            if library is not None:
+                return library, sure
+            if simple in seen:
+                continue
+            seen.add(simple)
+            own = self._by_name.get(simple, [])
+            if own and own[0] is not one:
+                sure = min(sure, 0.95)
+                if own[0].dataclass:
+                    return "dataclass", sure
+                todo.extend(own[0].bases)
+            elif simple in _BASES and simple not in {
+                "Struct",
+                "Enum",
+            }:  # from a module of theirs, most likely handed on
+                return _BASES[simple], 0.8
+        return "class", sure
+
+    def _add(self, one: Class) -> None:
+        self.classes.append(one)
+        self._by_name.setdefault(one.name, []).append(one)
+
+
+def _library(name: str) -> Kind | None:
+    package = name.partition(".")[0]
+    simple = name.rpartition(".")[2]
+    if package not in _PACKAGES or "." not in name:
+        return None
+    if simple in _STATES:
+        return "TypedDict"
+    return _BASES.get(simple)
+
+
+def _class(module: Module, node: ast.ClassDef, site: Site) -> Class:
+    bases = tuple(_base(module, base, site.scope) for base in node.bases[:8])
+    decorated = any(
+        dotted(module, one.func if isinstance(one, ast.Call) else one, site.scope) in _DATACLASSES
+        for one in node.decorator_list[:8]
+    )
+    fields = tuple(
+        stmt.target.id for stmt in node.body if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name)
+    )
+    return Class(
+        node.name,
+        module.source.path,
+        node.lineno,
+        module.source.role,
+        bases,
+        decorated,
+        fields,
+        excerpt(module, node, _CODE_LINES, _CODE_CHARS),
+    )
+
+
+def _base(module: Module, base: ast.expr, scope: Scope) -> str:
+    """A base class's dotted name; of ``Base[T]`` that of ``Base``; its last part alone where no more is known."""
+    while isinstance(base, ast.Subscript):
+        base = base.value
+    return dotted(module, base, scope) or last_name(base)
+
+
+def _functional(module: Module, site: Site) -> Class | None:
+    """``State = TypedDict("State", {…})`` and its like."""
+    match site.node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Constant(), *rest]) as call):
+            made_by = last_name(func)
+            if made_by not in {"TypedDict", "NamedTuple", "create_model"}:
+                return None
+            keys = rest[0].keys if rest and isinstance(rest[0], ast.Dict) else []
+            fields = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
+            fields += [one.arg for one in call.keywords if one.arg and not one.arg.startswith("__")]
+            base = "pydantic.BaseModel" if made_by == "create_model" else f"typing.{made_by}"
+            code = excerpt(module, site.node, _CODE_LINES, _CODE_CHARS)
+            line = getattr(site.node, "lineno", 1)
+            return Class(
+                name,
+                module.source.path,
+                line,
+                module.source.role,
+                (base,),
+                dataclass=False,
+                fields=tuple(fields),
+                code=code,
+            )
+    return None

@@ -1,0 +1,335 @@
+"""What the code does with what models answer: bound to a schema, validated, asked for again, or taken as text; pure.
+
+Confidence: 1 for the bindings of LangChain and of the providers' clients; 0.5 for tools that are bound (a schema for
+what goes in, not for the answer); 0.5 to 0.9 where a function both asks a model and validates or repeats, by how sure
+the question to a model is.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+from actors.audit.code.classes import MODELS, ClassTable
+from actors.audit.code.excerpts import by_place, clean, excerpt, found
+from actors.audit.code.model_calls import (
+    SCHEMA_KEYWORDS,
+    Answers,
+    ModelCall,
+    model_calls,
+    talks_to_models,
+)
+from actors.audit.code.names import argument, bindings, dotted, inside, keyword, last_name
+from actors.audit.code.scopes import Function, Module, Scope, module_of
+from actors.audit.code.source import Source
+from contracts.audit_facts import Finding
+
+_STRATEGIES: Final = frozenset({"ToolStrategy", "ProviderStrategy", "AutoStrategy", "NativeOutput", "ToolOutput"})
+_ASKING: Final = re.compile(
+    r"a?create\w*|parse|a?stream|bind|a?completion|a?invoke|a?generate\w*|a?chat|Chat\w+|create_\w*agent|partial|run\w*"
+)
+_TAKERS: Final = {
+    **dict.fromkeys(
+        SCHEMA_KEYWORDS, re.compile(r"a?create\w*|parse|a?stream|a?completion|a?generate\w*|\w*Agent|run\w*")
+    ),
+    "response_format": _ASKING,
+    "response_model": re.compile(r"a?create\w*|a?completion|a?chat|a?generate\w*|a?invoke"),
+    "response_schema": re.compile(r"\w*Config|GenerativeModel|generate_content\w*|bind"),
+    "output_pydantic": re.compile(r"\w*Task|kickoff"),
+    "output_json": re.compile(r"\w*Task|kickoff"),
+}
+"""Which calls take a schema under a keyword: web frameworks have keywords of the same names."""
+_VALIDATING: Final = frozenset({"model_validate", "model_validate_json", "model_validate_strings", "parse_obj",
+                                "parse_raw", "validate_python", "validate_json", "parse_obj_as"})  # fmt: skip
+_PARSERS: Final = frozenset({"PydanticOutputParser", "JsonOutputParser", "PydanticToolsParser", "OutputFixingParser",
+                             "RetryOutputParser", "RetryWithErrorOutputParser"})  # fmt: skip
+_MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDecodeError", "StructuredOutputError",
+                             "StructuredOutputValidationError", "InstructorRetryException"})  # fmt: skip
+_RETRYING: Final = frozenset({"with_retry", "with_fallbacks"})
+_RETRY_PARSERS: Final = frozenset({"OutputFixingParser", "RetryOutputParser", "RetryWithErrorOutputParser"})
+_RETRY_DECORATORS: Final = ("tenacity", "stamina", "backoff", "retrying", "retry")
+_LOADING: Final = frozenset({
+    "json.loads", "ast.literal_eval", "yaml.safe_load", "orjson.loads", "builtins.eval", "json5.loads",
+    "json_repair.loads", "json_repair.repair_json",
+})  # fmt: skip
+_READING: Final = frozenset(f"re.{name}" for name in ("search", "match", "fullmatch", "findall", "finditer", "split"))
+_COUNTING: Final = frozenset({"range", "count", "Retrying", "AsyncRetrying", "attempt", "retry_context"})
+_NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
+
+
+class _Binding(NamedTuple):
+    """A binding to a schema whose kind is looked up when all classes are known."""
+
+    how: str
+    schema: str
+    path: str
+    line: int
+    code: str
+    sure: float
+
+
+class OutputReader:
+    """Finds output.*; a Detector. Tests and examples are not looked at."""
+
+    def __init__(self) -> None:
+        self._classes = ClassTable()
+        self._bindings: list[_Binding] = []
+        self._found: list[Finding] = []
+        self._asked = 0
+
+    def take(self, source: Source) -> None:
+        """Look at a file."""
+        module = module_of(source)
+        if module is None or source.role != "code":
+            return
+        self._classes.take(module)
+        self._bindings.extend(_bindings(module))
+        asked = list(model_calls(module))
+        self._asked += len(asked)
+        if asked or talks_to_models(module):
+            self._found.extend(_per_function(module, asked))
+            self._found.extend(_retry_settings(module))
+
+    def findings(self) -> Iterator[Finding]:
+        """Bindings, validations, retries, free text."""
+        yield from by_place([self._structured(one) for one in self._bindings])
+        yield from by_place(self._found)
+
+    @property
+    def examined(self) -> Mapping[str, int]:
+        """How many questions to models were looked at."""
+        return {"model_calls": self._asked}
+
+    def _structured(self, one: _Binding) -> Finding:
+        known = self._classes.known(one.schema) if one.schema else None
+        name = one.schema.rpartition(".")[2].lstrip(":")
+        sure = one.sure
+        if known is not None and known.kind in MODELS:
+            says = f"{one.how} binds to {name}, a {known.kind} ({known.where})"
+            sure = max(sure, 0.9)
+        elif name:
+            says = f"{one.how} binds to {name}"
+        else:
+            says = f"{one.how} binds to a schema"
+        text = clean(f"{says}\n{one.code}")
+        return Finding(goal="output.structured", path=one.path, line=one.line, text=text, confidence=sure)
+
+
+def _bindings(module: Module) -> Iterator[_Binding]:
+    for call, site in module.calls():
+        said = _binding(module, call, site.scope)
+        if said is not None:
+            how, schema, sure = said
+            name = _schema_name(module, schema, site.scope)
+            yield _Binding(how, name, module.source.path, call.lineno, excerpt(module, site.stmt, 6), sure)
+
+
+def _binding(module: Module, call: ast.Call, scope: Scope) -> tuple[str, ast.expr | None, float] | None:
+    written = last_name(call.func)
+    if written == "with_structured_output" and isinstance(call.func, ast.Attribute):
+        return written, argument(call, 0, "schema"), 1.0
+    if written == "bind_tools" and isinstance(call.func, ast.Attribute):
+        tools = argument(call, 0, "tools")
+        first = tools.elts[0] if isinstance(tools, ast.List | ast.Tuple) and tools.elts else None
+        return written, first, 0.5
+    if written in _STRATEGIES:
+        return written, argument(call, 0, "schema"), 1.0
+    for given in call.keywords:
+        takers = _TAKERS.get(given.arg or "")
+        if takers is not None and takers.fullmatch(written):
+            return _by_keyword(module, given.arg or "", given.value, scope)
+    if dotted(module, call.func, scope) in {"dspy.Predict", "dspy.ChainOfThought", "dspy.TypedPredictor"} and call.args:
+        return written, call.args[0], 0.7
+    return None
+
+
+def _by_keyword(module: Module, name: str, value: ast.expr, scope: Scope) -> tuple[str, ast.expr | None, float] | None:
+    match value:
+        case ast.Constant(value=None | str()):
+            return None  # nothing, or "text"
+        case ast.Dict(keys=keys, values=values):
+            kinds = {
+                getattr(key, "value", None): getattr(item, "value", None)
+                for key, item in zip(keys, values, strict=True)
+            }
+            if kinds.get("type") in {"json_object", "text"}:
+                return None  # any JSON is no schema
+            return f"{name} with a JSON schema", None, 0.9
+        case ast.Call(func=func) if last_name(func) in _STRATEGIES:
+            return None  # found as what it is
+        case ast.Name(id="str") | ast.Name(id="dict"):
+            return None
+    handed_on = isinstance(value, ast.Name) and any(one.kind == "param" for one in bindings(scope, value))
+    sure = 0.95 if talks_to_models(module) and not handed_on else 0.5
+    return name, value, sure
+
+
+def _schema_name(module: Module, schema: ast.expr | None, scope: Scope) -> str:
+    while isinstance(schema, ast.Subscript):  # list[Model]
+        schema = schema.slice.elts[0] if isinstance(schema.slice, ast.Tuple) and schema.slice.elts else schema.slice
+    if not isinstance(schema, ast.Name | ast.Attribute):
+        return ""
+    name = dotted(module, schema, scope)
+    return name if name and not name.endswith("()") else last_name(schema)
+
+
+# --- within functions ---------------------------------------------------------------------------------------------
+
+
+def _per_function(module: Module, asked: list[ModelCall]) -> Iterator[Finding]:
+    by_function: dict[Function | None, list[ModelCall]] = {}
+    for one in asked:
+        by_function.setdefault(one.site.scope.function, []).append(one)
+    for function, questions in by_function.items():
+        body: ast.AST = module.tree if function is None else function
+        answers = Answers(body, questions)
+        validated = list(_validations(module, body, answers, max(one.sure for one in questions)))
+        yield from validated
+        yield from _retries(module, questions)
+        yield from _freeform(module, body, answers, validated=bool(validated))
+    yield from _elsewhere(module, set(by_function))
+
+
+def _validations(module: Module, body: ast.AST, answers: Answers, sure: float) -> Iterator[Finding]:
+    """Where a function that asks a model validates: by a model's own method, a parser, a check of the type, or by
+    catching what a misfit raises."""
+    scope = module.scopes.get(body, module.scope)
+    for node in inside(body):
+        match node:
+            case ast.Call(func=ast.Attribute(attr=attr)) if attr in _VALIDATING:
+                yield found("output.validated", module, node, says=f"{attr}() in a function that asks a model",
+                            confidence=_share(sure, 0.9), lines=4)  # fmt: skip
+            case ast.Call(func=func) if last_name(func) in _PARSERS:
+                yield found("output.validated", module, node, says=f"{last_name(func)} reads the answer",
+                            confidence=_share(sure, 0.9), lines=4)  # fmt: skip
+            case ast.Call(func=ast.Name(id="isinstance"), args=[one, _kind]) if answers.source(one) is not None:
+                yield found("output.validated", module, node, says="the answer's type is checked",
+                            confidence=_share(sure, 0.7), lines=4)  # fmt: skip
+            case ast.Call(func=func, args=[], keywords=[ast.keyword(arg=None, value=spread)]) if answers.source(spread):
+                if last_name(func)[:1].isupper():
+                    yield found("output.validated", module, node, says=f"{last_name(func)}(**answer)",
+                                confidence=_share(sure, 0.7), lines=4)  # fmt: skip
+            case ast.ExceptHandler(type=ast.expr() as kind) if _MISFITS & set(_caught(kind)):
+                says = f"catches {', '.join(name for name in _caught(kind) if name in _MISFITS)}"
+                yield found("output.validated", module, node, says=says, confidence=_share(sure, 0.9), lines=4)
+            case ast.Call(func=func) if dotted(module, func, scope).startswith(("jsonschema.", "fastjsonschema.")):
+                yield found("output.validated", module, node, says="held against a JSON schema",
+                            confidence=_share(sure, 0.9), lines=4)  # fmt: skip
+
+
+def _elsewhere(module: Module, asking: set[Function | None]) -> Iterator[Finding]:
+    """Validation in other functions of a file that talks to models: less sure."""
+    for site in module.sites(ast.Call, ast.ExceptHandler):
+        function = site.scope.function
+        if function in asking:
+            continue
+        match site.node:
+            case ast.Call(func=ast.Attribute(attr=attr)) if attr in _VALIDATING:
+                yield found("output.validated", module, site.node, says=f"{attr}()", confidence=0.6, lines=4)
+            case ast.Call(func=func) if last_name(func) in _PARSERS:
+                yield found("output.validated", module, site.node, says=last_name(func), confidence=0.7, lines=4)
+            case ast.ExceptHandler(type=ast.expr() as kind) if {"ValidationError", "OutputParserException"} & set(
+                _caught(kind)
+            ):
+                yield found("output.validated", module, site.node, says="catches a misfit", confidence=0.6, lines=4)
+
+
+def _retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
+    """A question in a loop within a try (or a try within a loop) whose handler lets the loop go on."""
+    for one in questions:
+        tried = False
+        for frame in one.site.around():
+            if isinstance(frame.stmt, ast.Try) and not tried:
+                tried = any(not _always_leaves(handler.body) for handler in frame.stmt.handlers)
+            if isinstance(frame.stmt, ast.For | ast.AsyncFor | ast.While) and tried and _repeats(frame.stmt):
+                says = f"asked again in the loop of line {frame.stmt.lineno}"
+                yield found("output.retried", module, one.call, says=says, confidence=_share(one.sure, 0.9), lines=4)
+                break
+        function = one.site.scope.function
+        for decorator in [] if function is None else function.decorator_list:
+            called = decorator.func if isinstance(decorator, ast.Call) else decorator
+            name = dotted(module, called, one.site.scope.parent or one.site.scope)
+            if name.startswith(_RETRY_DECORATORS):
+                yield found("output.retried", module, decorator, says=f"{name} around a question to a model",
+                            confidence=_share(one.sure, 0.9), lines=4)  # fmt: skip
+
+
+def _repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+    """Whether a loop is one of attempts rather than one over things: it counts, runs until something holds, or says
+    so in a name."""
+    if isinstance(loop, ast.While):
+        return True
+    words = {node.id.lower() for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
+    counts = isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in _COUNTING
+    return counts or any(word.startswith(("attempt", "retry", "retries", "tries", "try")) for word in words)
+
+
+def _always_leaves(body: list[ast.stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Break)
+
+
+def _retry_settings(module: Module) -> Iterator[Finding]:
+    for call, site in module.calls():
+        written, name = last_name(call.func), dotted(module, call.func, site.scope)
+        if written in _RETRYING and isinstance(call.func, ast.Attribute):
+            yield found(
+                "output.retried", module, site, says=f"{written}()", confidence=1.0 if written == "with_retry" else 0.7
+            )
+        elif written in _RETRY_PARSERS:
+            yield found("output.retried", module, site, says=f"{written} asks again", confidence=0.95)
+        elif written in {"RetryPolicy", "ModelRetryMiddleware"} and name.startswith("lang"):
+            yield found("output.retried", module, site, says=f"{written} of a node", confidence=0.8)
+        elif written in _STRATEGIES and keyword(call, "handle_errors") is not None:
+            yield found("output.retried", module, site, says=f"{written} handles errors", confidence=0.8)
+        elif keyword(call, "max_retries") is not None and keyword(call, "response_model") is not None:
+            yield found("output.retried", module, site, says="max_retries with a response_model", confidence=0.95)
+        elif keyword(call, "retries") is not None and written == "Agent":
+            yield found("output.retried", module, site, says="retries of an agent", confidence=0.8)
+
+
+def _freeform(module: Module, body: ast.AST, answers: Answers, *, validated: bool) -> Iterator[Finding]:
+    """Text of an unbound answer that is parsed: JSON, a regular expression, split, made a number. 0.85 times how sure
+    the question is; 0.5 at most where the same function validates what it parsed."""
+    scope = module.scopes.get(body, module.scope)
+    for node in inside(body):
+        if not isinstance(node, ast.Call):
+            continue
+        text, how = _parsed(module, node, scope)
+        asked = answers.source(text)
+        if asked is None or asked.bound:
+            continue
+        sure = min(0.5, _share(asked.sure, 0.85)) if validated else _share(asked.sure, 0.85)
+        says = f"the answer to line {asked.call.lineno} is read by {how}"
+        yield found("output.freeform", module, node, says=says, confidence=sure, lines=4)
+
+
+def _parsed(module: Module, call: ast.Call, scope: Scope) -> tuple[ast.expr | None, str]:
+    """The text that a call parses, and how."""
+    name = dotted(module, call.func, scope)
+    if name in _LOADING and call.args:
+        return call.args[0], name
+    if name in _READING and len(call.args) > 1:
+        return call.args[1], name
+    if name in _NUMBERS and call.args:
+        return (
+            (None, "")
+            if isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "len"
+            else (call.args[0], name)
+        )
+    match call.func:
+        case ast.Attribute(value=owner, attr="split" | "splitlines" | "partition" | "rpartition" as attr):
+            return owner, f"{attr}()"
+        case ast.Attribute(value=ast.Name() as pattern, attr="search" | "match" | "findall" | "fullmatch" as attr):
+            if dotted(module, pattern, scope).startswith("re.compile") and call.args:
+                return call.args[0], f"{attr}() of a regular expression"
+    return None, ""
+
+
+def _caught(kind: ast.expr) -> list[str]:
+    return [last_name(one) for one in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
+
+
+def _share(sure: float, most: float) -> float:
+    return round(min(most, sure), 2)

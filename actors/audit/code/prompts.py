@@ -1,0 +1,214 @@
+"""Prompts in the code: long texts that are given to models, and the persona that each of them speaks to; pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from actors.audit.code.names import last_name
+from actors.audit.code.scopes import Function, Module, Scope, Site
+from actors.audit.code.strings import with_holes
+
+CHARS_MIN: Final = 60
+"""Shorter texts are no prompts of a persona."""
+CHARS_MAX: Final = 20_000
+OPENING_MAX: Final = 400
+"""Within so many characters a prompt says to whom it speaks."""
+_OPENING: Final = re.compile(
+    r"(?:\A|[\n.!?#*>:\"'])\s*"
+    r"(?:you are|you're|you act as|act as|you play|your role is|role:|assume the role of|adopt the role of)\s+[*\"']*"
+    r"(?:(?:the|an?|our)\s+[*\"']*|(?=(?-i:[A-Z])|\{))([^\n.,;:!?(){}\"]{2,60})",
+    re.IGNORECASE,
+)
+"""``You are the …`` at the beginning of a sentence, and whom it names."""
+_KEYWORDS: Final = frozenset({
+    "system_prompt", "prompt", "instructions", "system_message", "system", "system_instruction", "backstory",
+    "persona", "state_modifier", "messages_modifier", "template", "prefix", "role_description",
+})  # fmt: skip
+_PROMPT_NAME: Final = re.compile(
+    r"prompt|persona|system|instruction|template|philosophy|backstory|role|stance", re.IGNORECASE
+)
+_NOISE: Final = re.compile(
+    r"(?:^|_)(?:system|prompts?|templates?|instructions?|messages?|msg|text|default|base|personas?|judge|judges|node|agent"
+    r"|role|build|get|make|create|the|role_description|philosophy|backstory|description|content|str|md|user|human|v\d+)(?=_|$)"
+)
+_WORD: Final = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_ROLE: Final = re.compile(
+    r"prosecut|defen[sc]e|defender|defendant|tech[_ ]?lead|judge|juror|critic|advocate|skeptic|sceptic|optimis|pessimis"
+    r"|attorney|counsel|examiner|evaluator|arbiter|mediator|pragmati|contrarian|devil|adversar|auditor|inspector",
+    re.IGNORECASE,
+)
+_SAME_ROLE: Final = (
+    ("prosecutor", re.compile(r"prosecut", re.IGNORECASE)),
+    ("defense", re.compile(r"defen[sc]e|defender|defendant", re.IGNORECASE)),
+    ("tech lead", re.compile(r"tech(?:nical)?[_ ]?lead", re.IGNORECASE)),
+    ("optimist", re.compile(r"optimis", re.IGNORECASE)),
+    ("pessimist", re.compile(r"pessimis", re.IGNORECASE)),
+    ("skeptic", re.compile(r"s[kc]eptic", re.IGNORECASE)),
+    ("pragmatist", re.compile(r"pragmatist", re.IGNORECASE)),
+    ("contrarian", re.compile(r"contrarian", re.IGNORECASE)),
+)
+"""Roles that are one persona by whatever words they are introduced."""
+_STOPS: Final = frozenset({"who", "that", "for", "in", "with", "and", "of", "on", "responsible", "tasked", "agent"})
+
+
+class Prompt(NamedTuple):
+    """A text given to a model. ``persona``: whom it speaks to, in lower case; "" where that is not said.
+    ``said``: whom its opening ``You are …`` names, "" without one; ``slot``: it names by a placeholder, so that it is
+    one for all."""
+
+    persona: str
+    text: str
+    path: str
+    line: int
+    said: str
+    slot: bool
+
+    @property
+    def is_judge(self) -> bool:
+        """Whether the persona judges."""
+        return bool(_ROLE.search(self.persona))
+
+    @property
+    def label(self) -> str:
+        """``prosecutor (judges.py:12)``."""
+        return f"{self.persona} ({self.path}:{self.line})"
+
+
+def prompts_in(module: Module) -> Iterator[Prompt]:
+    """The prompts of a file, each text once for a persona."""
+    seen: set[tuple[str, str]] = set()
+    for name, expression, site in _candidates(module):
+        if not _may_be_long(expression):
+            continue
+        text = with_holes(module, expression, site.scope)
+        if text is None or len(text) < CHARS_MIN:
+            continue
+        text = text[:CHARS_MAX]
+        opening = _OPENING.search(text[:OPENING_MAX])
+        if opening is None and not (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site))):
+            continue
+        said = _same(_said(opening))
+        persona = _same(_persona(name)) or said or _same(_around(site))
+        if (persona, text) not in seen:
+            seen.add((persona, text))
+            line = getattr(expression, "lineno", site.line)
+            yield Prompt(persona, text, module.source.path, line, said, _has_slot(text))
+
+
+def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site]]:
+    """Texts with the name under which they stand: variable, key, keyword, function."""
+    for site in module.sites(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.Tuple, ast.Return):
+        match site.node:
+            case ast.Assign(targets=[*_, target], value=value):
+                yield last_name(target) or _key(target), value, site
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield last_name(target), value, site
+            case ast.Call() as call:
+                yield from ((name, value, site) for name, value in _given(call))
+            case ast.Dict(keys=keys, values=values):
+                yield from ((name, value, site) for name, value in _entries(keys, values))
+            case ast.Tuple(elts=[ast.Constant(value="system"), value]):
+                yield "system", value, site
+            case ast.Return(value=ast.expr() as value) if isinstance(site.scope.node, Function):
+                yield site.scope.node.name, value, site
+
+
+def _given(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    written = last_name(call.func)
+    named = next(
+        (
+            one.value.value
+            for one in call.keywords
+            if one.arg in {"name", "role", "judge", "persona"}
+            and isinstance(one.value, ast.Constant)
+            and isinstance(one.value.value, str)
+        ),
+        "",
+    )
+    for one in call.keywords:
+        if one.arg in _KEYWORDS or (written == "SystemMessage" and one.arg == "content"):
+            yield named or one.arg or "", one.value
+    if written in {"SystemMessage", "SystemMessagePromptTemplate"} and call.args:
+        yield "system", call.args[0]
+    if written in {"from_template", "PromptTemplate", "Template"} and call.args:
+        yield "prompt", call.args[0]
+    if named and call.args[1:]:  # Persona("Prosecutor", "You are …")
+        yield from ((named, one) for one in call.args)
+    elif len(call.args) >= 2 and isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str):
+        first = call.args[0].value
+        if len(first) <= 40 and written[:1].isupper():
+            yield from ((first, one) for one in call.args[1:])
+
+
+def _entries(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tuple[str, ast.expr]]:
+    said = {
+        key.value: value
+        for key, value in zip(keys, values, strict=True)
+        if isinstance(key, ast.Constant) and isinstance(key.value, str)
+    }
+    role = said.get("role")
+    if isinstance(role, ast.Constant) and role.value in {"user", "assistant", "human", "ai", "tool"}:
+        return
+    whom = next((said[key] for key in ("name", "persona", "judge") if key in said), None)
+    named = whom.value if isinstance(whom, ast.Constant) and isinstance(whom.value, str) else ""
+    for key, value in zip(keys, values, strict=True):
+        name = named or (key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(key))
+        yield name, value
+
+
+def _key(target: ast.expr) -> str:
+    if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+        return str(target.slice.value)
+    return ""
+
+
+def _may_be_long(expression: ast.expr) -> bool:
+    """Whether it is worth folding: most expressions are no text at all."""
+    if isinstance(expression, ast.Constant):
+        return isinstance(expression.value, str) and len(expression.value) >= CHARS_MIN
+    return isinstance(expression, ast.JoinedStr | ast.BinOp | ast.Call | ast.NamedExpr)
+
+
+def _persona(name: str) -> str:
+    """What is left of a name without the words that every prompt's name has: ``PROSECUTOR_SYSTEM_PROMPT`` is
+    ``prosecutor``."""
+    words = "_".join(word.lower() for word in _WORD.findall(name))
+    before = ""
+    while words != before:
+        before = words
+        words = _NOISE.sub("", words).strip("_")
+    return words.replace("_", " ")
+
+
+def _said(opening: re.Match[str] | None) -> str:
+    """The persona that a text's opening names: at most four words."""
+    if opening is None:
+        return ""
+    words = re.findall(r"[A-Za-z][\w'-]*", opening[1])
+    cut = next((number for number, word in enumerate(words) if word.lower() in _STOPS), 4)
+    return " ".join(words[: min(cut, 4)]).lower()
+
+
+def _same(persona: str) -> str:
+    """One name for a role, however it is introduced: ``ruthless prosecutor`` is the ``prosecutor``."""
+    return next((role for role, words in _SAME_ROLE if words.search(persona)), persona)
+
+
+def _around(site: Site) -> str:
+    """The persona by the function or class in which the text stands."""
+    scope: Scope | None = site.scope
+    while scope is not None:
+        if isinstance(scope.node, Function | ast.ClassDef):
+            found = _persona(scope.node.name)
+            if found and _ROLE.search(found):
+                return found
+        scope = scope.parent
+    return ""
+
+
+def _has_slot(text: str) -> bool:
+    """Whether the opening says ``You are {…}``: one text for all."""
+    return re.search(r"(?:you are|act as)\s+(?:the|an?)?\s*\{[\w.\[\]'\"]*\}", text[:400], re.IGNORECASE) is not None
