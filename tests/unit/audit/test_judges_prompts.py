@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.audit.clerk import Brief
+from actors.audit.code.personas import similarity
 from actors.audit.judges.opinions import SHAPE_NAME, answer_shape
 from actors.audit.judges.personas import PERSONAS
 from actors.audit.judges.prompts import (
@@ -95,6 +96,7 @@ def test_whole_prompts_of_two_judges_share_less_than_half_of_their_text(make: An
         words = SequenceMatcher(None, prompts[one].split(), prompts[other].split(), autojunk=False).ratio()
         assert letters < 0.45, (one, other, letters)
         assert words < 0.25, (one, other, words)
+        assert similarity(prompts[one], prompts[other]) < 0.25, "by the measure that others are held to"
 
 
 def test_each_judge_is_told_who_it_is_and_how_to_score() -> None:
