@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import threading
 import time
 from pathlib import Path
@@ -27,6 +26,8 @@ REF: Final = "refs/audited/head"
 DETACHED: Final = "HEAD"
 """The branch's name where the source is on none."""
 
+_SLACK_BYTES: Final = 2**20
+"""git's files may be so much longer than the limit, that it is seen to be passed."""
 _ADVERTISED_BYTES: Final = 64 * 1024
 _SYMREF: Final = re.compile(rb"^ref: refs/heads/([^\t\n]+)\tHEAD$", re.MULTILINE)
 _HEAD: Final = re.compile(rb"^([0-9a-f]{40}|[0-9a-f]{64})\tHEAD$", re.MULTILINE)
@@ -61,7 +62,7 @@ def fetch(repo_url: str, limits: AuditLimits, folder: str, stop: threading.Event
         config=configured(folder),
         deadline=time.monotonic() + limits.clone_seconds,
         memory_bytes=limits.survey_memory,
-        file_bytes=limits.clone_bytes,
+        file_bytes=limits.clone_bytes + _SLACK_BYTES,
         stop=stop,
     )
     notes: list[str] = []
@@ -144,11 +145,9 @@ def _fetched(git: Git, where: Address, git_dir: str, limits: AuditLimits, folder
         protocol=where.protocol,
         watch=watch,
     )  # fmt: skip
-    if ended.code and (b"signal 25" in ended.stderr or ended.code in {-signal.SIGXFSZ, 128 + signal.SIGXFSZ}):
-        raise _too_large(limits)
+    watch()  # git does not tell that the kernel kept it from writing more
     if ended.code:
         raise failed(ended.stderr, (folder, where.location))
-    watch()
 
 
 def _too_large(limits: AuditLimits) -> SourceFailed:

@@ -32,7 +32,9 @@ _SCRIPT_BYTES: Final = 2**20
 _POINTER_BYTES: Final = 1024
 _POINTERS_READ: Final = 20_000
 _STACK_BYTES: Final = 256 * 2**20
-_DEPTH: Final = 50_000
+_PARSED_DEPTH: Final = 1_000
+_WALKED_DEPTH: Final = 50_000
+"""No tree that is parsed within the first is so deep that to walk it wants the second."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,7 +111,10 @@ class _Survey:
                 return
             sys.stderr.write(f"@{index}\n")
             signal.setitimer(signal.ITIMER_PROF, FILE_CPU_SECONDS)
-            self._reader.take(parsed(entry.path, content))
+            sys.setrecursionlimit(_PARSED_DEPTH)
+            source = parsed(entry.path, content)
+            sys.setrecursionlimit(_WALKED_DEPTH)
+            self._reader.take(source)
             signal.setitimer(signal.ITIMER_PROF, 0)
 
     def content(self, path: str) -> bytes | None:
@@ -162,7 +167,6 @@ def _run(done: threading.Event) -> None:
 
 def main() -> None:
     """Answer on a stack on which deep trees can be walked."""
-    sys.setrecursionlimit(_DEPTH)
     threading.stack_size(_STACK_BYTES)
     done = threading.Event()
     thread = threading.Thread(target=_run, args=(done,))
