@@ -1,0 +1,65 @@
+"""Finds the LangGraph graphs of a repository and reads their nodes and edges, without running any of it; pure.
+
+Found are builders (``StateGraph``, ``MessageGraph``, ``Graph``, classes derived from them) under any name, at any
+place, and prebuilt agents. What cannot be read stands in ``CodeGraph.unresolved`` as ``line: what``; nothing is
+guessed. Files of tests are counted only; graphs of examples are told where the code has none (rulings B, AST).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from actors.audit.code.graph_findings import graph_findings
+from actors.audit.code.graph_program import Program, mentions_graphs
+from actors.audit.code.graph_search import read_graphs
+from actors.audit.code.graph_values import Builder
+from actors.audit.code.source import Source
+from contracts.audit_facts import CodeGraph, Finding
+
+
+class GraphReader:
+    """Is given every Python file, then says which graphs they build."""
+
+    def __init__(self) -> None:
+        self._program = Program()
+        self._roles: dict[str, str] = {}
+        self._tests = 0
+        self._found: list[tuple[Builder, CodeGraph]] | None = None
+
+    def take(self, source: Source) -> None:
+        """Remember a file; it is read when all are there, for graphs are built over several."""
+        self._roles[source.path] = source.role
+        if source.role != "test":
+            self._program.add(source)
+        elif source.tree is not None and mentions_graphs(source.text):
+            self._tests += 1
+
+    def graphs(self) -> list[CodeGraph]:
+        """The graphs of the code, or else those of examples, in the order of path and line."""
+        return [graph for _, graph in self._read()]
+
+    def findings(self) -> Iterator[Finding]:
+        """What the graphs show, goal by goal."""
+        return graph_findings(self._read(), 1.0 if self._of_code() else 0.6)
+
+    @property
+    def examined(self) -> Mapping[str, int]:
+        """Files that can hold graphs, and what was found in them."""
+        graphs = self.graphs()
+        return {
+            "graph_files": len(self._program.about_graphs),
+            "graph_test_files": self._tests,
+            "graphs": len(graphs),
+            "graph_nodes": sum(len(graph.nodes) for graph in graphs),
+            "graph_edges": sum(len(graph.edges) for graph in graphs),
+        }
+
+    def _of_code(self) -> bool:
+        return any(self._roles[graph.path] == "code" for _, graph in self._read())
+
+    def _read(self) -> list[tuple[Builder, CodeGraph]]:
+        if self._found is None:
+            found = read_graphs(self._program)
+            of_code = [pair for pair in found if self._roles[pair[1].path] == "code"]
+            self._found = of_code or found
+        return self._found

@@ -1,0 +1,202 @@
+"""Attributes, items, classes and instances of the audited program; pure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from actors.audit.code.graph_pure import items_of
+from actors.audit.code.graph_scope import Scope
+from actors.audit.code.graph_values import (
+    UNKNOWN,
+    Builder,
+    Class,
+    Compiled,
+    Const,
+    External,
+    Func,
+    Inst,
+    Map,
+    Member,
+    Method,
+    OneOf,
+    Seq,
+    Super,
+    Thing,
+    Value,
+    alternatives,
+    constant,
+    key,
+    one_of,
+)
+
+_ENUMS: Final = frozenset(("Enum", "StrEnum", "IntEnum", "Flag", "IntFlag", "ReprEnum"))
+_BASES_MAX: Final = 32
+
+
+def bind_class(node: ast.ClassDef, scope: Scope, members: dict[str, Value], bases: list[Value]) -> Class:
+    """A class; the constants of an enumeration become its members."""
+    owner = Class(node, scope, members, bases)
+    if is_enum(owner):
+        strings = any(isinstance(base, External) and base.name.endswith("StrEnum") for base in bases)
+        for name, value in members.items():
+            if isinstance(value, Thing) and value.maker.rpartition(".")[2] == "auto":
+                members[name] = Member(owner, name, Const(name.lower()) if strings else UNKNOWN)
+            elif isinstance(value, Const | Seq) and not name.startswith("_"):
+                members[name] = Member(owner, name, value)
+    return owner
+
+
+def ancestry(owner: Class) -> Iterator[Class | External]:
+    """A class and what it inherits from, nearest first."""
+    waiting: list[Value] = [owner]
+    seen = 0
+    while waiting and seen < _BASES_MAX:
+        one = waiting.pop(0)
+        seen += 1
+        for option in alternatives(one):
+            if isinstance(option, Class):
+                yield option
+                waiting.extend(option.bases)
+            elif isinstance(option, External):
+                yield option
+            elif isinstance(option, Thing):
+                yield External(option.maker)
+
+
+def is_enum(owner: Class) -> bool:
+    """Whether a class is an enumeration."""
+    return any(isinstance(one, External) and one.name.rpartition(".")[2] in _ENUMS for one in ancestry(owner))
+
+
+def class_attribute(owner: Class, name: str, instance: Value | None, *, above: bool = False) -> Value | None:
+    """What a class or one it inherits from has under a name, bound to an instance if there is one; None: nothing.
+    ``above``: the class itself is left out."""
+    for number, one in enumerate(ancestry(owner)):
+        if isinstance(one, Class) and not (above and number == 0) and (value := one.members.get(name)) is not None:
+            return _bound(value, instance, owner)
+    return None
+
+
+def _bound(value: Value, instance: Value | None, owner: Class) -> Value:
+    if not isinstance(value, Func) or value.owner is not None or value.kind == "static":
+        return value
+    if value.kind == "class":
+        return msgspec.structs.replace(value, owner=owner)
+    return value if instance is None else msgspec.structs.replace(value, owner=instance)
+
+
+def attribute(value: Value, name: str) -> Value:
+    """What a value has under a name. A property is given as the function that it is (see ``graph_evaluate``)."""
+    if isinstance(value, OneOf):
+        return one_of(attribute(option, name) for option in value.options)
+    if isinstance(value, External):
+        return External(f"{value.name}.{name}")
+    if isinstance(value, Inst):
+        if (held := value.attributes.get(name)) is not None:
+            return held
+        return class_attribute(value.owner, name, value) or UNKNOWN
+    if isinstance(value, Class):
+        return Const(value.name) if name == "__name__" else class_attribute(value, name, None) or UNKNOWN
+    if isinstance(value, Super):
+        return class_attribute(value.owner, name, value.instance, above=True) or _inherited(value.instance, name)
+    if isinstance(value, Member):
+        return value.value if name == "value" else Const(value.name) if name == "name" else Method(value.value, name)
+    return _of_made(value, name)
+
+
+def _inherited(instance: Value, name: str) -> Value:
+    return Method(instance, name) if isinstance(instance, Builder) else UNKNOWN
+
+
+def _of_made(value: Value, name: str) -> Value:
+    if isinstance(value, Func):
+        return Const(value.name) if name in ("__name__", "__qualname__") else UNKNOWN
+    if isinstance(value, Builder):
+        if name == "nodes":
+            return Map({key(Const(node)): (Const(node), seen.action) for node, seen in value.nodes.items()})
+        own = class_attribute(value.owner, name, value) if value.owner is not None else None
+        return value.attributes.get(name) or own or Method(value, name)
+    if isinstance(value, Compiled):
+        return {"builder": value.builder, "name": Const(value.name)}.get(name) or Method(value, name)
+    if isinstance(value, Thing):
+        if name == "name" and (named := value.named.get("name")) is not None:
+            return named
+        return Method(value, name)
+    return Method(value, name) if isinstance(value, Const | Seq | Map) else UNKNOWN
+
+
+def store_attribute(owner: Value, name: str, value: Value, *, merge: bool) -> None:
+    """Set an attribute; ``merge``: it may have been set, or not."""
+    for option in alternatives(owner):
+        held = None
+        if isinstance(option, Inst | Builder):
+            held = option.attributes
+        elif isinstance(option, Class):
+            held = option.members
+        if held is None:
+            continue
+        before = held.get(name)
+        empty = isinstance(before, Const) and before.value is None
+        held[name] = value if before is None or empty or not merge else one_of((before, value))
+
+
+def item(owner: Value, index: Value) -> Value:
+    """``owner[index]``."""
+    if isinstance(owner, OneOf):
+        return one_of(item(option, index) for option in owner.options)
+    if isinstance(owner, Class):
+        members = [one for one in owner.members.values() if isinstance(one, Member)]
+        at = constant(index)
+        return one_of(one for one in members if at is None or one.name == at.value)
+    if isinstance(owner, Map):
+        if (found := owner.entries.get(key(index))) is not None:
+            return found[1]
+        if isinstance(index, OneOf):
+            return one_of(item(owner, option) for option in index.options)
+        if owner.open or isinstance(index, Const | Member):
+            return UNKNOWN
+        return one_of(value for _, value in owner.entries.values())
+    found_items = items_of(owner)
+    if found_items is None:
+        return UNKNOWN
+    at = constant(index)
+    if at is None:
+        return one_of(found_items.items) if not found_items.open else UNKNOWN
+    place = at.value
+    if found_items.open or not isinstance(place, int) or not -len(found_items.items) <= place < len(found_items.items):
+        return UNKNOWN
+    return found_items.items[place]
+
+
+def part(owner: Value, bounds: list[Value]) -> Value:
+    """``owner[a:b:c]``."""
+    found = items_of(owner)
+    numbers = [bound.value for bound in bounds if isinstance(bound, Const)]
+    whole = [number for number in numbers if number is None or isinstance(number, int)]
+    if found is None or found.open or len(whole) != len(bounds) or whole[-1] == 0:
+        return UNKNOWN
+    cut = found.items[slice(*whole)]
+    if isinstance(owner, Const):
+        return Const("".join(str(one.value) for one in cut if isinstance(one, Const)))
+    return Seq(cut, found.kind)
+
+
+def store_item(owner: Value, index: Value, value: Value) -> None:
+    """``owner[index] = value``."""
+    for option in alternatives(owner):
+        if isinstance(option, Map):
+            if isinstance(index, Const | Member):
+                option.entries[key(index)] = (index, value)
+            else:
+                option.entries[key(value)] = (UNKNOWN, value)
+                option.open = True
+        elif isinstance(option, Seq):
+            at = constant(index)
+            if at is not None and isinstance(at.value, int) and 0 <= at.value < len(option.items):
+                option.items[at.value] = value
+            else:
+                option.open = True

@@ -1,0 +1,399 @@
+"""What Python's own functions and operators give for values that are known; pure.
+
+Only what programs use to spell the names and the edges of their graphs. Sizes are bounded: what would get larger is
+unknown.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from actors.audit.code.graph_values import (
+    UNKNOWN,
+    Builder,
+    Class,
+    Const,
+    Func,
+    Inst,
+    Map,
+    Member,
+    OneOf,
+    Seq,
+    Value,
+    constant,
+    key,
+    one_of,
+    text_of,
+)
+
+SIZE_MAX: Final = 2_000
+"""Longest string or collection that is worked out, and the largest number."""
+
+_OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
+    ast.Add: lambda one, other: one + other,
+    ast.Sub: lambda one, other: one - other,
+    ast.Mult: lambda one, other: one * other,
+    ast.FloorDiv: lambda one, other: one // other,
+    ast.Mod: lambda one, other: one % other,
+}
+_COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
+    ast.Eq: lambda one, other: one == other,
+    ast.NotEq: lambda one, other: one != other,
+    ast.Lt: lambda one, other: one < other,
+    ast.LtE: lambda one, other: one <= other,
+    ast.Gt: lambda one, other: one > other,
+    ast.GtE: lambda one, other: one >= other,
+    ast.Is: lambda one, other: one is other,
+    ast.IsNot: lambda one, other: one is not other,
+}
+_STRING_METHODS: Final = frozenset(
+    [
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "replace",
+        "title",
+        "capitalize",
+        "removeprefix",
+        "removesuffix",
+        "startswith",
+        "endswith",
+    ]
+)
+
+
+def items_of(value: Value) -> Seq | None:
+    """What is met when a value is iterated over; None: unknown."""
+    if isinstance(value, Seq):
+        return value
+    if isinstance(value, Map):
+        return Seq([name for name, _ in value.entries.values()], open=value.open)
+    if isinstance(value, Class):
+        members = [member for member in value.members.values() if isinstance(member, Member)]
+        return Seq(members) if members else None
+    if isinstance(value, Const) and isinstance(value.value, str) and len(value.value) <= SIZE_MAX:
+        return Seq([Const(character) for character in value.value])
+    if isinstance(value, Builder):
+        return None
+    return None
+
+
+def added(operator: ast.operator, one: Value, other: Value) -> Value:
+    """The result of an arithmetic operator."""
+    if isinstance(one, Seq) and isinstance(other, Seq) and isinstance(operator, ast.Add):
+        return Seq([*one.items, *other.items], one.kind, one.open or other.open)
+    if isinstance(one, Seq) and isinstance(operator, ast.Mult) and (times := constant(other)) is not None:
+        count = times.value
+        if isinstance(count, int) and 0 <= count * len(one.items) <= SIZE_MAX:
+            return Seq(one.items * count, one.kind, one.open)
+    if isinstance(one, Map) and isinstance(other, Map) and isinstance(operator, ast.BitOr):
+        return Map({**one.entries, **other.entries}, one.open or other.open)
+    if isinstance(one, Seq) and isinstance(other, Seq) and isinstance(operator, ast.BitOr):
+        return Seq(distinct([*one.items, *other.items]), one.kind, one.open or other.open)
+    if isinstance(one, OneOf) and not isinstance(other, OneOf) and len(one.options) <= 8:
+        return one_of(added(operator, option, other) for option in one.options)
+    if isinstance(other, OneOf) and not isinstance(one, OneOf) and len(other.options) <= 8:
+        return one_of(added(operator, one, option) for option in other.options)
+    return _arithmetic(operator, _plain(one), _plain(other))
+
+
+def _plain(value: Value) -> str | int | None:
+    """A string or a number that arithmetic is done with."""
+    if (text := text_of(value)) is not None:
+        return text
+    if isinstance(value, Const) and isinstance(value.value, int):
+        return value.value
+    return None
+
+
+def _arithmetic(operator: ast.operator, one: str | int | None, other: str | int | None) -> Value:
+    work = _OPERATORS.get(type(operator))
+    if one is None or other is None or work is None or max(map(_size, (one, other))) > SIZE_MAX:
+        return UNKNOWN
+    try:
+        result = work(one, other)
+    except (TypeError, ValueError, ArithmeticError, LookupError):
+        return UNKNOWN
+    return Const(result) if isinstance(result, str | int) and _size(result) <= SIZE_MAX**2 else UNKNOWN
+
+
+def _size(value: str | int) -> int:
+    return abs(value) if isinstance(value, int) else len(value)
+
+
+def compared(operator: ast.cmpop, one: Value, other: Value) -> bool | None:
+    """The result of a comparison; None: not known."""
+    if isinstance(operator, ast.In | ast.NotIn):
+        found = items_of(other)
+        if found is None or found.open or not all(map(_known, [one, *found.items])):
+            return None
+        return (_settled(one) in map(_settled, found.items)) == isinstance(operator, ast.In)
+    if not (_known(one) and _known(other)):
+        if isinstance(operator, ast.Is | ast.IsNot) and isinstance(one, Func | Inst | Map | Seq | Builder):
+            both = constant(other)
+            return isinstance(operator, ast.IsNot) if both is not None and both.value is None else None
+        return None
+    try:
+        return _COMPARISONS[type(operator)](_settled(one), _settled(other))
+    except TypeError:
+        return None
+
+
+def _known(value: Value) -> bool:
+    return isinstance(value, Const | Member) or text_of(value) is not None
+
+
+def _settled(value: Value) -> object:
+    """What a known value is compared by: a member of an enumeration of strings is equal to its string."""
+    text = text_of(value)
+    if text is not None:
+        return text
+    return value.value if isinstance(value, Const) else key(value)
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value counts as true; None: not known."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    if isinstance(value, Seq | Map):
+        full = bool(value.items if isinstance(value, Seq) else value.entries)
+        return full if not value.open else None
+    return True if isinstance(value, Func | Builder | Class | Member) else None
+
+
+def distinct(items: Sequence[Value]) -> list[Value]:
+    """Each of equal values once."""
+    return list({key(item): item for item in items}.values())
+
+
+def called(name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Value | None:
+    """The result of a function of Python's own; None: not one of those that are worked out."""
+    work = _FUNCTIONS.get(name)
+    if work is None:
+        return None
+    if name == "enumerate" and "start" in named:
+        args = [*args, named["start"]]
+    if name == "sorted" and named:
+        work = _copy
+    return work(args) if args else UNKNOWN
+
+
+def _range(args: Sequence[Value]) -> Value:
+    numbers = [arg.value for arg in args if isinstance(arg, Const) and isinstance(arg.value, int)]
+    if len(numbers) != len(args) or (len(numbers) == 3 and numbers[2] == 0) or len(numbers) > 3:
+        return UNKNOWN
+    whole = range(*numbers)
+    return Seq([Const(number) for number in whole]) if whole[: SIZE_MAX + 1] == whole else UNKNOWN
+
+
+def _enumerate(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    start = constant(args[1] if len(args) > 1 else Const(0))
+    if found is None or start is None or not isinstance(start.value, int):
+        return UNKNOWN
+    first = start.value
+    return Seq([Seq([Const(first + at), item], "tuple") for at, item in enumerate(found.items)], open=found.open)
+
+
+def _zip(args: Sequence[Value]) -> Value:
+    found = [items_of(arg) for arg in args]
+    columns = [one for one in found if one is not None]
+    if len(columns) != len(found) or any(one.open for one in columns):
+        return UNKNOWN
+    return Seq([Seq(list(row), "tuple") for row in zip(*(one.items for one in columns), strict=False)])
+
+
+def _copy(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    return UNKNOWN if found is None else Seq(list(found.items), open=found.open)
+
+
+def _set(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    return UNKNOWN if found is None else Seq(distinct(found.items), "set", found.open)
+
+
+def _reversed(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    return UNKNOWN if found is None else Seq(found.items[::-1], open=found.open)
+
+
+def _sorted(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    if found is None:
+        return UNKNOWN
+    texts = [text_of(item) for item in found.items]
+    if any(text is None for text in texts):
+        return Seq(list(found.items), open=found.open)
+    return Seq([Const(text) for text in sorted(text for text in texts if text is not None)], open=found.open)
+
+
+def _dict(args: Sequence[Value]) -> Value:
+    first = args[0]
+    if isinstance(first, Map):
+        return Map(dict(first.entries), first.open)
+    found = items_of(first)
+    if found is None or not all(isinstance(item, Seq) and len(item.items) == 2 for item in found.items):
+        return UNKNOWN
+    pairs = [item.items for item in found.items if isinstance(item, Seq)]
+    return Map({key(one): (one, other) for one, other in pairs}, found.open)
+
+
+def _len(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    return UNKNOWN if found is None or found.open else Const(len(found.items))
+
+
+def _str(args: Sequence[Value]) -> Value:
+    return shown(args[0])
+
+
+def _pairwise(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    if found is None or found.open:
+        return UNKNOWN
+    return Seq([Seq(list(pair), "tuple") for pair in itertools.pairwise(found.items)])
+
+
+def _chain(args: Sequence[Value]) -> Value:
+    found = [items_of(arg) for arg in args]
+    known = [one for one in found if one is not None]
+    return Seq(
+        [item for one in known for item in one.items], open=len(known) < len(found) or any(s.open for s in known)
+    )
+
+
+def _bool(args: Sequence[Value]) -> Value:
+    decided = truth(args[0])
+    return UNKNOWN if decided is None else Const(decided)
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Value]], Value]]] = {
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": _zip,
+    "list": _copy,
+    "tuple": _copy,
+    "iter": _copy,
+    "set": _set,
+    "frozenset": _set,
+    "reversed": _reversed,
+    "sorted": _sorted,
+    "dict": _dict,
+    "len": _len,
+    "str": _str,
+    "pairwise": _pairwise,
+    "chain": _chain,
+    "bool": _bool,
+}
+
+
+def shown(value: Value) -> Value:
+    """``str(value)``."""
+    if isinstance(value, OneOf):
+        return one_of(map(shown, value.options))
+    plain = _plain(value)
+    return UNKNOWN if plain is None or _size(plain) > SIZE_MAX**2 else Const(str(plain))
+
+
+def string_method(text: str, name: str, args: Sequence[Value]) -> Value:
+    """A method of a string."""
+    if name == "join" and args:
+        found = items_of(args[0])
+        parts = [text_of(item) for item in found.items] if found is not None and not found.open else [None]
+        joined = text.join(part for part in parts if part is not None)
+        return UNKNOWN if None in parts or len(joined) > SIZE_MAX else Const(joined)
+    plain = [text_of(arg) for arg in args]
+    if name == "split" and None not in plain and len(text) <= SIZE_MAX and "" not in plain:
+        return Seq([Const(part) for part in text.split(*[part for part in plain if part is not None][:1])])
+    if name == "format":
+        return UNKNOWN
+    if name not in _STRING_METHODS or None in plain or sum(map(len, map(str, plain)), len(text)) > SIZE_MAX:
+        return UNKNOWN
+    try:
+        result = getattr(text, name)(*plain)
+    except (TypeError, ValueError):
+        return UNKNOWN
+    return Const(result) if len(str(result)) <= SIZE_MAX else UNKNOWN
+
+
+def formatted(text: str, args: Sequence[Value], named: Mapping[str, Value]) -> Value:
+    """``text.format(…)`` with plain fields only."""
+    result, count = [], 0
+    try:
+        fields = list(string.Formatter().parse(text))
+    except ValueError:
+        return UNKNOWN
+    for before, field, how, conversion in fields:
+        result.append(before)
+        if field is None:
+            continue
+        at = field or str(count)
+        count += not field
+        value = args[int(at)] if at.isdecimal() and at.isascii() and int(at) < len(args) else named.get(at, UNKNOWN)
+        spelled = text_of(shown(value))
+        if spelled is None or how or conversion:
+            return UNKNOWN
+        result.append(spelled)
+    whole = "".join(result)
+    return Const(whole) if len(whole) <= SIZE_MAX else UNKNOWN
+
+
+def list_method(owner: Seq, name: str, args: Sequence[Value]) -> Value:
+    """A method of a list or set, which is changed where the method changes it."""
+    value = args[0] if args else UNKNOWN
+    if name in ("append", "add", "appendleft", "insert"):
+        item = args[-1] if args else UNKNOWN
+        if len(owner.items) < SIZE_MAX:
+            at = constant(value) if name == "insert" else None
+            where = at.value if at is not None and isinstance(at.value, int) else len(owner.items)
+            owner.items.insert(where, item)
+        else:
+            owner.open = True
+        return Const(None)
+    if name in ("extend", "update", "union"):
+        target = owner if name != "union" else Seq(list(owner.items), owner.kind, owner.open)
+        more = items_of(value)
+        target.items.extend(more.items[:SIZE_MAX] if more is not None and len(target.items) < SIZE_MAX else [])
+        target.open = target.open or more is None or more.open
+        return Const(None) if name != "union" else target
+    if name == "copy":
+        return Seq(list(owner.items), owner.kind, owner.open)
+    if name == "index" and args:
+        keys = [key(item) for item in owner.items]
+        return Const(keys.index(key(value))) if key(value) in keys and not owner.open else UNKNOWN
+    return one_of(owner.items) if name == "pop" and owner.items else UNKNOWN
+
+
+def dict_method(owner: Map, name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Value:
+    """A method of a dict, which is changed where the method changes it."""
+    pairs = list(owner.entries.values())
+    if name == "items":
+        return Seq([Seq(list(pair), "tuple") for pair in pairs], open=owner.open)
+    if name in ("keys", "values"):
+        return Seq([pair[name == "values"] for pair in pairs], open=owner.open)
+    if name == "copy":
+        return Map(dict(owner.entries), owner.open)
+    if name == "update":
+        more = args[0] if args else Map({})
+        owner.entries.update(more.entries if isinstance(more, Map) else {})
+        owner.entries.update({key(Const(word)): (Const(word), value) for word, value in named.items()})
+        owner.open = owner.open or not isinstance(more, Map) or more.open
+        return Const(None)
+    if name in ("get", "pop", "setdefault") and args:
+        default = args[1] if len(args) > 1 else Const(None)
+        found = owner.entries.get(key(args[0]))
+        if found is not None:
+            return found[1]
+        if isinstance(args[0], Const | Member) and not owner.open:
+            if name == "setdefault":
+                owner.entries[key(args[0])] = (args[0], default)
+            return default
+        return one_of([*(value for _, value in pairs), default]) if not owner.open else UNKNOWN
+    return UNKNOWN
