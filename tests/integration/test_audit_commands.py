@@ -1,0 +1,230 @@
+"""``pmagent audit``, ``audits`` and ``cancel`` as people and programs use them, with a daemon and without, into pipes;
+on a real repository and a real PDF."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.audit import AuditReport
+from tests.support.audited import Sources
+from tests.support.bench import Bench, Question, opinion, sitting
+from tests.support.commands import Ran, pmagent, spawn
+from tests.support.daemons import running
+from tests.support.provider import completion
+
+pytestmark = pytest.mark.slow
+
+MODEL = ("--model", "openai:gpt-x")
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """A repository and its report; audits only read them."""
+    return Sources(tmp_path_factory.mktemp("sources"))
+
+
+@pytest.fixture(params=["daemon", "alone"])
+def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[bool]:
+    """With a daemon, and without."""
+    there = request.param == "daemon"
+    held: AbstractContextManager[object] = running(workspace) if there else nullcontext()
+    with held:
+        yield there
+
+
+def listed(workspace: Path) -> list[dict[str, Any]]:
+    """What ``pmagent audits`` lists; nothing where there is no log."""
+    if not (workspace / ".pmagent" / "log" / "HEAD").exists():
+        return []
+    found: list[dict[str, Any]] = pmagent(workspace, "audits", "--format", "json").document["audits"]
+    return found
+
+
+def assert_proven(workspace: Path) -> None:
+    """The log is whole and replays, the documents are those of the log, and no clone is left."""
+    for words in (("log", "verify"), ("replay",), ("rebuild", "--check")):
+        done = pmagent(workspace, *words)
+        assert done.code == 0, done.text + done.errors
+    folder = workspace / ".pmagent" / "audits"
+    assert not folder.exists() or not list(folder.iterdir())
+
+
+def test_an_audit_tells_of_each_criterion_and_leaves_its_report(
+    workspace: Path, sources: Sources, daemon: bool
+) -> None:
+    done = spawn(*sources.arguments, cwd=workspace)
+    assert done.code == 0, done.errors
+    said = done.errors
+    assert said.index("repository  running") < said.index("repository  done") < said.index("history  evidence")
+    assert said.index("history  evidence") < said.index("history  judged  Prosecutor:") < said.index("history  ruled")
+    assert "concluded" in said.splitlines()[-1]
+    assert done.lines[0].startswith("✓ concluded: ")
+    assert "report  audit/report_depcheck.md" in done.text
+    audit_id = done.lines[-1].split()[-1]
+    report = (workspace / "audit" / "report_depcheck.md").read_text()
+    for part in ("# Audit Report", "## Executive Summary", "## Criterion Breakdown", "## Remediation Plan"):
+        assert f"{part}\n" in report
+    assert json.loads((workspace / "jobs" / f"{audit_id}.json").read_text())["status"] == "complete"
+    (entry,) = listed(workspace)
+    assert (entry["audit_id"], entry["state"], entry["report"]) == (audit_id, "concluded", "audit/report_depcheck.md")
+    assert pmagent(workspace, "audits", audit_id[:8]).lines[0] == done.lines[0]
+    assert pmagent(workspace, "cancel", audit_id[:8]).code == 1
+    if not daemon:
+        assert_proven(workspace)
+
+
+def test_what_the_report_says_is_held_against_the_repository(workspace: Path, sources: Sources) -> None:
+    done = pmagent(workspace, *sources.quick, "--format", "json")
+    assert done.code == 0, done.errors
+    document = json.loads((workspace / "audit" / "report_depcheck.json").read_text())
+    report = AuditReport.model_validate(document["report"])
+    evidence = {one.goal.partition(":")[0]: one for one in report.evidence["accuracy"]}
+    assert evidence["report.hallucinated"].found
+    assert "depcheck/cache.py" in str(evidence["report.hallucinated"].content)
+    assert "depcheck/graph.py" in str(evidence["report.verified"].content)
+    assert "depcheck/graph.py" not in str(evidence["report.hallucinated"].content)
+    assert report.commit == done.document["commit"]
+    assert report.overall_score == done.document["overall_score"]
+    assert {one.dimension_id: one.final_score for one in report.criteria} == {
+        one["dimension_id"]: one["final_score"] for one in done.document["criteria"]
+    }
+
+
+def test_the_same_audit_twice_gives_the_same_report(workspace: Path, sources: Sources) -> None:
+    reports = []
+    for _ in range(2):
+        assert pmagent(workspace, *sources.quick).code == 0
+        document = json.loads((workspace / "audit" / "report_depcheck.json").read_text())["report"]
+        reports.append({name: value for name, value in document.items() if name != "audit_id"})
+    assert reports[0] == reports[1]
+    assert len(listed(workspace)) == 2
+    assert_proven(workspace)
+
+
+def test_a_report_may_go_anywhere(workspace: Path, sources: Sources, tmp_path: Path) -> None:
+    inside = pmagent(workspace, *sources.quick, "--output", str(workspace / "mine" / "look.md"), "--format", "json")
+    assert (inside.code, inside.document["report"], inside.document["copies"]) == (0, "mine/look.md", [])
+    away = tmp_path / "elsewhere"
+    outside = pmagent(workspace, *sources.quick, "--output", str(away), "--format", "json")
+    assert outside.code == 0, outside.errors
+    assert outside.document["report"] == "audit/report_depcheck.md"
+    assert outside.document["copies"] == [str(away / f"report_depcheck.{ending}") for ending in ("md", "json")]
+    for path in outside.document["copies"]:
+        assert Path(path).read_bytes() == (workspace / "audit" / Path(path).name).read_bytes()
+    assert_proven(workspace)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("{repo}", "missing.pdf"), "missing.pdf"),
+        (("{repo}", "{repo}"), "is no file"),
+        (("nowhere", "{pdf}"), "there is no repository"),
+        (("https://me:hunter2@example.org/x", "{pdf}"), "password"),
+        (("{repo}", "{pdf}", "--rubric", "{pdf}"), "depcheck.pdf"),
+        (("{repo}", "{pdf}", "--rubric", "none.json"), "none.json"),
+        (("{repo}", "{pdf}", "--output", "{ws}/share/x.md"), "share"),
+        (("{repo}", "{pdf}", *MODEL), "OPENAI_API_KEY"),
+        (("{repo}", "{pdf}", "--vision-model", "anthropic:x"), "ANTHROPIC_API_KEY"),
+        (("{repo}", "{pdf}", "--model", "nobody"), "names no model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_cannot_be_is_refused_before_anything_is_recorded(
+    workspace: Path, sources: Sources, words: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.chdir(workspace)
+    filled = [word.format(repo=sources.repository, pdf=sources.report, ws=workspace) for word in words]
+    done = pmagent(workspace, "audit", *filled, "--format", "json")
+    assert (done.code, done.document["error"]["kind"]) == (2, "usage"), done.errors
+    assert said in done.document["error"]["message"]
+    assert done.document["error"]["hint"]
+    assert "hunter2" not in done.errors
+    assert listed(workspace) == []
+
+
+def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Path, sources: Sources) -> None:
+    bad = workspace / "bad.pdf"
+    bad.write_bytes(b"<html>no PDF</html>")
+    done = pmagent(workspace, "audit", str(sources.repository), str(bad), "--rubric", str(sources.rubric))
+    assert done.code == 1
+    assert done.lines[0].startswith("✗ failed")
+    assert "PDF" in done.text
+    (workspace / "empty").mkdir()
+    done = pmagent(workspace, "audit", str(workspace / "empty"), str(sources.report), "--format", "json")
+    assert (done.code, done.document["state"]) == (1, "failed")
+    assert done.document["code"] in ("not_found", "git")
+    assert done.document["reasons"]
+    assert done.document["report"] is None
+    assert not (workspace / "audit").exists()
+    assert {entry["state"] for entry in listed(workspace)} == {"failed"}
+    assert_proven(workspace)
+
+
+def judged(workspace: Path, sources: Sources, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """An audit by models, which answer as ``bench`` says."""
+    with sitting(bench) as environ:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        return pmagent(workspace, *sources.quick, *MODEL, "--format", "json")
+
+
+def test_models_judge_and_what_does_not_fit_is_asked_for_again(
+    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Question("Defense", "state", 1)
+    bench = Bench(first={wrong: [completion("It is fine."), opinion(wrong, score=9)]})
+    done = judged(workspace, sources, bench, monkeypatch)
+    assert done.code == 0, done.errors
+    assert done.errors.count("is no opinion") == 2
+    assert done.document["engine"] == "langchain"
+    scores = {"Prosecutor": 2, "Defense": 4, "TechLead": 3}
+    assert {one["dimension_id"]: one["scores"] for one in done.document["criteria"]} == {
+        "state": scores, "accuracy": scores,
+    }  # fmt: skip
+    assert bench.asked[wrong] == 3
+    assert sum(bench.asked.values()) == 8
+    assert "test-key-of-nobody" not in (workspace / "audit" / "report_depcheck.md").read_text()
+    assert_proven(workspace)
+
+
+def test_judges_that_lie_far_apart_are_asked_once_more(
+    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = {Question("Prosecutor", "state", 1): 1, Question("Defense", "state", 1): 5}
+    bench = Bench(scores=first)
+    done = judged(workspace, sources, bench, monkeypatch)
+    assert done.code == 0, done.errors
+    state = done.document["criteria"][0]
+    assert (state["round"], state["scores"]) == (2, {"Prosecutor": 2, "Defense": 4, "TechLead": 3})
+    assert state["dissent"]
+    assert {question for question in bench.asked if question.round == 2} == {
+        Question(judge, "state", 2) for judge in ("Prosecutor", "Defense", "TechLead")
+    }
+    assert set(bench.asked.values()) == {1}
+    assert_proven(workspace)
+
+
+def test_a_judge_that_never_fits_leaves_no_report_and_what_was_collected(
+    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = Question("TechLead", "accuracy", 1)
+    bench = Bench(first={wrong: [completion("3 of 5, I would say.")] * 3})
+    done = judged(workspace, sources, bench, monkeypatch)
+    assert done.code == 1
+    assert (done.document["state"], done.document["code"], done.document["overall_score"]) == ("failed", "judge", None)
+    assert "TechLead" in done.document["reasons"][0]
+    assert all(one["evidence"] > 0 for one in done.document["criteria"])
+    assert bench.asked[wrong] == 3
+    assert not (workspace / "audit").exists()
+    job = json.loads((workspace / "jobs" / f"{done.document['audit_id']}.json").read_text())
+    assert (job["status"], job["error"]["code"]) == ("failed", "judge")
+    assert_proven(workspace)

@@ -1,0 +1,43 @@
+"""Real sources for audits: a repository and its report, made once a test run; rubrics that are quick to judge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from examples.audited.make_report import make_report
+from examples.audited.make_repository import make_repository
+from tests.support.audits import RULES, dimension
+
+RUBRIC: dict[str, Any] = {
+    "rubric_metadata": {"rubric_name": "Two criteria", "grading_target": "agents", "version": "1.0"},
+    "dimensions": [
+        dimension("state"),
+        dimension("accuracy", "pdf_report", goals=["report.verified", "report.hallucinated"]),
+    ],
+    "synthesis_rules": RULES,
+}
+"""A criterion of the code, and one of the report."""
+
+
+class Sources:
+    """``repository`` is a git repository, ``report`` its PDF, ``rubric`` the file of ``RUBRIC``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.repository = folder / "depcheck"
+        self.report = folder / "depcheck.pdf"
+        self.rubric = folder / "rubric.json"
+        make_repository(self.repository)
+        make_report(self.report)
+        self.rubric.write_text(json.dumps(RUBRIC))
+
+    @property
+    def arguments(self) -> tuple[str, str, str]:
+        """The command's."""
+        return "audit", str(self.repository), str(self.report)
+
+    @property
+    def quick(self) -> tuple[str, ...]:
+        """The command's, with the rubric of two criteria."""
+        return (*self.arguments, "--rubric", str(self.rubric))
