@@ -261,12 +261,27 @@ def test_a_judge_who_is_shown_nothing_new_stays() -> None:
         assert "it stays at 1" in said.argument
 
 
-@pytest.mark.parametrize(("judge", "score", "shown"), [("Prosecutor", 1, "kitchen#3"), ("Defense", 5, "kitchen#2")])
-def test_a_judge_moves_only_towards_what_the_others_cited(judge: Judge, score: int, shown: str) -> None:
-    """The Prosecutor is shown a gap, the Defense something that is there: neither is news in the other direction."""
-    raw = dimension("graph.builder", "graph.fan_in")
-    seen = [item("graph.builder"), item("graph.fan_in", found=False)]
-    own = JudicialOpinion(judge=judge, criterion_id="kitchen", score=score, argument="so", cited_evidence=["kitchen#1"])
-    others: dict[str, list[str]] = {"TechLead": [shown]}
-    said = opinion(Brief(judge=judge, round=2, dimension=raw, evidence=[SCOPE, *seen], own=own, others=others))
+@pytest.mark.parametrize(
+    ("judge", "score", "knew", "shown"),
+    [
+        ("Prosecutor", 1, ["kitchen#2", "kitchen#3"], "kitchen#4"),
+        ("Defense", 5, ["kitchen#4"], "kitchen#2"),
+    ],
+)
+def test_a_judge_moves_only_towards_what_the_others_cited(
+    judge: Judge, score: int, knew: list[str], shown: str
+) -> None:
+    """Too hard or too mild for what it knew itself; but the Prosecutor is shown a gap, the Defense what is there."""
+    raw = dimension("graph.builder", "graph.fan_out", "graph.fan_in")
+    seen = [SCOPE, item("graph.builder"), item("graph.fan_out"), item("graph.fan_in", found=False)]
+    own = JudicialOpinion(judge=judge, criterion_id="kitchen", score=score, argument="so", cited_evidence=knew)
+    said = opinion(Brief(judge=judge, round=2, dimension=raw, evidence=seen, own=own, others={"TechLead": [shown]}))
     assert said.score == score
+
+
+def test_a_thing_that_is_hardly_there_does_not_make_up_for_one_that_is_surely_missing() -> None:
+    raw = dimension("report.supported", target_artifact="pdf_report")
+    surely = judged(raw, item("report.supported"))
+    hardly = judged(raw, item("report.supported", 0.2), item("report.supported", 0.9, found=False))
+    assert scores(surely) == (5, 5, 5)
+    assert max(scores(hardly)) <= 3
