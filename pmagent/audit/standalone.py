@@ -10,6 +10,7 @@ watch, as is whether its calls are traced.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from tempfile import TemporaryDirectory
@@ -25,7 +26,7 @@ from actors.audit.repository.survey import survey_repository
 from actors.audit.rubric import BadRubric
 from actors.audit.rules.judge import opinion as opinion_by_rules
 from actors.model.actor import SAID
-from actors.model.chat import NO_IMAGES, Images, ask_now
+from actors.model.chat import Images, ask_now
 from actors.model.failures import failure_of
 from contracts.audit import JudicialOpinion
 from contracts.audit_events import TRIES, AuditLimits, Question
@@ -44,15 +45,17 @@ SEEN_CHARS_MAX: Final = 4_000
 class StandaloneClerk:
     """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at images
     (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where an
-    event loop runs. One clerk may serve several audits, one after another."""
+    event loop runs. ``stop``, once set, ends what is being cloned or read, and lets no model be asked any more. One
+    clerk may serve several audits, one after another."""
 
     def __init__(
         self, model: BaseChatModel | None = None, vision_model: BaseChatModel | None = None,
-        limits: AuditLimits | None = None,
+        limits: AuditLimits | None = None, stop: threading.Event | None = None,
     ) -> None:  # fmt: skip
         self._model = model
         self._vision = vision_model
         self._limits = limits or AuditLimits()
+        self._stop = stop
         self._images: dict[str, bytes] = {}
 
     @property
@@ -71,21 +74,21 @@ class StandaloneClerk:
         """See Clerk; the clone is in a temporary folder, and gone when this returns."""
         with TemporaryDirectory(prefix="pmagent-audit-") as folder:
             try:
-                return survey_repository(repo_url, questions, self._limits, folder)
+                return survey_repository(repo_url, questions, self._limits, folder, self._stop)
             except SourceFailed as error:
                 raise _node_failed(error) from error
 
     def reading(self, pdf_path: str, questions: Sequence[Question]) -> PdfReading:
         """See Clerk."""
         try:
-            return read_pdf(pdf_path, questions, self._limits)
+            return read_pdf(pdf_path, questions, self._limits, self._stop)
         except SourceFailed as error:
             raise _node_failed(error) from error
 
     def pictures(self, pdf_path: str) -> PictureReading:
         """See Clerk."""
         try:
-            reading, images = read_pictures(pdf_path, self._limits)
+            reading, images = read_pictures(pdf_path, self._limits, self._stop)
         except SourceFailed as error:
             raise _node_failed(error) from error
         self._images = images if self._vision is not None else {}
@@ -95,7 +98,7 @@ class StandaloneClerk:
         """See Clerk."""
         if self._vision is None:
             return ""
-        reply = _asked(self._vision, picture_messages(picture, question), None, self._images)
+        reply = self._asked(self._vision, picture_messages(picture, question), None)
         return reply.content.strip()[:SEEN_CHARS_MAX] or "the model said nothing"
 
     def opinion(self, brief: Brief) -> JudicialOpinion:
@@ -105,7 +108,7 @@ class StandaloneClerk:
         said = messages(brief)
         objection = ""
         for _ in range(TRIES):
-            reply = _asked(self._model, said, answer_shape())
+            reply = self._asked(self._model, said, answer_shape())
             try:
                 return read_opinion(brief, reply)
             except Misfit as misfit:
@@ -117,6 +120,12 @@ class StandaloneClerk:
             "try another model, or none: the rules judge offline",
         )
 
+    def _asked(self, model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer | None) -> ModelReplied:
+        """The model's reply. Raises NodeFailed."""
+        if self._stop is not None and self._stop.is_set():
+            raise NodeFailed("cancelled", "the audit was stopped before a model was asked", "ask again")
+        return _asked(model, said, answer, self._images)
+
 
 def _name(model: BaseChatModel) -> str:
     """The model's class, and what it calls its model where it says so."""
@@ -124,9 +133,7 @@ def _name(model: BaseChatModel) -> str:
     return f"{type(model).__name__} {said}".strip()
 
 
-def _asked(
-    model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer | None, images: Images = NO_IMAGES
-) -> ModelReplied:
+def _asked(model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer | None, images: Images) -> ModelReplied:
     """The model's reply, as the log would hold it. Raises NodeFailed."""
     asked = ModelAsked(engine="langchain", model=_name(model), action="diagnostic", messages=said, answer=answer)
     try:

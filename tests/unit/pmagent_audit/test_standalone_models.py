@@ -6,6 +6,8 @@ import asyncio
 import base64
 import hashlib
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +167,23 @@ def test_it_answers_where_an_event_loop_runs() -> None:
         return StandaloneClerk(says(given())).opinion(brief())
 
     assert asyncio.run(inside()) == JudicialOpinion(**GOOD)
+
+
+def test_a_stopped_audit_asks_no_model_and_reads_nothing_more(tmp_path: Path) -> None:
+    stop, model = threading.Event(), says(given())
+    clerk = StandaloneClerk(model, model, stop=stop)
+    path = diagram(tmp_path / "r.pdf")
+    [picture] = clerk.pictures(path).pictures
+    stop.set()
+    asked: list[Callable[[], object]] = [
+        lambda: clerk.opinion(brief()), lambda: clerk.seen(picture, "?"), lambda: clerk.reading(path, []),
+        lambda: clerk.pictures(path), lambda: clerk.survey(str(tmp_path), []),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(NodeFailed) as caught:
+            ask()
+        assert caught.value.code == "cancelled"
+    assert model.seen == []
 
 
 @pytest.fixture
