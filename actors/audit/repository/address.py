@@ -30,6 +30,7 @@ _HOST: Final = re.compile(r"[A-Za-z0-9_](?:[\w.-]*\w)?\.?|[0-9A-Fa-f:.]+", re.AS
 _USER: Final = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
 _HELPER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9+.-]*::")
 _LOOPBACK: Final = frozenset(("localhost", "127.0.0.1", "::1"))
+_SCHEMES: Final = frozenset(("https", "http", "ssh", "file", "git", "ftp"))
 _FORMS: Final = "give https://…, ssh://…, user@host:path, file:///… or a path"
 
 
@@ -60,7 +61,7 @@ def address(repo_url: str) -> Address:
 def _scp(repo_url: str) -> Address:
     if "@" in repo_url and ":" in repo_url.partition("@")[0]:
         raise _secret()
-    if _BLANK.search(repo_url) or not _SCP.fullmatch(repo_url):
+    if repo_url.partition(":")[0].lower() in _SCHEMES or _BLANK.search(repo_url) or not _SCP.fullmatch(repo_url):
         raise _bad("the repository's address is neither a URL nor host:path nor a path")
     return Address("ssh", repo_url)
 
