@@ -30,16 +30,23 @@ replace = msgspec.structs.replace
 
 def requested(event: Event, asked: AuditRequested, sum: str) -> Audit:
     """The view of an audit that has just been asked for."""
-    about = asked.rubric.get("rubric_metadata", {})
+    about = asked.rubric.get("rubric_metadata")
+    about = about if isinstance(about, dict) else {}
     return Audit(
         audit_id=asked.audit_id, requested=event.position, at=event.time, repo_url=asked.repo_url,
         pdf_path=asked.pdf_path, path=report_path(asked.output, asked.audit_id),
         engine="rules" if asked.engine == "rules" else f"{asked.engine} ({asked.model})",
         vision_model=asked.vision_model, rubric_name=str(about.get("rubric_name", "")),
         rubric_version=str(about.get("version", "")), rubric_source=asked.rubric_source,
-        criteria=[Criterion(one["id"], one["name"]) for one in asked.rubric["dimensions"]],
+        criteria=_criteria(asked.rubric.get("dimensions")),
         position=event.position, sum=sum, updated=event.time,
     )  # fmt: skip
+
+
+def _criteria(dimensions: Any) -> list[Criterion]:
+    """The criteria of a rubric that nobody may have checked: such an audit fails, and its job says so."""
+    listed = dimensions if isinstance(dimensions, list) else []
+    return [Criterion(str(one.get("id")), str(one.get("name"))) for one in listed if isinstance(one, dict)]
 
 
 def evolved(audit: Audit, event: Event, sum: str) -> Audit:
