@@ -28,9 +28,10 @@ LFS_MARK: Final = b"version https://git-lfs.github.com/spec/"
 _SUFFIXES: Final = (".py", ".pyi", ".pyw")
 _NOTEBOOK: Final = ".ipynb"
 _SHEBANG: Final = re.compile(rb"#![^\n]*\bpython(?:[23](?:\.\d+)?)?(?![\w.-])")
-_TEST_FOLDERS: Final = frozenset(("test", "tests", "testing", "unittests"))
+_TEST_FOLDERS: Final = frozenset(("fixtures", "test", "test_data", "testdata", "testing", "tests", "unittests"))
 _EXAMPLE_FOLDERS: Final = frozenset((
-    "cookbook", "demo", "demos", "doc", "docs", "example", "examples", "sample", "samples", "tutorial", "tutorials",
+    "bench", "benchmark", "benchmarks", "cookbook", "demo", "demos", "doc", "docs", "example", "examples", "sample",
+    "samples", "tutorial", "tutorials",
 ))  # fmt: skip
 _INSTALLED: Final = frozenset((".tox", ".nox", ".venv", "__pypackages__", "node_modules", "site-packages", "venv"))
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from actors.audit.code.graph import GraphReader
+from actors.audit.code.outputs import OutputReader
+from actors.audit.code.parse import role_of
+from actors.audit.code.personas import PersonaReader
 from actors.audit.code.security import SecurityReader
-from actors.audit.code.source import Detector, Source
+from actors.audit.code.source import Detector, Role, Source
+from actors.audit.code.state import StateReader
 from actors.audit.code.terms import TermReader
 from contracts.audit_events import Question
 from contracts.audit_facts import (
@@ -23,8 +28,9 @@ from contracts.audit_facts import (
 )
 
 UNPARSED_MAX: Final = 200
+GRAPHS_MAX: Final = 100
 
-Read = Callable[[str], bytes | None]
+_RANK: Final[Mapping[Role, int]] = {"code": 0, "example": 1, "test": 2}
 
 
 class CodeFacts(Fact, frozen=True, kw_only=True):
@@ -44,7 +50,15 @@ class CodeReader:
     """Takes each file once, in the order of the paths."""
 
     def __init__(self, questions: Sequence[Question]) -> None:
-        self._detectors: tuple[Detector, ...] = (SecurityReader(),)
+        self._graphs = GraphReader()
+        self._personas = PersonaReader()
+        self._detectors: tuple[Detector, ...] = (
+            StateReader(),
+            self._graphs,
+            OutputReader(),
+            self._personas,
+            SecurityReader(),
+        )
         self._terms = TermReader(term for question in questions for term in question.terms)
         self._unparsed: list[Unparsed] = []
         self._examined = {"python_files": 0, "notebooks": 0, "lines": 0, "parsed": 0, "unparsed": 0}
@@ -70,26 +84,30 @@ class CodeReader:
 
     def facts(self, files: Sequence[str], more: Iterable[Finding] = ()) -> CodeFacts:
         """What was found; ``more`` are findings of others. ``files`` are the repository's paths."""
-        counts: dict[str, int] = {}
-        kept: list[Finding] = []
-        for finding in (finding for found in (*(one.findings() for one in self._detectors), more) for finding in found):
-            counts[finding.goal] = counts.get(finding.goal, 0) + 1
-            if counts[finding.goal] <= FINDINGS_MAX:
-                kept.append(finding)
+        found: dict[str, list[Finding]] = {}
+        for finding in (
+            finding for all_of in (*(one.findings() for one in self._detectors), more) for finding in all_of
+        ):
+            found.setdefault(finding.goal, []).append(finding)
         examined = dict(self._examined)
         for detector in self._detectors:
             for name, count in detector.examined.items():
                 examined[name] = max(examined.get(name, 0), count)
         facts = CodeFacts(
             examined=dict(sorted(examined.items())),
-            graphs=[],
-            findings=kept,
-            counts=dict(sorted(counts.items())),
-            similarities=[],
+            graphs=self._graphs.graphs()[:GRAPHS_MAX],
+            findings=[finding for goal in sorted(found) for finding in _kept(found[goal])],
+            counts={goal: len(found[goal]) for goal in sorted(found)},
+            similarities=self._personas.similarities(),
             terms=self._terms.terms(files),
             unparsed=self._unparsed,
         )
         return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
+
+
+def _kept(found: list[Finding]) -> list[Finding]:
+    """The first findings of a goal; those in what ships go before those in examples and tests."""
+    return sorted(found, key=lambda finding: _RANK[role_of(finding.path)])[:FINDINGS_MAX]
 
 
 def survey_code(sources: Iterable[Source], questions: Sequence[Question], files: Sequence[str] = ()) -> CodeFacts:
