@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
+from collections.abc import Iterable
 from typing import Final
 
 from actors.audit.code.scopes import Function, Module, Site
@@ -63,11 +64,12 @@ def found(
     return Finding(goal=goal, path=module.source.path, line=line, text=text, confidence=confidence)
 
 
-def by_place(findings: list[Finding]) -> list[Finding]:
-    """In the order of path and line, each place once for a goal (the surest stays)."""
+def by_place(findings: Iterable[Finding]) -> list[Finding]:
+    """Each place once for a goal, as the surest finding has it. The surest first, so that what is left out of many is
+    what matters least; then in the order of path and line."""
     best: dict[tuple[str, str, int], Finding] = {}
     for one in findings:
         key = (one.goal, one.path, one.line)
         if key not in best or best[key].confidence < one.confidence:
             best[key] = one
-    return sorted(best.values(), key=lambda one: (one.path, one.line, one.goal))
+    return sorted(best.values(), key=lambda one: (-one.confidence, one.path, one.line, one.goal))

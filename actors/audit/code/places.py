@@ -77,8 +77,10 @@ class _Follower:
         known = _by_name(name)
         if known is not None:
             return known
-        if name.startswith("builtins.") or (isinstance(expression, ast.Name) and expression.id == "__file__"):
-            return Place("working", 0.6) if "__file__" in ast.dump(expression) else UNKNOWN
+        if isinstance(expression, ast.Name) and expression.id == "__file__":
+            return Place("working", 0.6)
+        if name.startswith("builtins."):
+            return UNKNOWN
         found = bindings(scope, expression)
         if not found and isinstance(expression, ast.Attribute):
             return self.place(expression.value, scope, depth + 1)  # workspace.path: where the workspace is

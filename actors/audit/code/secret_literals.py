@@ -21,7 +21,8 @@ _PLACEHOLDER: Final = re.compile(
     r"|user(?:name)?:pass|redacted|insert|replace|todo|none|null|secret[-_]?here|(.)\1{7}|0123456|12345678|abcdef|foo|bar|not[-_]?(?:a|needed)",
     re.IGNORECASE,
 )
-_WORDS: Final = re.compile(r"[A-Za-z]+[0-9]?(?:[_.\-/:]+[A-Za-z]*[0-9]{0,2})*")
+_WORD: Final = r"(?:[A-Za-z]+(?:[0-9][A-Za-z]{0,2})?|[0-9]{1,3})"
+_WORDS: Final = re.compile(rf"[_./:-]*{_WORD}(?:[_./:-]+{_WORD})*[_./:-]*")
 """Names of variables, headers, classes and fields: words, with single digits behind them."""
 _PASSWORD: Final = re.compile(r"pass|pwd", re.IGNORECASE)
 _KEY_LIKE: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_\-.]{16,}")

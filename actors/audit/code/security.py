@@ -10,8 +10,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from actors.audit.code.calls import SHELLS, Start, clones, start
+from actors.audit.code.calls import SHELLS, Start, start
+from actors.audit.code.clones import clones
 from actors.audit.code.excerpts import by_place, found
+from actors.audit.code.handed import Handed
 from actors.audit.code.names import argument, bindings, dotted
 from actors.audit.code.places import Place, place_of
 from actors.audit.code.scopes import Module, Site, module_of
@@ -50,7 +52,7 @@ class SecurityReader:
         self._calls = 0
         self._in_code = 0
         self._first = ""
-        self._pending: list[tuple[str, str, Finding]] = []
+        self._clones = Handed()
 
     def take(self, source: Source) -> None:
         """Look at a file."""
@@ -60,18 +62,22 @@ class SecurityReader:
         for call, site in module.calls():
             self._examine(module, call, site)
         for clone in clones(module):
-            if not clone.unknown:
-                place = _target(module, clone.target, clone.folder, clone.site)
-                if place.where in {"working", "fixed"}:
-                    self._flaw(module, clone.site, Unsafe("security.clone_in_place", place.sure))
+            place = _target(module, clone.target, clone.folder, clone.site)
+            unsafe = Unsafe("security.clone_in_place", place.sure)
+            if place.param:
+                self._clones.wait(module, clone.site, place.param, _finding(module, clone.site, unsafe))
+            if place.where in {"working", "fixed"} and not clone.unknown:
+                self._flaw(module, clone.site, unsafe)
+        self._clones.take(module)
         for finding in secrets_in(module):
             self._keep(module, finding)
 
     def findings(self) -> Iterator[Finding]:
         """All flaws; that there is none, where calls that could be unsafe were examined."""
-        yield from by_place(self._found)
+        flaws = by_place([*self._found, *self._clones.findings()])
+        yield from flaws
         yield from by_place(self._in_tests)
-        if self._in_code and not any(finding.goal in _OF_CALLS for finding in self._found):
+        if self._in_code and not any(finding.goal in _OF_CALLS for finding in flaws):
             text = f"calls that start processes, evaluate code or load objects: {self._in_code} examined, none unsafe"
             path, _, line = self._first.rpartition(":")
             yield Finding(goal="tools.no_unsafe_calls", path=path, line=int(line), text=text, confidence=0.9)
@@ -93,7 +99,7 @@ class SecurityReader:
             self._flaw(module, site, unsafe)
 
     def _flaw(self, module: Module, site: Site, unsafe: Unsafe) -> None:
-        self._keep(module, found(unsafe.goal, module, site, confidence=unsafe.sure, lines=6))
+        self._keep(module, _finding(module, site, unsafe))
 
     def _keep(self, module: Module, finding: Finding) -> None:
         if module.source.role == "code":
@@ -114,6 +120,10 @@ class SecurityReader:
 _OF_CALLS: Final = frozenset(
     {"security.os_system", "security.shell", "security.evaluation", "security.unsafe_load", "security.clone_in_place"}
 )
+
+
+def _finding(module: Module, site: Site, unsafe: Unsafe) -> Finding:
+    return found(unsafe.goal, module, site, confidence=unsafe.sure, lines=6)
 
 
 def judged(module: Module, call: ast.Call, site: Site) -> tuple[bool, Unsafe | None]:
