@@ -1,0 +1,118 @@
+"""Hosts that carry out an audit, to be killed; each is a process of its own, made by fork so that many take seconds.
+
+Started by ``test_audit_kill.py`` as ``python -m tests.crash.kill_audit WORKSPACE REPOSITORY PDF RUBRIC``. For each line
+``AUDIT MODEL KILL`` on stdin a host opens, asks for the audit or takes it up, and waits for its end; it is killed
+(``KILL``)
+
+``never``     not at all
+``SECONDS``   so long after its request for a clone was durable
+``TYPE:N``    by itself, when its Nth event of this type has become durable
+
+``MODEL`` ``-`` stands for the rules. One line on stdout says how it ended (its exit code), and how many processes it
+left; they have ended by themselves since, else this program does not go on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import langchain_openai  # noqa: F401 - imported once, and not by each host
+
+from actors.audit import progress  # noqa: F401 - the graph, the same
+from actors.kernel import reader
+from events.event import Event
+from pmagent.audit.request import Source, Wish, as_request
+from pmagent.config import AuditSettings
+from pmagent.host import open_host
+
+ENDS = {"audit.concluded", "audit.failed"}
+SECONDS = 60.0
+ORPHANS_SECONDS = 20
+PR_SET_CHILD_SUBREAPER = 36
+
+
+async def carry_out(workspace: Path, sources: Sequence[str], audit_id: str, model: str, kill: str, told: int) -> None:
+    """Open a host, and wait for the audit's end."""
+    kind, _, count = kill.partition(":")
+    left = int(count or 0)
+    async with open_host(workspace, "daemon") as host:
+
+        def hear(events: Sequence[Event], _sums: Any) -> None:
+            nonlocal left
+            for event in events:
+                if event.type == "audit.clone_requested":
+                    os.write(told, b"began\n")
+                if event.type == kind:
+                    left -= 1
+                    if left == 0:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+        host.runtime.listen(hear)
+        await host.first_observed()
+        repository, report, rubric = sources
+        content = await anyio.Path(rubric).read_bytes()
+        wish = Wish(
+            repo_url=repository, pdf_path=report, rubric=Source("rubric.json", content),
+            output=str(workspace / "audit" / f"{audit_id}.md"), model="" if model == "-" else model,
+        )  # fmt: skip
+        asked = as_request(wish, AuditSettings(), workspace, Path("/"), audit_id).request
+        await host.ask(asked, audit_id, ENDS, SECONDS)
+
+
+def play(workspace: Path, sources: Sequence[str], audit_id: str, model: str, kill: str) -> str:
+    """Fork, kill, and say how it ended."""
+    read_end, write_end = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read_end)
+        reader.QUIET_S = 0.0  # nobody writes surfaces here
+        try:
+            anyio.run(carry_out, workspace, sources, audit_id, model, kill, write_end)
+            os._exit(0)
+        finally:  # it never returns
+            traceback.print_exc()
+            os._exit(70)
+    os.close(write_end)
+    if kill[:1].isdigit() and os.read(read_end, 1):  # nothing: it has ended without a clone
+        time.sleep(float(kill))
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    os.close(read_end)
+    return f"{os.waitstatus_to_exitcode(status)} {orphans()}"
+
+
+def orphans() -> int:
+    """Wait until all that hosts left has ended; how many processes that were. Ends this one when it takes too long."""
+    signal.alarm(ORPHANS_SECONDS)
+    count = 0
+    while True:
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            signal.alarm(0)
+            return count
+        count += 1
+
+
+def main() -> None:
+    """See the module."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "nobody would see what a killed host leaves")
+    workspace, *sources = sys.argv[1:]
+    for line in sys.stdin:
+        audit_id, model, kill = line.split()
+        os.write(1, f"{play(Path(workspace), sources, audit_id, model, kill)}\n".encode())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""A host is killed with SIGKILL while it audits: no process and no clone outlives it, the audit is taken up by the next
+start, and what was answered is not asked again."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from actors.registry import all_actors
+from contracts.audit_events import AuditConcluded
+from contracts.model import ModelCallRequested, ModelReplied
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Event
+from events.reader import events
+from events.segments import SegmentReader
+from events.verify import verify_log
+from pmagent.layout import Layout
+from replay.replayer import replay_log
+from replay.simulation.invariants_audits import check_audits
+from replay.simulation.invariants_models import check_models
+from tests.support.audited import Sources
+from tests.support.bench import Bench, Question, sitting
+from tests.support.commands import pmagent
+
+pytestmark = pytest.mark.slow
+
+KILLED = -9
+ROOT = Path(__file__).resolve().parents[2]
+COLLECTED = ("audit.requested:1", "audit.clone_requested:1", "audit.surveyed:1", "audit.concluded:1")
+JUDGED = ("model.call_requested:3", "model.replied:2", "audit.opinion_given:7", "audit.criterion_ruled:2")
+"""Events on which a host kills itself as soon as they are durable."""
+
+Host = Callable[[int, str, str], tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """A repository and its report; audits only read them."""
+    return Sources(tmp_path_factory.mktemp("sources"))
+
+
+@contextmanager
+def hosts(workspace: Path, sources: Sources, environ: Mapping[str, str] | None = None) -> Iterator[Host]:
+    """Runs one host at a time: audit, its model, when it is killed -> its exit code, and how many processes it left."""
+    given = [str(workspace), str(sources.repository), str(sources.report), str(sources.rubric)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.kill_audit", *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        text=True, cwd=ROOT, env={**os.environ, **(environ or {})},
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+
+        def run(number: int, model: str, kill: str) -> tuple[int, int]:
+            stdin.write(f"{audit_id(number)} {model} {kill}\n")
+            stdin.flush()
+            code, left = stdout.readline().split()
+            return int(code), int(left)
+
+        yield run
+        stdin.close()
+
+
+def audit_id(number: int) -> str:
+    """The n-th audit's id."""
+    return f"00000000-0000-4000-8000-{number:012x}"
+
+
+def test_an_audit_whose_host_is_killed_while_it_collects_goes_on(workspace: Path, sources: Sources) -> None:
+    with hosts(workspace, sources) as host:
+        for number, moment in enumerate(COLLECTED):
+            assert host(number, "-", moment)[0] == KILLED, f"{moment}: it did not come"
+            assert host(number, "-", "never")[0] == 0, f"{moment}: the next start failed"
+    check(workspace, len(COLLECTED))
+
+
+def test_an_audit_whose_hosts_are_killed_in_the_middle_of_reading_comes_to_its_end(
+    workspace: Path, sources: Sources
+) -> None:
+    random = Random(11)
+    left = 0
+    with hosts(workspace, sources) as host:
+        for _ in range(4):
+            code, processes = host(0, "-", f"{random.random() * 0.3:.3f}")
+            left += processes
+            if code == 0:
+                break  # it came to its end before
+            assert code == KILLED
+        assert host(0, "-", "never")[0] == 0
+    assert left, "nothing was at work when the hosts were killed"
+    check(workspace, 1)
+
+
+def test_an_audit_whose_host_is_killed_while_models_judge_asks_nothing_twice_that_was_answered(
+    workspace: Path, sources: Sources
+) -> None:
+    scores = {Question("Prosecutor", "state", 1): 1, Question("Defense", "state", 1): 5}  # there is a second round
+    bench = Bench(scores=scores)
+    with sitting(bench) as environ, hosts(workspace, sources, environ) as host:
+        for number, moment in enumerate(JUDGED):
+            assert host(number, "openai:gpt-x", moment)[0] == KILLED, f"{moment}: it did not come"
+            assert host(number, "openai:gpt-x", "never")[0] == 0, f"{moment}: the next start failed"
+    recorded = check(workspace, len(JUDGED))
+    for number in range(len(JUDGED)):
+        own = [event.data for event in recorded if event.correlation == audit_id(number)]
+        replies = Counter(data.ask for data in own if isinstance(data, ModelReplied))
+        assert len(replies) == sum(replies.values()) == 9, "six opinions, and three of a second round"
+        last = {data.ask: data.attempt for data in own if isinstance(data, ModelCallRequested)}
+        assert last.keys() == replies.keys(), "every question was answered"
+    calls = sum(1 for event in recorded if isinstance(event.data, ModelCallRequested))
+    assert sum(bench.asked.values()) <= calls, "nobody asks but by the log"
+    whole = [pages(workspace, number) for number in range(len(JUDGED))]
+    assert whole == [whole[0]] * len(whole), "wherever it was killed, the report is the same"
+
+
+def pages(workspace: Path, number: int) -> str:
+    """An audit's report, without what names this very audit."""
+    text = (workspace / "audit" / f"{audit_id(number)}.md").read_text()
+    return text.partition("## Provenance")[0].replace(audit_id(number), "AUDIT")
+
+
+def check(workspace: Path, audits: int) -> list[Event]:
+    """The log is whole, replays, and holds so many reports; the documents are those of the log; no clone is left. Its
+    events."""
+    layout = Layout(workspace)
+    assert verify_log(str(layout.log), decode=True).ok
+    replayed = replay_log(str(layout.log), all_actors())
+    assert (replayed.stopped, replayed.divergences) == ("", [])
+    log = SegmentReader(RealDisk(), str(layout.log))
+    blobs = BlobStore(RealDisk(), str(layout.blobs))
+    recorded = [typed(stored, blobs) for stored in events(log)]
+    log.close()
+    check_audits(recorded)
+    check_models(recorded)
+    concluded = [event.data.audit_id for event in recorded if isinstance(event.data, AuditConcluded)]
+    assert concluded == [audit_id(number) for number in range(audits)]
+    rebuilt = pmagent(workspace, "rebuild", "--check")
+    assert rebuilt.code == 0, rebuilt.text + rebuilt.errors
+    clones = layout.folder / "audits"
+    assert not clones.exists() or not list(clones.iterdir())
+    return recorded
