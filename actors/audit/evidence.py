@@ -14,7 +14,8 @@ from actors.audit.evidence_claims import cross_referenced
 from actors.audit.evidence_pictures import picture_evidence
 from actors.audit.evidence_repo import repo_evidence
 from actors.audit.evidence_report import report_evidence
-from actors.audit.goals import goal_id
+from actors.audit.goals import GOALS, goal_id
+from actors.audit.rubric import Dimension
 from contracts.audit import Evidence
 
 __all__ = ["cross_referenced", "judgeable", "key_of", "picture_evidence", "repo_evidence", "report_evidence"]
@@ -27,11 +28,15 @@ def key_of(dimension_id: str, number: int) -> str:
     return f"{dimension_id}#{number}"
 
 
-def judgeable(evidence: Sequence[Evidence]) -> bool:
-    """Whether there is anything to judge: an item besides the scope that was looked at (confidence above 0). Images
-    that nobody looked at cannot be judged by being there."""
-    looked_at = [one for one in evidence if goal_id(one.goal) not in SCOPES and one.confidence > 0]
-    unseen = any(goal_id(one.goal) == "images.inspected" and not one.confidence for one in evidence)
-    if unseen:
-        looked_at = [one for one in looked_at if goal_id(one.goal) != "images.present"]
-    return bool(looked_at)
+def judgeable(evidence: Sequence[Evidence], dimension: Dimension | None = None) -> bool:
+    """Whether there is anything to judge: something that was looked for, and could be looked at (confidence above 0),
+    or, of a ``dimension`` that asks for flaws alone, that none was found. Images that nobody looked at cannot be judged
+    by being there.
+    """
+    seen = [one for one in evidence if one.confidence > 0]
+    looked_at = {name for one in seen if GOALS[name := goal_id(one.goal)].kind != "context"}
+    if any(goal_id(one.goal) == "images.inspected" and not one.confidence for one in evidence):
+        looked_at.discard("images.present")
+    goals = dimension.goals if dimension is not None else ()
+    flaws_alone = bool(goals) and all(GOALS[goal].kind == "flaw" for goal in goals)
+    return bool(looked_at) or (flaws_alone and any(goal_id(one.goal) in SCOPES for one in seen))

@@ -140,7 +140,7 @@ def _cases(
         if not evidence:
             raise NodeFailed("evidence", f"there is no evidence for {dimension.id}")
         first, second = rounds[dimension.id]
-        if not judgeable(evidence):
+        if not judgeable(evidence, dimension):
             given = list(_in_order({**first, **second}).values())
             unseen[dimension.id] = UnjudgedCriterion(
                 dimension_id=dimension.id, dimension_name=dimension.name, reason=_not_looked_at(evidence),

@@ -197,7 +197,7 @@ def _judged(judge: Judge, state: AuditState, clerk: Clerk) -> Update:
     waiting: list[str] = []
     for dimension in _rubric(state).dimensions:
         evidence = state["evidences"][dimension.id]
-        if not judgeable(evidence):
+        if not judgeable(evidence, dimension):
             continue
         given = [one for one in state.get("opinions", []) if one.criterion_id == dimension.id]
         own = [one for one in given if one.judge == judge]
