@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.audit.clerk import Brief
+from actors.audit.evidence import judgeable
 from actors.audit.goals import GOALS
-from actors.audit.rubric import BadRubric, read_rubric, rubric_of
+from actors.audit.rubric import BadRubric, dimension_of, read_rubric, rubric_of
 from actors.audit.rules.judge import opinion
 from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, OpinionItem
@@ -149,6 +150,15 @@ def test_the_second_round_brings_judges_no_further_apart(raw: dict[str, Any], bu
     before, after = scores(first), scores(again(raw, evidence, first))
     assert before["Prosecutor"] <= after["Prosecutor"]
     assert after["Defense"] <= before["Defense"]
+
+
+@given(dimensions(), BUNDLES, st.booleans())
+def test_a_judge_is_asked_only_where_there_is_something_to_judge_by(
+    raw: dict[str, Any], bundle: list[Evidence], scoped: bool
+) -> None:
+    evidence = [SCOPE, *bundle] if scoped else bundle
+    if judgeable(evidence, dimension_of(raw)):
+        assert len(judged(raw, evidence)) == 3
 
 
 @given(

@@ -109,8 +109,8 @@ def _limited(judge: Judge, said: Said) -> str:
     if limit is None or said.score != limit:
         return ""
     cause = next(one for one in said.counted if (judge, limit) in one.limits)
-    why = "the rules do not read descriptions" if cause.unread else f"beside {cause.goal.title}"
-    return f", the most that there is: {why} ({cause.key})"
+    why = ": the rules do not read descriptions" if cause.unread else f" beside {cause.goal.title}"
+    return f", and no more{why} ({cause.key})"
 
 
 def _moved(said: Said) -> list[str]:

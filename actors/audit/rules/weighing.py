@@ -28,7 +28,7 @@ TERMS_MAX: Final = 4
 """The same of the names that a rubric quotes: equivalents of them do as well."""
 VAGUE: Final = Fraction(2, 3)
 """What a thing weighs for who asks whether it works, when it can only be said to be there, and not where."""
-SURE: Final = Fraction(7, 10)
+SURE: Final = Fraction(6, 10)
 """A flaw that is less sure than this limits no score."""
 UNREAD_MAX: Final = 3
 """Highest score where the evidence is a description that the rules do not read."""
@@ -43,8 +43,8 @@ _LIMITS: Final[dict[str, dict[Judge, int]]] = {
     "output.freeform": {"Prosecutor": 2},
     "judges.collusion": {"Prosecutor": 2},
     "state.plain_dicts": {"Prosecutor": 3, "TechLead": 3},
-    "report.hallucinated": {"Prosecutor": 2},
-    "report.contradicted": {"Prosecutor": 1},
+    "report.hallucinated": {"Prosecutor": 2, "TechLead": 3, "Defense": 4},
+    "report.contradicted": {"Prosecutor": 1, "TechLead": 3, "Defense": 4},
 }
 """Highest score of a judge beside a flaw that the failure pattern names."""
 _SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}

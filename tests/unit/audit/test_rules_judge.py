@@ -160,8 +160,8 @@ def test_a_dimension_that_asks_for_flaws_alone_is_a_five_where_none_was_found() 
         ("output.freeform", "output.structured", "Parses freeform text.", (2, None, None)),
         ("judges.collusion", "judges.personas", "Judges share 90% of their prompts.", (2, None, None)),
         ("state.plain_dicts", "state.models", "Plain dicts.", (3, None, 3)),
-        ("report.hallucinated", "report.verified", "Files that do not exist.", (2, None, None)),
-        ("report.contradicted", "report.supported", "Features not present in the code.", (1, None, None)),
+        ("report.hallucinated", "report.verified", "Files that do not exist.", (2, 4, 3)),
+        ("report.contradicted", "report.supported", "Features not present in the code.", (1, 4, 3)),
         ("security.shell", "tools.time_limits", "Whatever.", (2, None, 3)),
     ],
 )
@@ -174,7 +174,7 @@ def test_a_flaw_that_the_failure_pattern_names_limits_some_judges(
     said = judged(raw, item(asset), item(flaw))
     for judge, limit in zip(JUDGES, limits, strict=True):
         assert said[judge].score <= (limit or 5)
-        if limit is not None and f"the most that there is: beside {GOALS[flaw].title}" not in said[judge].argument:
+        if limit is not None and f"and no more beside {GOALS[flaw].title}" not in said[judge].argument:
             assert said[judge].score < limit
 
 
