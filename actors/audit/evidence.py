@@ -35,8 +35,10 @@ def judgeable(evidence: Sequence[Evidence], dimension: Dimension | None = None) 
     """
     seen = [one for one in evidence if one.confidence > 0]
     looked_at = {name for one in seen if GOALS[name := goal_id(one.goal)].kind != "context"}
-    if any(goal_id(one.goal) == "images.inspected" and not one.confidence for one in evidence):
+    unseen = {goal_id(one.goal) for one in evidence if not one.confidence}
+    if "images.inspected" in unseen:
         looked_at.discard("images.present")
     goals = dimension.goals if dimension is not None else ()
     flaws_alone = bool(goals) and all(GOALS[goal].kind == "flaw" for goal in goals)
-    return bool(looked_at) or (flaws_alone and any(goal_id(one.goal) in SCOPES for one in seen))
+    looked_for = "repo.flaws" not in unseen and any(goal_id(one.goal) in SCOPES for one in seen)
+    return bool(looked_at) or (flaws_alone and looked_for)

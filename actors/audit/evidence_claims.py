@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from actors.audit.cross_reference import cross_reference
-from actors.audit.evidence_report import ABSENCE, cross_references, document, readable, sure
+from actors.audit.evidence_repo import absence
+from actors.audit.evidence_report import absent, cross_references, document, readable
 from actors.audit.evidence_text import counted, evidence, joined
 from actors.audit.goals import GOALS
 from actors.audit.rubric import Dimension
@@ -40,10 +41,11 @@ def _paths(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     verified, hallucinated = compared["verified"], compared["hallucinated"]
     rationale = _how_paths(len(claimed), survey, reading)
     content, where = _listed(verified, pages), _first(verified, pages, reading)
-    yield evidence("report.verified", content, where, rationale, sure(reading, 1.0), found=bool(verified))
+    confidence = 1.0 if verified else absent(reading, 1.0)
+    yield evidence("report.verified", content, where, rationale, confidence, found=bool(verified))
     if hallucinated:
         content, where = _listed(hallucinated, pages, compared["ambiguous"]), _first(hallucinated, pages, reading)
-        confidence = sure(reading, 1.0 if survey.file_count == len(survey.files) else LISTED_IN_PART)
+        confidence = 1.0 if survey.file_count == len(survey.files) else LISTED_IN_PART
         yield evidence("report.hallucinated", content, where, rationale, confidence, found=True)
 
 
@@ -78,12 +80,12 @@ def _features(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
     rationale = f"{counted(len(known), 'statement')} of the report compared with what was found in the code"
     if not known:
         rationale = f"no statement of the report claims a feature that can be looked for ({_read(reading)})"
-    confidence = sure(reading, STATEMENT_SURE)
+    confidence = STATEMENT_SURE if known else absent(reading, STATEMENT_SURE)
     content, where = _told(supported, survey), _page(supported, reading)
     yield evidence("report.supported", content, where, rationale, confidence, found=bool(supported))
     if contradicted:
         content, where = _told(contradicted, survey), _page(contradicted, reading)
-        yield evidence("report.contradicted", content, where, rationale, confidence * _parsed(survey), found=True)
+        yield evidence("report.contradicted", content, where, rationale, confidence * absence(survey), found=True)
 
 
 def _read(reading: PdfReading) -> str:
@@ -105,9 +107,3 @@ def _one(statement: Finding, survey: RepoSurvey) -> str:
 
 def _page(statements: Sequence[Finding], reading: PdfReading) -> str:
     return f"page {statements[0].line}" if statements else document(reading)
-
-
-def _parsed(survey: RepoSurvey) -> float:
-    """Less where files do not parse: what is claimed may stand in them."""
-    files = survey.examined.get("python_files", 0) + survey.examined.get("notebooks", 0)
-    return ABSENCE * max(files - len(survey.unparsed), 0) / files if files else 1.0

@@ -8,7 +8,6 @@ somebody to mistake it for one that is there.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Final
 
 from actors.audit.evidence_graphs import graph_content, graph_line
@@ -29,14 +28,15 @@ _OF_FILES: Final = ("project",)
 
 
 def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
-    """The evidence of a dimension about the repository: what was examined, then its goals, then what it quotes; at most
-    ``EVIDENCE_MAX`` items."""
+    """The evidence of a dimension about the repository: what was examined, then its goals, then which flaws were looked
+    for, then what it quotes; at most ``EVIDENCE_MAX`` items."""
     found = [_scope(survey)]
     if survey.unparsed:
         found.append(_unparsed(survey))
     for goal in dimension.goals:
         if _family(goal) not in _OTHERS:
             found += goal_items(goal, survey)
+    found += _flaws(dimension, survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)
     return found[:EVIDENCE_MAX]
@@ -65,12 +65,12 @@ def _scope(survey: RepoSurvey) -> Evidence:
     ]
     further = [f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if name not in _COUNTED]
     notes = [f"not looked at: {note}" for note in survey.notes]
-    content = joined(["; ".join([*told, *further]), *notes])
+    content = joined(["; ".join(told), *(["; ".join(further)] if further else []), *notes])
     rationale = "the commit was cloned with its whole history, and its tracked files were read"
     return evidence("repo.scope", content, survey.commit or NOWHERE, rationale, 1.0, found=True)
 
 
-_COUNTED: Final = ("files", "python_files", "notebooks", "lines")
+_COUNTED: Final = ("files", "python_files", "notebooks", "lines", "parsed", "unparsed", "commits")
 
 
 def _files(survey: RepoSurvey) -> str:
@@ -86,8 +86,21 @@ def _files(survey: RepoSurvey) -> str:
 def _unparsed(survey: RepoSurvey) -> Evidence:
     told = [f"{one.path}:{one.line}: {one.reason}" for one in survey.unparsed]
     first = survey.unparsed[0]
+    content, where = joined(told, _unparsed_count(survey)), f"{first.path}:{first.line}"
     rationale = f"parsed as Python: {_examined_code(survey)}"
-    return evidence("repo.unparsed", joined(told), f"{first.path}:{first.line}", rationale, 1.0, found=True)
+    return evidence("repo.unparsed", content, where, rationale, 1.0, found=True)
+
+
+def _flaws(dimension: Dimension, survey: RepoSurvey) -> Iterator[Evidence]:
+    """Which flaws were looked for, by their ids: so that there is something to rest on for who argues that there are
+    none."""
+    wanted = [goal for goal in dimension.goals if GOALS[goal].kind == "flaw" and _family(goal) not in _OTHERS]
+    if not wanted:
+        return
+    seen = {one.goal for one in survey.findings}
+    told = [f"{goal}: {'found' if goal in seen else 'looked for'}" for goal in wanted]
+    rationale = f"looked for in the syntax trees of {_examined_code(survey)}"
+    yield evidence("repo.flaws", joined(told), survey.commit or NOWHERE, rationale, absence(survey), found=True)
 
 
 # --- goals ---------------------------------------------------------------------------------------------------------
@@ -98,7 +111,8 @@ def _found(goal: str, kept: list[Finding], survey: RepoSurvey) -> Evidence:
     places = "" if _family(goal) == "history" else f": {counted(total, 'place')}"
     rationale = f"{_how(goal, survey)}{places}"
     confidence = max(one.confidence for one in kept)
-    return evidence(goal, _content(goal, kept, total, survey), _place(kept[0]), rationale, confidence, found=True)
+    where = survey.commit if _family(goal) == "history" else _place(kept[0])
+    return evidence(goal, _content(goal, kept, total, survey), where, rationale, confidence, found=True)
 
 
 def _content(goal: str, kept: list[Finding], total: int, survey: RepoSurvey) -> str:
@@ -126,7 +140,8 @@ def _absent(goal: str, survey: RepoSurvey) -> Evidence:
     elif _family(goal) == "graph" and survey.graphs:
         content = joined([graph_line(one) for one in survey.graphs])
     rationale = _how(goal, survey) if _family(goal) == "history" else f"{_how(goal, survey)}: not found"
-    return evidence(goal, content, NOWHERE, rationale, _sure(goal, survey), found=False)
+    where = survey.commit if _family(goal) == "history" else NOWHERE
+    return evidence(goal, content, where or NOWHERE, rationale, _sure(goal, survey), found=False)
 
 
 def _how(goal: str, survey: RepoSurvey) -> str:
@@ -150,7 +165,7 @@ def _examined_code(survey: RepoSurvey) -> str:
     if seen.get("notebooks"):
         parts.append(counted(seen["notebooks"], "notebook"))
     told = " and ".join(parts)
-    return f"{told}, {len(survey.unparsed):,} of which do not parse" if survey.unparsed else told
+    return f"{told} ({_unparsed_count(survey):,} do not parse)" if survey.unparsed else told
 
 
 def _sure(goal: str, survey: RepoSurvey) -> float:
@@ -161,13 +176,18 @@ def _sure(goal: str, survey: RepoSurvey) -> float:
         return 1.0
     if family in _OF_FILES:
         return 1.0 if survey.file_count == len(survey.files) else ABSENCE
-    sure = UNRESOLVED if family == "graph" and any(one.unresolved for one in survey.graphs) else ABSENCE
-    return sure * float(_parsed_share(survey))
+    sure = absence(survey)
+    return min(sure, UNRESOLVED) if family == "graph" and any(one.unresolved for one in survey.graphs) else sure
 
 
-def _parsed_share(survey: RepoSurvey) -> Fraction:
-    files = survey.examined.get("python_files", 0) + survey.examined.get("notebooks", 0)
-    return Fraction(max(files - len(survey.unparsed), 0), files) if files else Fraction(1)
+def absence(survey: RepoSurvey) -> float:
+    """How sure it is that something is not in the code."""
+    parsed, unparsed = survey.examined.get("parsed", 0), _unparsed_count(survey)
+    return ABSENCE * parsed / (parsed + unparsed) if unparsed else ABSENCE
+
+
+def _unparsed_count(survey: RepoSurvey) -> int:
+    return max(survey.examined.get("unparsed", 0), len(survey.unparsed))
 
 
 def _family(goal: str) -> str:
@@ -204,7 +224,7 @@ def _path_or_nothing(term: str, survey: RepoSurvey, *, looked_for: bool) -> Evid
     if not looked_for:
         rationale = "not looked for in the code; no tracked file has this path"
         return evidence("repo.term", None, NOWHERE, rationale, 0.0, found=False, about=term)
-    sure = ABSENCE * float(_parsed_share(survey))
+    sure = absence(survey)
     rationale = f"{_how_term(survey)}: not found"
     return evidence("repo.term", None, NOWHERE, rationale, sure, found=False, about=term)
 

@@ -1,12 +1,12 @@
 """Evidence about the report, from what was read of the PDF; pure.
 
-A term counts as explained where a passage that holds it as it stands has ``EXPLAINED`` sentences about it, and does not
-stand in a summary alone; a term that is there without that was dropped, which is a flaw (``report.keyword``).
+A term counts as explained where a passage that holds it as it stands has ``EXPLAINED`` sentences about it (which
+sentences these are is said in ``pdf/passages.py``: none of a summary, none that lists); a term that is there without
+that was dropped, which is a flaw (``report.keyword``).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -25,7 +25,6 @@ STRUCTURE_SURE: Final = 0.8
 ABSENCE: Final = 0.9
 """How sure it is that words are not in a text: they may stand in a picture, or be broken in an unusual way."""
 EXPLAINED_SURE: Final = 0.8
-_SUMMARY: Final = re.compile(r"(?ai)\b(summary|abstract|overview|introduction|conclusions?|contents)\b")
 
 
 def report_evidence(dimension: Dimension, reading: PdfReading) -> list[Evidence]:
@@ -68,8 +67,9 @@ def how(reading: PdfReading) -> str:
     return f"looked for in the text of {counted(reading.pages, 'page')} ({reading.characters:,} characters)"
 
 
-def sure(reading: PdfReading, confidence: float) -> float:
-    """``confidence``, but 0 where nothing could be read, and less where pages could not."""
+def absent(reading: PdfReading, confidence: float) -> float:
+    """How sure it is that something is not there: ``confidence``, less where pages could not be read, 0 where none
+    could."""
     if not readable(reading):
         return 0.0
     read = min(reading.text_pages + reading.ocr_pages, reading.pages)
@@ -102,8 +102,8 @@ def _structure(reading: PdfReading) -> Evidence:
     where = f"page {reading.headings[0].page}" if reading.headings else document(reading)
     rationale = f"{how(reading)}: {counted(len(reading.headings), 'heading')}, at least {HEADINGS} were looked for"
     content = joined(told) if told else None
-    confidence = sure(reading, STRUCTURE_SURE)
-    return evidence("report.structure", content, where, rationale, confidence, found=found and confidence > 0)
+    confidence = STRUCTURE_SURE if found else absent(reading, STRUCTURE_SURE)
+    return evidence("report.structure", content, where, rationale, confidence, found=found)
 
 
 def _paths(reading: PdfReading) -> Evidence:
@@ -119,7 +119,8 @@ def _listed(goal: str, told: Sequence[str], reading: PdfReading, what: str) -> E
     where = told[0].partition(":")[0] if told else document(reading)
     rationale = f"{how(reading)}: {counted(len(told), what)}"
     content = joined(told) if told else None
-    return evidence(goal, content, where, rationale, sure(reading, ABSENCE), found=bool(told))
+    confidence = 1.0 if told else absent(reading, ABSENCE)
+    return evidence(goal, content, where, rationale, confidence, found=bool(told))
 
 
 # --- what a rubric quotes ------------------------------------------------------------------------------------------
@@ -129,47 +130,36 @@ def _terms(dimension: Dimension, reading: PdfReading) -> Iterator[Evidence]:
     for term in dimension.terms:
         places = [one for one in reading.excerpts if one.query == term and one.literal]
         yield _term(term, places, reading)
-        if places and not _explaining(places, reading):
+        if places and not _explaining(places):
             yield _dropped(term, places, reading)
 
 
 def _term(term: str, places: Sequence[Excerpt], reading: PdfReading) -> Evidence:
-    explaining = _explaining(places, reading)
+    explaining = _explaining(places)
     if explaining:
-        best = max(explaining, key=lambda one: (one.sentences, -one.rank))
+        best = max(explaining, key=lambda one: one.sentences)
         rationale = f"{how(reading)}: {counted(best.sentences, 'sentence')} about it on page {best.page}"
         content = joined([_shown(one) for one in explaining])
-        confidence = sure(reading, EXPLAINED_SURE)
-        return evidence("report.term", content, f"page {best.page}", rationale, confidence, found=True, about=term)
+        where = f"page {best.page}"
+        return evidence("report.term", content, where, rationale, EXPLAINED_SURE, found=True, about=term)
     told = "named, not explained" if places else "these words do not stand in it"
     rationale = f"{how(reading)}: {told}" if readable(reading) else how(reading)
     content = joined([_shown(one) for one in places]) if places else None
     where = f"page {places[0].page}" if places else document(reading)
-    return evidence("report.term", content, where, rationale, sure(reading, ABSENCE), found=False, about=term)
+    confidence = EXPLAINED_SURE if places else absent(reading, ABSENCE)
+    return evidence("report.term", content, where, rationale, confidence, found=False, about=term)
 
 
 def _dropped(term: str, places: Sequence[Excerpt], reading: PdfReading) -> Evidence:
     most = max(one.sentences for one in places)
-    rationale = (
-        f"{how(reading)}: at most {counted(most, 'sentence')} about it in one place; an explanation has at least "
-        f"{EXPLAINED}, and does not stand in a summary alone"
-    )
+    rationale = f"{how(reading)}: at most {counted(most, 'sentence')} about it in one place, fewer than {EXPLAINED}"
     content = joined([_shown(one) for one in places])
     where = f"page {places[0].page}"
-    return evidence("report.keyword", content, where, rationale, sure(reading, EXPLAINED_SURE), found=True, about=term)
+    return evidence("report.keyword", content, where, rationale, EXPLAINED_SURE, found=True, about=term)
 
 
-def _explaining(places: Sequence[Excerpt], reading: PdfReading) -> list[Excerpt]:
-    return [one for one in places if one.sentences >= EXPLAINED and not _in_summary(one, reading)]
-
-
-def _in_summary(place: Excerpt, reading: PdfReading) -> bool:
-    """Whether all headings that the passage may stand under are those of a summary: the ones of its page, or, where it
-    has none, the last before it."""
-    on_page = [one.text for one in reading.headings if one.page == place.page]
-    before = [one.text for one in reading.headings if one.page < place.page]
-    above = on_page or before[-1:]
-    return bool(above) and all(_SUMMARY.search(text) for text in above)
+def _explaining(places: Sequence[Excerpt]) -> list[Excerpt]:
+    return [one for one in places if one.sentences >= EXPLAINED]
 
 
 def _shown(place: Excerpt) -> str:
@@ -183,6 +173,6 @@ def _about(dimension: Dimension, reading: PdfReading) -> Iterator[Evidence]:
     content = joined([_shown(one) for one in places]) if places else None
     where = f"page {places[0].page}" if places else document(reading)
     rationale = f"{how(reading)}: {counted(len(places), 'passage')} nearest to the instruction"
-    confidence = sure(reading, EXPLAINED_SURE)
+    confidence = EXPLAINED_SURE if places else absent(reading, EXPLAINED_SURE)
     about = "the instruction"
     yield evidence("report.term", content, where, rationale, confidence, found=bool(places), about=about)

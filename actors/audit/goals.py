@@ -42,6 +42,7 @@ _GOALS: Final = (
     Goal("report.scope", "context", "what of the report was read"),
     Goal("images.scope", "context", "which images the report has"),
     Goal("repo.unparsed", "context", "Python files that do not parse"),
+    Goal("repo.flaws", "context", "which flaws were looked for"),
     # The history of the audited branch.
     Goal(
         "history.commits",
