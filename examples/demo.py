@@ -1,6 +1,7 @@
 """The main job on the example workspace, with the commands that a person would type (``make demo``).
 
-A copy of ``examples/workspace`` is made in ``.demo/``, so the checkout stays clean. Every line that begins with ``$``
+A copy of ``examples/workspace`` is made in ``.demo/``, and beside it the repository and the report that are audited, so
+the checkout stays clean. Every line that begins with ``$``
 is a real command; the demo ends with 0 only if each of them ended as it says beside it.
 """
 
@@ -17,6 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "workspace"
 DEMO = ROOT / ".demo"
 WORKSPACE = DEMO / "workspace"
+AUDITED = DEMO / "depcheck"
+REPORT = DEMO / "depcheck.pdf"
 PMAGENT = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(WORKSPACE)]
 READY_SECONDS = 30.0
 
@@ -30,10 +33,10 @@ def pmagent(*arguments: str, expect: int = 0, show: bool = True) -> str:
     """Run a command and show it as a person would type it; its stdout. Ends the demo when the exit code differs."""
     print(f"$ pmagent {' '.join(arguments)}", flush=True)
     done = subprocess.run([*PMAGENT, *arguments], cwd=ROOT, check=False, text=True, capture_output=True)
+    if done.stderr.strip():  # what was told meanwhile, then the answer
+        print(done.stderr, end="", file=sys.stderr, flush=True)
     if show:
         print(done.stdout, end="", flush=True)
-    if done.stderr.strip():
-        print(done.stderr, end="", file=sys.stderr, flush=True)
     if done.returncode != expect:
         print(f"demo: this ended with {done.returncode}, not {expect}", file=sys.stderr)
         raise SystemExit(1)
@@ -71,11 +74,27 @@ def change_surface() -> None:
     path.write_text(json.dumps(summary, indent=2), "utf-8")
 
 
+def make_audited() -> None:
+    """What is audited: a small agent project with its history, and the report that tells of it."""
+    for script, made in (("make_repository.py", AUDITED), ("make_report.py", REPORT)):
+        subprocess.run([sys.executable, "-I", str(ROOT / "examples" / "audited" / script), str(made)], check=True)
+
+
+def run_audit() -> None:
+    """Audit a repository and its report, without a key and without a network."""
+    say("an audit: detectives read a repository and its report, three judges score it, fixed rules decide")
+    pmagent("audit", str(AUDITED.relative_to(ROOT)), str(REPORT.relative_to(ROOT)))
+    pmagent("audits")
+    report = (WORKSPACE / "audit" / "report_depcheck.md").read_text("utf-8")
+    print(report.partition("## Criterion Breakdown")[0], flush=True)
+
+
 def main() -> None:
     """Run it all."""
     shutil.rmtree(DEMO, ignore_errors=True)
     shutil.copytree(EXAMPLE, WORKSPACE)
     make_repository()
+    make_audited()
 
     say("a daemon on the example workspace")
     daemon = start_daemon()
@@ -98,6 +117,7 @@ def main() -> None:
         ("log", WORKSPACE / ".pmagent" / "log"),
         ("OA state", WORKSPACE / "share" / "orchestrator_assistant" / "STATE.json"),
         ("runs", WORKSPACE / "runs"),
+        ("audits", WORKSPACE / "audit"),
         ("daemon's messages", DEMO / "daemon.stderr"),
     ):
         print(f"{what:>18}  {path.relative_to(ROOT)}")
@@ -121,6 +141,8 @@ def run_live() -> None:
     pmagent("runs")
     (report,) = WORKSPACE.glob("runs/*/report.md")
     print("".join(report.read_text("utf-8").partition("## Time")[1:]).partition("## Failures")[0], flush=True)
+
+    run_audit()
 
     say("a kernel surface changes: the mode change travels through the log")
     position = json.loads(pmagent("status", "--format", "json", show=False))["log"]["position"]

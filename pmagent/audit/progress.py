@@ -38,6 +38,8 @@ Doing = Literal["collecting", "judging", "ruling", "ended"]
 SourceName = Literal["repository", "report", "images"]
 SourceState = Literal["waiting", "running", "done", "failed"]
 SOURCES: Final[tuple[SourceName, ...]] = ("repository", "report", "images")
+BASE: Final = "median"
+"""The rule that makes the score which others change."""
 JUDGES: Final[tuple[JudgeName, ...]] = ("Prosecutor", "Defense", "TechLead")
 
 
@@ -246,7 +248,7 @@ def _ruled(audit: Progress, event: Event, data: AuditCriterionRuled) -> Iterator
         return
     criterion.ruled, criterion.final_score, criterion.reason = True, data.final_score, data.reason
     criterion.dissent, criterion.set_aside = data.dissent_summary or "", list(data.set_aside)
-    criterion.rules = [one.rule for one in data.rules if one.before != one.after and one.before is not None]
+    criterion.rules = [one.rule for one in data.rules if one.before not in (None, one.after) and one.rule != BASE]
     text = data.reason if data.final_score is None else f"{data.final_score}"
     if criterion.rules:
         text += f" ({', '.join(criterion.rules)})"

@@ -70,7 +70,9 @@ def summary(output: Output, progress: Progress, copies: list[Path], now: str) ->
             output.line(*row)
     for one in progress.criteria.values():
         if one.dissent:
-            output.line(Styled(f"  dissent on {one.id}: ", "yellow"), shorten(one.dissent, output.columns - 14))
+            first = one.dissent.partition("\n")[0]
+            head = f"  dissent on {one.name}: "
+            output.line(Styled(head, "yellow"), shorten(first, max(20, output.columns - len(head))))
     if progress.report:
         output.line(f"  report  {progress.report}")
     for path in copies:
