@@ -53,6 +53,8 @@ def build(run: Run, builder: Builder, name: str, given: Arguments) -> Value:
             note(builder, given.line, f"arguments of {name}")
         if max(map(len, (builder.nodes, builder.edges, builder.branches))) < PARTS_MAX:
             work(run, builder, given)
+        else:
+            note(builder, builder.line, f"more than {PARTS_MAX} nodes or edges")
     return builder
 
 

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from actors.audit.code.graph_calls import Arguments, call
 from actors.audit.code.graph_members import attribute, item, part
-from actors.audit.code.graph_pure import SIZE_MAX, added, compared, distinct, items_of, shown, truth
+from actors.audit.code.graph_pure import (
+    SIZE_MAX,
+    added,
+    compared,
+    distinct,
+    extend,
+    items_of,
+    merge,
+    sequence,
+    shown,
+    truth,
+)
 from actors.audit.code.graph_scope import Scope
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -214,9 +225,7 @@ def _collection(run: Run, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
         if not isinstance(element, ast.Starred):
             whole.items.append(value)
             continue
-        items = items_of(value)
-        whole.items.extend(items.items if items is not None else [])
-        whole.open = whole.open or items is None or items.open
+        extend(whole, value)
     if isinstance(node, ast.Set):
         whole.items = distinct(whole.items)
     return whole
@@ -229,9 +238,7 @@ def _mapping(run: Run, node: ast.Dict, scope: Scope) -> Value:
     for name_node, value_node in zip(node.keys, node.values, strict=True):
         value = run.value(value_node, scope)
         if name_node is None:
-            if isinstance(value, Map):
-                whole.entries.update(value.entries)
-            whole.open = whole.open or not isinstance(value, Map) or value.open
+            merge(whole, value)
             continue
         name = run.value(name_node, scope)
         whole.entries[key(name)] = (name, value)
@@ -287,8 +294,8 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
         return Map({key(name): (name, value) for name, value in found}, open=not whole)
     items = [name for name, _ in found]
     if isinstance(node, ast.SetComp):
-        return Seq(distinct(items), "set", not whole)
-    return Seq(items, "list", not whole)
+        return sequence(distinct(items), "set", is_open=not whole)
+    return sequence(items, is_open=not whole)
 
 
 def _pair(run: Run, node: ast.expr, element: ast.expr, scope: Scope) -> tuple[Value, Value]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from actors.audit.code.graph_shape import Shape, linear, shape, speaks_of_failure
-from actors.audit.code.graph_values import Builder, EdgeSeen
+from actors.audit.code.graph_values import END, Builder, EdgeSeen
 from contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
 _OWN: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
@@ -63,7 +63,9 @@ def _chain(graph: CodeGraph) -> str:
 def _parallel(builder: Builder, graph: CodeGraph, seen: Shape) -> Iterator[Finding]:
     for source in seen.sources:
         leaving = [
-            edge for edge in builder.edges if edge.source == source and (edge.kind != "conditional" or edge.many)
+            edge
+            for edge in builder.edges
+            if edge.source == source and edge.target != END and (edge.kind in ("plain", "send") or edge.many)
         ]
         targets = ", ".join(
             dict.fromkeys(f"{edge.target} (mapped)" if edge.kind == "send" else edge.target for edge in leaving)

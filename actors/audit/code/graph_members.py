@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from actors.audit.code.graph_pure import items_of
+from actors.audit.code.graph_pure import SIZE_MAX, items_of
 from actors.audit.code.graph_scope import Scope
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -31,6 +31,7 @@ from actors.audit.code.graph_values import (
     constant,
     key,
     one_of,
+    text_of,
 )
 
 _ENUMS: Final = frozenset(("Enum", "StrEnum", "IntEnum", "Flag", "IntFlag", "ReprEnum"))
@@ -133,6 +134,9 @@ def store_attribute(owner: Value, name: str, value: Value, *, merge: bool) -> No
     """Set an attribute; ``merge``: it may have been set, or not."""
     for option in alternatives(owner):
         held = None
+        if isinstance(option, Compiled) and name == "name" and (called := text_of(value)) is not None:
+            option.name = option.builder.name = called
+            option.builder.named = True
         if isinstance(option, Inst | Builder):
             held = option.attributes
         elif isinstance(option, Class):
@@ -192,8 +196,9 @@ def store_item(owner: Value, index: Value, value: Value) -> None:
             if isinstance(index, Const | Member):
                 option.entries[key(index)] = (index, value)
             else:
-                option.entries[key(value)] = (UNKNOWN, value)
                 option.open = True
+                if len(option.entries) < SIZE_MAX:
+                    option.entries[key(value)] = (UNKNOWN, value)
         elif isinstance(option, Seq):
             at = constant(index)
             if at is not None and isinstance(at.value, int) and 0 <= at.value < len(option.items):

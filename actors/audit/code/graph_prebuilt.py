@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_build import action_name, add, begin, note
-from actors.audit.code.graph_pure import items_of
+from actors.audit.code.graph_pure import items_of, truth
 from actors.audit.code.graph_values import (
     END,
     START,
@@ -22,7 +22,7 @@ from actors.audit.code.graph_values import (
     EdgeSeen,
     Func,
     NodeSeen,
-    Seq,
+    OneOf,
     Thing,
     Value,
     text_of,
@@ -89,18 +89,26 @@ def _nodes(run: Run, builder: Builder, names: Iterable[str]) -> None:
         add(builder, NodeSeen(name, UNKNOWN, builder.line, run.arms))
 
 
-def _has(value: Value | None) -> bool:
-    """Whether something is given: of a list, whether there is anything in it."""
-    if value is None or (isinstance(value, Const) and value.value is None):
+def _has(builder: Builder, given: Arguments, name: str) -> bool:
+    """Whether an option is given. One whose value is not known (None, it may be) is noted, and taken for not given."""
+    value = given.named.get(name)
+    if value is UNKNOWN or isinstance(value, OneOf):
+        note(builder, builder.line, f"whether there is a {name}")
         return False
-    return not (isinstance(value, Seq) and not value.items and not value.open)
+    return value is not None and truth(value) is not False
+
+
+def _tools(given: Arguments) -> bool:
+    """Whether there are tools: unless it is seen that there are none."""
+    value = given.get(1, "tools")
+    return value is not None and truth(value) is not False
 
 
 def _react(run: Run, builder: Builder, given: Arguments) -> None:
     """The agent that asks a model and calls tools, in turn; with its hooks and the answer that has a shape."""
-    tools = _has(given.get(1, "tools"))
-    before, after = _has(given.named.get("pre_model_hook")), _has(given.named.get("post_model_hook"))
-    shaped = _has(given.named.get("response_format"))
+    tools = _tools(given)
+    before, after = _has(builder, given, "pre_model_hook"), _has(builder, given, "post_model_hook")
+    shaped = _has(builder, given, "response_format")
     entry = "pre_model_hook" if before else "agent"
     last = "post_model_hook" if after else "agent"
     present = {
@@ -124,11 +132,12 @@ def _react(run: Run, builder: Builder, given: Arguments) -> None:
 
 
 def _agent(run: Run, builder: Builder, given: Arguments) -> None:
-    if _has(given.named.get("middleware")):
+    middleware = given.named.get("middleware")
+    if middleware is not None and truth(middleware) is not False:
         note(builder, builder.line, "the nodes of middleware")
     _nodes(run, builder, ["model"])
     _edges(run, builder, [(START, "model")])
-    if not _has(given.get(1, "tools")):
+    if not _tools(given):
         _edges(run, builder, [("model", END)])
         return
     _nodes(run, builder, ["tools"])

@@ -10,7 +10,7 @@ import ast
 import itertools
 import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -30,8 +30,9 @@ from actors.audit.code.graph_values import (
     text_of,
 )
 
-SIZE_MAX: Final = 2_000
-"""Longest string or collection that is worked out, and the largest number."""
+SIZE_MAX: Final = 5_000
+"""Longest string or collection that is worked out."""
+NUMBER_MAX: Final = 1_000_000_000
 
 _OPERATORS: Final[Mapping[type[ast.operator], Callable[[Any, Any], Any]]] = {
     ast.Add: lambda one, other: one + other,
@@ -87,15 +88,17 @@ def items_of(value: Value) -> Seq | None:
 def added(operator: ast.operator, one: Value, other: Value) -> Value:
     """The result of an arithmetic operator."""
     if isinstance(one, Seq) and isinstance(other, Seq) and isinstance(operator, ast.Add):
-        return Seq([*one.items, *other.items], one.kind, one.open or other.open)
+        return sequence([*one.items, *other.items], one.kind, is_open=one.open or other.open)
     if isinstance(one, Seq) and isinstance(operator, ast.Mult) and (times := constant(other)) is not None:
         count = times.value
         if isinstance(count, int) and 0 <= count * len(one.items) <= SIZE_MAX:
             return Seq(one.items * count, one.kind, one.open)
     if isinstance(one, Map) and isinstance(other, Map) and isinstance(operator, ast.BitOr):
-        return Map({**one.entries, **other.entries}, one.open or other.open)
+        whole = Map(dict(one.entries), one.open)
+        merge(whole, other)
+        return whole
     if isinstance(one, Seq) and isinstance(other, Seq) and isinstance(operator, ast.BitOr):
-        return Seq(distinct([*one.items, *other.items]), one.kind, one.open or other.open)
+        return sequence(distinct([*one.items, *other.items]), one.kind, is_open=one.open or other.open)
     if isinstance(one, OneOf) and not isinstance(other, OneOf) and len(one.options) <= 8:
         return one_of(added(operator, option, other) for option in one.options)
     if isinstance(other, OneOf) and not isinstance(one, OneOf) and len(other.options) <= 8:
@@ -114,17 +117,49 @@ def _plain(value: Value) -> str | int | None:
 
 def _arithmetic(operator: ast.operator, one: str | int | None, other: str | int | None) -> Value:
     work = _OPERATORS.get(type(operator))
-    if one is None or other is None or work is None or max(map(_size, (one, other))) > SIZE_MAX:
+    if one is None or other is None or work is None or isinstance(one, str) and isinstance(operator, ast.Mod):
+        return UNKNOWN
+    if (
+        isinstance(operator, ast.Mult)
+        and isinstance(one, str) is not isinstance(other, str)
+        and _size(one) * _size(other) > SIZE_MAX
+    ):
         return UNKNOWN
     try:
         result = work(one, other)
     except (TypeError, ValueError, ArithmeticError, LookupError):
         return UNKNOWN
-    return Const(result) if isinstance(result, str | int) and _size(result) <= SIZE_MAX**2 else UNKNOWN
+    return Const(result) if isinstance(result, str | int) and _bounded(result) else UNKNOWN
 
 
 def _size(value: str | int) -> int:
     return abs(value) if isinstance(value, int) else len(value)
+
+
+def _bounded(value: str | int) -> bool:
+    return _size(value) <= (NUMBER_MAX if isinstance(value, int) else SIZE_MAX)
+
+
+def sequence(items: list[Value], kind: Literal["list", "tuple", "set"] = "list", *, is_open: bool = False) -> Seq:
+    """A sequence that is not too long; of a longer one, the beginning."""
+    return Seq(items[:SIZE_MAX], kind, is_open or len(items) > SIZE_MAX)
+
+
+def extend(owner: Seq, more: Value) -> None:
+    """Add to a list all that is in another value."""
+    found = items_of(more)
+    room = max(SIZE_MAX - len(owner.items), 0)
+    owner.open = owner.open or found is None or found.open or len(found.items) > room
+    owner.items.extend(found.items[:room] if found is not None else [])
+
+
+def merge(owner: Map, more: Value) -> None:
+    """Add to a dict all that is in another value."""
+    owner.open = owner.open or not isinstance(more, Map) or more.open
+    if isinstance(more, Map) and len(owner.entries) + len(more.entries) <= SIZE_MAX:
+        owner.entries.update(more.entries)
+    else:
+        owner.open = True
 
 
 def compared(operator: ast.cmpop, one: Value, other: Value) -> bool | None:
@@ -299,7 +334,7 @@ def shown(value: Value) -> Value:
     if isinstance(value, OneOf):
         return one_of(map(shown, value.options))
     plain = _plain(value)
-    return UNKNOWN if plain is None or _size(plain) > SIZE_MAX**2 else Const(str(plain))
+    return UNKNOWN if plain is None else Const(str(plain))
 
 
 def string_method(text: str, name: str, args: Sequence[Value]) -> Value:
@@ -359,9 +394,7 @@ def list_method(owner: Seq, name: str, args: Sequence[Value]) -> Value:
         return Const(None)
     if name in ("extend", "update", "union"):
         target = owner if name != "union" else Seq(list(owner.items), owner.kind, owner.open)
-        more = items_of(value)
-        target.items.extend(more.items[:SIZE_MAX] if more is not None and len(target.items) < SIZE_MAX else [])
-        target.open = target.open or more is None or more.open
+        extend(target, value)
         return Const(None) if name != "union" else target
     if name == "copy":
         return Seq(list(owner.items), owner.kind, owner.open)
@@ -381,10 +414,8 @@ def dict_method(owner: Map, name: str, args: Sequence[Value], named: Mapping[str
     if name == "copy":
         return Map(dict(owner.entries), owner.open)
     if name == "update":
-        more = args[0] if args else Map({})
-        owner.entries.update(more.entries if isinstance(more, Map) else {})
-        owner.entries.update({key(Const(word)): (Const(word), value) for word, value in named.items()})
-        owner.open = owner.open or not isinstance(more, Map) or more.open
+        merge(owner, args[0] if args else Map({}))
+        merge(owner, Map({key(Const(word)): (Const(word), value) for word, value in named.items()}))
         return Const(None)
     if name in ("get", "pop", "setdefault") and args:
         default = args[1] if len(args) > 1 else Const(None)

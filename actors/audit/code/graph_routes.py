@@ -9,8 +9,9 @@ constants are taken, as far as they are constants.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_build import note
@@ -44,8 +45,10 @@ from actors.audit.code.graph_values import (
 if TYPE_CHECKING:
     from actors.audit.code.graph_run import Run
 
-STEPS = 20_000
+STEPS: Final = 20_000
 """So many steps a function that chooses is followed for."""
+WAYS_MAX: Final = 1_000
+_ARGUMENTS_MAX: Final = 64
 
 
 class Way(NamedTuple):
@@ -156,7 +159,7 @@ def _ways(run: Run, function: Func) -> list[Way]:
     cut = run.exhausted
     run.allow(steps)
     run.exhausted = exhausted
-    return [*_leads(result), *([Way(None)] if cut else [])]
+    return [*itertools.islice(_leads(result), WAYS_MAX), *([Way(None)] if cut else [])]
 
 
 def _leads(value: Value, *, many: bool = False, depth: int = 0) -> Iterator[Way]:
@@ -203,7 +206,7 @@ def _literals(value: Value, wanted: str, *, within: bool, depth: int = 0) -> Ite
         for argument in value.args:
             yield from (name for name in texts_of(argument) if name is not None)
         return
-    for argument in value.args:
+    for argument in value.args[:_ARGUMENTS_MAX]:
         yield from _literals(argument, wanted, within=within or kind == wanted, depth=depth + 1)
 
 
@@ -256,7 +259,7 @@ def _gotos(value: Value) -> Iterator[Goto]:
 
 
 def _follow(builder: Builder, name: str, node: NodeSeen, command: Goto) -> None:
-    for way in _leads(command.targets):
+    for way in itertools.islice(_leads(command.targets), WAYS_MAX):
         if way.target is None:
             note(builder, node.line, f"where {node.name} goes on by its command")
         else:

@@ -15,7 +15,7 @@ from actors.audit.code.graph_evaluate import evaluate
 from actors.audit.code.graph_members import bind_class, store_attribute, store_item
 from actors.audit.code.graph_prebuilt import workflow
 from actors.audit.code.graph_program import Program
-from actors.audit.code.graph_pure import added, items_of, truth
+from actors.audit.code.graph_pure import added, extend, items_of, merge, truth
 from actors.audit.code.graph_scope import Fork, Scope
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -238,12 +238,9 @@ def _augmented(run: Run, statement: ast.AugAssign, scope: Scope) -> Flow:
     value = run.value(statement.value, scope)
     before = run.value(statement.target, scope)
     if isinstance(before, Seq) and isinstance(statement.op, ast.Add):
-        more = items_of(value)
-        before.items.extend(more.items if more is not None else [])
-        before.open = before.open or more is None or more.open
-    elif isinstance(before, Map) and isinstance(value, Map):
-        before.entries.update(value.entries)
-        before.open = before.open or value.open
+        extend(before, value)
+    elif isinstance(before, Map):
+        merge(before, value)
     else:
         run.assign(statement.target, added(statement.op, before, value), scope)
     return "on"

@@ -62,11 +62,11 @@ def _definitions(run: Run, path: str) -> None:
     methods = {owner.name: _methods(owner) for owner in classes}
     mentions = Mentions(run.program.sources[path].text)
     everything = [*functions, *(one for several in methods.values() for one in several)]
-    about = _spread(mentions, everything)
-    for function in _callers_first([one for one in functions if one in about]):
+    about = {id(one) for one in _spread(mentions, everything)}
+    for function in _callers_first([one for one in functions if id(one) in about]):
         _follow(run, function)
     for owner in sorted(classes, key=lambda one: one.node.lineno):
-        _follow_class(run, owner, _callers_first([one for one in methods[owner.name] if one in about]))
+        _follow_class(run, owner, _callers_first([one for one in methods[owner.name] if id(one) in about]))
     for function in [one for one in run.defined if one.scope.path == path and mentions.within(_definition(one))]:
         _follow(run, function)
 
@@ -103,8 +103,10 @@ def _callers_first(functions: Sequence[Func]) -> list[Func]:
                 named[node.id].add(number)
             elif isinstance(node, ast.Attribute):
                 named[node.attr].add(number)
-    first = [one for number, one in enumerate(ordered) if not named[one.name] - {number}]
-    return first + [one for one in ordered if one not in first]
+    by_others = [bool(named[one.name] - {number}) for number, one in enumerate(ordered)]
+    return [
+        one for wanted in (False, True) for one, named_by in zip(ordered, by_others, strict=True) if named_by is wanted
+    ]
 
 
 def _follow(run: Run, function: Func) -> None:
