@@ -81,29 +81,45 @@ def fetch(repo_url: str, limits: AuditLimits, folder: str, stop: threading.Event
     return msgspec.structs.replace(clone, commit=commit, notes=tuple(notes))
 
 
+def opened(repo_path: str, limits: AuditLimits, folder: str) -> Clone:
+    """A repository of this machine as it is, to be asked about its commits; ``folder`` holds what git needs meanwhile.
+    Raises SourceFailed: not_found, git."""
+    git = Git(
+        config=configured(folder),
+        deadline=time.monotonic() + limits.clone_seconds,
+        memory_bytes=limits.survey_memory,
+        file_bytes=0,
+    )
+    top = os.path.abspath(repo_path)
+    git_dir = _git_dir(git, top)
+    clone = Clone(top=top, git_dir=git_dir, commit="", branch="", notes=(), git=git)
+    return msgspec.structs.replace(clone, commit=clone.ask("rev-parse", "--verify", "HEAD^{commit}").decode().strip())
+
+
 def _look_at_source(git: Git, path: str) -> list[str]:
     """See that a repository of this machine is one, and whole. What its configuration says must not make the half of
     git that reads it fetch what is missing: from where, and by which program, stands there too."""
-    if not os.path.isdir(path):
-        raise SourceFailed("not_found", "the repository's path is no folder", "give the top folder of a repository")
-    for inside in (os.path.join(path, ".git"), path):
-        resolved = git.run(("rev-parse", "--resolve-git-dir", inside))
-        if resolved.code == 0:
-            break
-    else:
-        raise SourceFailed(
-            "not_found",
-            "the repository's path is not the top folder of a git repository",
-            "git init, commit, try again",
-        )
-    source = os.path.abspath(os.path.join(path, os.fsdecode(resolved.stdout.removesuffix(b"\n"))))
+    source = _git_dir(git, path)
     lazy = r"^(extensions\.partialclone|remote\..*\.(promisor|partialclonefilter))$"
     if git.run(("--git-dir", source, "config", "--get-regexp", lazy)).code == 0:
         raise SourceFailed(
             "git", "the repository is a partial clone: objects are missing", "clone it whole, and give that path"
         )
-    bare = inside == path
+    bare = os.path.samefile(source, path)
     return [] if bare else ["the commit was audited, not what is changed in the working tree of the source"]
+
+
+def _git_dir(git: Git, path: str) -> str:
+    """Where the repository at ``path`` has what git knows. Raises SourceFailed: not_found."""
+    if not os.path.isdir(path):
+        raise SourceFailed("not_found", "the repository's path is no folder", "give the top folder of a repository")
+    for inside in (os.path.join(path, ".git"), path):
+        resolved = git.run(("rev-parse", "--resolve-git-dir", inside))
+        if resolved.code == 0:
+            return os.path.abspath(os.path.join(path, os.fsdecode(resolved.stdout.removesuffix(b"\n"))))
+    raise SourceFailed(
+        "not_found", "the repository's path is not the top folder of a git repository", "git init, commit, try again"
+    )
 
 
 def _made(git: Git, top: str) -> None:

@@ -71,6 +71,9 @@ _CONFIG: Final = """\
 """
 """In a file of its own, not in ``-c``: that does not reach the half of git that runs in a local source."""
 
+_HELD: Final = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false")
+"""What a repository's own configuration may not change: it would start programs."""
+
 _SSH: Final = (
     "ssh -o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4"
     " -o ForwardAgent=no -o ForwardX11=no -o ClearAllForwardings=yes -o PermitLocalCommand=no"
@@ -115,7 +118,7 @@ class Git(msgspec.Struct, frozen=True):
         git by raising. Raises SourceFailed: timed_out, cancelled, too_large (its output), git (there is no git)."""
         try:
             process = subprocess.Popen(
-                ("git", "--no-pager", *arguments),
+                ("git", "--no-pager", *_HELD, *arguments),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env=environment(self.config, protocol, os.environ), cwd="/", start_new_session=True, bufsize=0,
             )  # fmt: skip

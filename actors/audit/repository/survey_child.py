@@ -1,40 +1,26 @@
 """The process that reads the code of others: ``python -I -m actors.audit.repository.survey_child``, run by ``limited``.
-
-Before each file it says on standard error which one it is (``@<index>``), so that a file that ends the process is known
-by the one who started it. The request stands on standard input, the answer goes to standard output.
+It gets its request on standard input, answers on standard output, and announces each file before it reads it.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
-import threading
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from actors.audit.code.parse import LFS_MARK, is_installed, is_python, parsed
+from actors.audit.code.parse import LFS_MARK, is_installed, is_python
 from actors.audit.code.survey import CodeFacts, CodeReader
-from actors.audit.repository.confined import OUT_OF_MEMORY
+from actors.audit.repository import announced
 from actors.audit.repository.objects import Missing, Objects
 from actors.audit.repository.tree import Entry, named
 from contracts.audit_events import Question
 from contracts.audit_facts import History, Unparsed
 
-FILE_CPU_SECONDS: Final = 60
-"""A file that takes longer ends the process."""
-END: Final = "@end"
-
 _HEAD_BYTES: Final = 256
 _SCRIPT_BYTES: Final = 2**20
 _POINTER_BYTES: Final = 1024
 _POINTERS_READ: Final = 20_000
-_STACK_BYTES: Final = 256 * 2**20
-_PARSED_DEPTH: Final = 1_000
-_WALKED_DEPTH: Final = 50_000
-"""No tree that is parsed within the first is so deep that to walk it wants the second."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,10 +61,10 @@ class _Survey:
 
     def run(self) -> Answer:
         """Read every file that is Python."""
-        for index, entry in enumerate(self._request.files):
+        for entry in self._request.files:
             if self._is_wanted(entry):
-                self._take(index, entry)
-        sys.stderr.write(f"{END}\n")
+                self._take(entry)
+        announced.finish()
         pointers = self._pointers()
         return Answer(code=self._reader.facts(list(self._by_path)), notes=list(self._notes(pointers)))
 
@@ -96,7 +82,7 @@ class _Survey:
         content = self.content(entry.path)
         return content is not None and is_python(entry.path, content[:_HEAD_BYTES])
 
-    def _take(self, index: int, entry: Entry) -> None:
+    def _take(self, entry: Entry) -> None:
         if reason := self._request.skip.get(entry.path):
             self._reader.refuse(Unparsed(path=entry.path, line=0, reason=reason))
         elif entry.size > self._request.file_bytes:
@@ -109,13 +95,7 @@ class _Survey:
             if content is None:
                 self._missing.append(entry.path)
                 return
-            sys.stderr.write(f"@{index}\n")
-            signal.setitimer(signal.ITIMER_PROF, FILE_CPU_SECONDS)
-            sys.setrecursionlimit(_PARSED_DEPTH)
-            source = parsed(entry.path, content)
-            sys.setrecursionlimit(_WALKED_DEPTH)
-            self._reader.take(source)
-            signal.setitimer(signal.ITIMER_PROF, 0)
+            announced.take(entry.path, content, self._reader.take)
 
     def content(self, path: str) -> bytes | None:
         """What is in a file; None when there is none, or it is too large."""
@@ -156,24 +136,5 @@ def answer(request: bytes) -> bytes:
         return msgspec.json.encode(_Survey(asked, objects).run())
 
 
-def _run(done: threading.Event) -> None:
-    try:
-        sys.stdout.buffer.write(answer(sys.stdin.buffer.read()))
-        sys.stdout.buffer.flush()
-    except MemoryError:
-        os._exit(OUT_OF_MEMORY)  # nothing is tidied up: that would want memory
-    done.set()
-
-
-def main() -> None:
-    """Answer on a stack on which deep trees can be walked."""
-    threading.stack_size(_STACK_BYTES)
-    done = threading.Event()
-    thread = threading.Thread(target=_run, args=(done,))
-    thread.start()
-    thread.join()
-    sys.exit(0 if done.is_set() else 1)
-
-
 if __name__ == "__main__":
-    main()
+    announced.answering(answer)

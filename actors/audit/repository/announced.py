@@ -1,0 +1,64 @@
+"""The inner half of reading code of others, in the process that may die of it: each file is announced on standard error
+(``@`` and its path) before it is read, so that the outer half (``wary``) knows which one was the last."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from actors.audit.code.parse import parsed
+from actors.audit.code.source import Source
+from actors.audit.repository.confined import OUT_OF_MEMORY
+
+MARK: Final = "@"
+FILE_CPU_SECONDS: Final = 60
+"""A file that takes longer ends the process."""
+
+_STACK_BYTES: Final = 256 * 2**20
+_PARSED_DEPTH: Final = 1_000
+_WALKED_DEPTH: Final = 50_000
+"""No tree that is parsed within the first is so deep that to walk it wants the second."""
+
+
+def take(path: str, content: bytes, use: Callable[[Source], None]) -> None:
+    """Parse a file and let it be used."""
+    _say(path.encode("utf-8", "backslashreplace"))
+    signal.setitimer(signal.ITIMER_PROF, FILE_CPU_SECONDS)
+    sys.setrecursionlimit(_PARSED_DEPTH)
+    source = parsed(path, content)
+    sys.setrecursionlimit(_WALKED_DEPTH)
+    use(source)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def finish() -> None:
+    """No file is being read any more."""
+    _say(b"")
+
+
+def answering(answer: Callable[[bytes], bytes]) -> None:
+    """Answer the request on standard input, on a stack on which deep trees can be walked. Exits with 1 if it fails."""
+    threading.stack_size(_STACK_BYTES)
+    done = threading.Event()
+    thread = threading.Thread(target=_answer, args=(answer, done))
+    thread.start()
+    thread.join()
+    sys.exit(0 if done.is_set() else 1)
+
+
+def _answer(answer: Callable[[bytes], bytes], done: threading.Event) -> None:
+    try:
+        sys.stdout.buffer.write(answer(sys.stdin.buffer.read()))
+        sys.stdout.buffer.flush()
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)  # nothing is tidied up: that would want memory
+    done.set()
+
+
+def _say(text: bytes) -> None:
+    sys.stderr.buffer.write(f"{MARK}".encode() + text + b"\n")
+    sys.stderr.buffer.flush()

@@ -1,0 +1,225 @@
+"""Surveys of whole repositories: the same for the same commit, whatever stands in their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from actors.audit.failures import SourceFailed
+from actors.audit.goals import GOALS
+from actors.audit.repository import survey as surveys
+from actors.audit.repository.survey import fitted, survey_repository
+from contracts.audit_events import AuditLimits, Question
+from contracts.audit_facts import FILES_MAX, Finding, RepoSurvey
+from tests.support.repositories import Made
+
+LIMITS = AuditLimits()
+TROUBLE = "tests.support.survey_trouble"
+ASKED = [Question(dimension_id="one", instruction="", terms=["StateGraph", "src/graph.py", "git clone", "nowhere"])]
+
+GRAPH = """\
+import operator
+from typing import Annotated, TypedDict
+from langgraph.graph import END, START, StateGraph
+
+
+class State(TypedDict):
+    found: Annotated[list[str], operator.add]
+
+
+builder = StateGraph(State)
+builder.add_node("left", left)
+builder.add_node("right", right)
+builder.add_node("join", join)
+builder.add_edge(START, "left")
+builder.add_edge(START, "right")
+builder.add_edge(["left", "right"], "join")
+builder.add_edge("join", END)
+graph = builder.compile()
+"""
+NOTEBOOK = json.dumps({
+    "nbformat": 4, "metadata": {},
+    "cells": [{"cell_type": "code", "source": ["%pip install x\n", "import os\n", "os.system(command)\n"]}],
+})  # fmt: skip
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Made:
+    made = Made(tmp_path / "source")
+    made.commit("Set up", {"README.md": "words", "src/graph.py": GRAPH, "notes.ipynb": NOTEBOOK})
+    made.commit("Add a tool", {"bin/fetch": "#!/usr/bin/env python3\nrun(['git', 'clone', url])\n"})
+    made.commit(
+        "Add what is hard to read",
+        {
+            "old.py": "print 'hello'\n",
+            "latin.py": "name = '\u00e4'\n".encode("latin-1"),
+            "wide.py": "x = 1\n".encode("utf-16"),
+            "null.py": b"x = 1\0\n",
+            "deep.py": "x = " + "-" * 20_000 + "1\n",
+            "broken.ipynb": "{",
+            "data.bin": os.urandom(100),
+            "venv/lib/site-packages/x.py": "eval(x)\n",
+            "model.py": POINTER,
+            "weights": POINTER,
+            ".gitattributes": "weights filter=lfs diff=lfs merge=lfs -text\n",
+        },
+    )
+    return made
+
+
+def survey(source: Made, tmp_path: Path, name: str = "clone", limits: AuditLimits = LIMITS) -> RepoSurvey:
+    folder = tmp_path / name
+    folder.mkdir()
+    return survey_repository(str(source.path), ASKED, limits, str(folder))
+
+
+def test_all_that_is_there_is_surveyed(source: Made, tmp_path: Path) -> None:
+    found = survey(source, tmp_path)
+    assert found.commit == source.git("rev-parse", "HEAD")
+    assert found.branch == "main"
+    assert found.history.total == 3
+    assert found.file_count == len(found.files) == 15
+    assert found.files == sorted(found.files)
+    (graph,) = found.graphs
+    assert (graph.path, graph.parallel_sources, graph.fan_in_targets) == ("src/graph.py", ["__start__"], ["join"])
+    assert found.examined["python_files"] == 8
+    assert found.examined["notebooks"] == 2
+    shell = [finding for finding in found.findings if finding.goal == "security.os_system"]
+    assert [finding.path for finding in shell] == ["notes.ipynb"]
+    assert {finding.goal for finding in found.findings} <= set(GOALS)
+    assert found.counts == {goal: found.counts[goal] for goal in sorted(found.counts)}
+    assert not any("site-packages" in finding.path for finding in found.findings)
+
+
+def test_what_cannot_be_read_is_told_with_its_reason(source: Made, tmp_path: Path) -> None:
+    found = survey(source, tmp_path)
+    assert {one.path: one.reason.partition(":")[0] for one in found.unparsed} == {
+        "broken.ipynb": "is no notebook",
+        "deep.py": "is nested too deeply, or is too large, to be parsed",
+        "latin.py": "not UTF-8, and names no encoding",
+        "model.py": "is a Git LFS pointer",
+        "null.py": "holds NUL bytes",
+        "old.py": "Python 2",
+        "wide.py": "is UTF-16",
+    }
+    assert found.notes == [
+        "the commit was audited, not what is changed in the working tree of the source",
+        "1 Python files of installed packages were left out: venv/lib/site-packages/x.py",
+        "2 files are Git LFS pointers; what they point to was not fetched",
+    ]
+
+
+def test_terms_of_the_questions_are_found_with_their_places(source: Made, tmp_path: Path) -> None:
+    found = {term.term: term for term in survey(source, tmp_path).terms}
+    assert [(place.path, place.line) for place in found["StateGraph"].places] == [
+        ("src/graph.py", 3),
+        ("src/graph.py", 10),
+    ]
+    assert [(place.path, place.line) for place in found["src/graph.py"].places] == [("src/graph.py", 0)]
+    assert [(place.path, place.line) for place in found["git clone"].places] == [("bin/fetch", 2)]
+    assert found["nowhere"].count == 0
+
+
+def test_the_same_commit_gives_the_same_survey(source: Made, tmp_path: Path) -> None:
+    """Each comes from a process of its own, whose hashes have a seed of their own."""
+    one = msgspec.json.encode(survey(source, tmp_path, "one"))
+    other = msgspec.json.encode(survey(source, tmp_path, "other"))
+    assert one == other
+
+
+def test_a_survey_is_read_back_as_it_was(source: Made, tmp_path: Path) -> None:
+    found = survey(source, tmp_path)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=RepoSurvey) == found
+
+
+def test_a_repository_without_python_is_surveyed(tmp_path: Path) -> None:
+    made = Made(tmp_path / "words")
+    made.commit("Words", {"README": "words"})
+    found = survey(made, tmp_path)
+    assert (found.files, found.graphs, found.unparsed, found.examined["python_files"]) == (["README"], [], [], 0)
+
+
+def test_files_that_end_the_process_are_left_out_and_told(
+    source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
+    source.commit(
+        "Harm",
+        {
+            "a.py": "# falls\n",
+            "b.py": "# grows\n",
+            "c\nd.py": "# raises\n",
+            "e.py": "# takes long\n",
+            "f.py": "x = 1\n",
+        },
+    )
+    found = survey(source, tmp_path)
+    reasons = {one.path: one.reason for one in found.unparsed if one.line == 0}
+    del reasons["deep.py"]
+    assert reasons == {
+        "a.py": "cannot be read: it ends the process that reads it",
+        "b.py": "takes more memory to be read than there is",
+        "c\\x0ad.py": "cannot be read: it ends the process that reads it",
+        "e.py": "takes longer to be read than 60 s",
+    }
+    assert len(found.graphs) == 1
+
+
+def test_too_many_files_that_end_the_process_end_the_survey(
+    source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
+    monkeypatch.setattr("actors.audit.repository.wary.RESTARTS", 2)
+    source.commit("Harm", {f"{name}.py": "# falls\n" for name in "abc"})
+    with pytest.raises(SourceFailed) as raised:
+        survey(source, tmp_path)
+    assert raised.value.code == "failed"
+
+
+def test_a_survey_that_takes_too_long_is_ended(source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
+    source.commit("Harm", {"a.py": "# never ends\n"})
+    with pytest.raises(SourceFailed) as raised:
+        survey(source, tmp_path, limits=AuditLimits(survey_seconds=1))
+    assert raised.value.code == "timed_out"
+
+
+def test_a_survey_is_cancelled(source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(surveys, "_CHILD", TROUBLE)
+    source.commit("Harm", {"a.py": "# never ends\n"})
+    stop = threading.Event()
+    (tmp_path / "clone").mkdir()
+    timer = threading.Timer(0.5, stop.set)
+    timer.start()
+    with pytest.raises(SourceFailed) as raised:
+        survey_repository(str(source.path), ASKED, LIMITS, str(tmp_path / "clone"), stop)
+    timer.join()
+    assert raised.value.code == "cancelled"
+
+
+def test_limits_on_files_are_kept_and_told(source: Made, tmp_path: Path) -> None:
+    found = survey(source, tmp_path, limits=AuditLimits(files=2, file_bytes=400))
+    assert found.examined["python_files"] + found.examined["notebooks"] == 2
+    assert any("larger than 400 bytes" in note and "src/graph.py" in note for note in found.notes)
+    assert any("Python files were not read: more than 2" in note for note in found.notes)
+
+
+def test_no_survey_is_longer_than_it_may_be(source: Made, tmp_path: Path) -> None:
+    found = survey(source, tmp_path)
+    long = msgspec.structs.replace(
+        found,
+        files=[f"{n:0200}" for n in range(FILES_MAX)],
+        findings=[Finding(goal="repo.term", path="p", line=1, text="\n" * 2000)] * 2_000,
+    )
+    short = fitted(long)
+    assert len(msgspec.json.encode(short)) <= 8 * 2**20
+    assert short.files == long.files[: len(short.files)]
+    assert short.file_count == found.file_count
+    assert any(note.startswith("of files the first ") for note in short.notes)
+    assert fitted(short) == short

@@ -1,0 +1,29 @@
+"""The process of a survey, in which some files do harm: what they do stands in their first line."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from actors.audit.code.parse import parsed
+from actors.audit.code.source import Source
+from actors.audit.repository import announced, survey_child
+
+
+def _harmful(path: str, content: bytes) -> Source:
+    if content.startswith(b"# falls"):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if content.startswith(b"# grows"):
+        raise MemoryError
+    if content.startswith(b"# raises"):
+        raise RuntimeError
+    if content.startswith(b"# takes long"):
+        signal.raise_signal(signal.SIGPROF)
+    if content.startswith(b"# never ends"):
+        signal.pause()
+    return parsed(path, content)
+
+
+if __name__ == "__main__":
+    vars(announced)[parsed.__name__] = _harmful
+    announced.answering(survey_child.answer)
