@@ -18,6 +18,8 @@ from contracts.audit_facts import Excerpt, PdfReading
 
 EXPLAINED: Final = 2
 """So many sentences about a term are an explanation; of fewer, it was only named."""
+CROSSED: Final = 4
+"""So many items may be added when the report is held against the repository."""
 HEADINGS: Final = 3
 """A report with fewer headings has no structure."""
 STRUCTURE_SURE: Final = 0.8
@@ -29,7 +31,8 @@ EXPLAINED_SURE: Final = 0.8
 
 def report_evidence(dimension: Dimension, reading: PdfReading) -> list[Evidence]:
     """The evidence of a dimension about the report's text: what was read, its goals, the terms that the rubric quotes;
-    at most ``EVIDENCE_MAX`` items. Where nothing could be read, every item but the first has confidence 0."""
+    so many items that ``CROSSED`` more are within ``EVIDENCE_MAX``. Where nothing could be read, every item but the
+    first has confidence 0."""
     found = [report_scope(reading)]
     if "report.structure" in dimension.goals:
         found.append(_structure(reading))
@@ -41,7 +44,7 @@ def report_evidence(dimension: Dimension, reading: PdfReading) -> list[Evidence]
         found += _terms(dimension, reading)
     if len(found) == 1:
         found += _about(dimension, reading)
-    return found[:EVIDENCE_MAX]
+    return found[: EVIDENCE_MAX - CROSSED]
 
 
 def cross_references(dimension: Dimension) -> bool:

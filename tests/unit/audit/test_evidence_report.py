@@ -1,0 +1,263 @@
+"""Evidence about a report's text, its images, and what of it the repository bears out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.audit.evidence import cross_referenced, judgeable, picture_evidence, report_evidence
+from actors.audit.evidence_pictures import NOT_INSPECTED, SEEN_SURE
+from actors.audit.evidence_text import clean
+from actors.audit.goals import goal_id
+from actors.audit.progress import as_item
+from actors.audit.rubric import Dimension, dimension_of
+from contracts.audit import Evidence
+from contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
+from contracts.audit_facts import Claim, Excerpt, Finding, Heading, Picture, PictureReading, Unparsed
+from tests.support.audits import AUDIT, dimension, finding, pictures, reading, survey
+from tests.support.hostile import CORPUS
+
+
+def about(*goals: str, target: str = "pdf_report", terms: tuple[str, ...] = (), **more: Any) -> Dimension:
+    """A dimension with these goals and terms; without goals, they follow from its texts."""
+    raw = dimension("one", target, **more)
+    raw["goals"] = list(goals)
+    if not goals:
+        del raw["goals"]
+    return msgspec.structs.replace(dimension_of(raw), terms=terms)
+
+
+def of(goal: str, items: Sequence[Evidence]) -> Evidence:
+    return next(one for one in items if goal_id(one.goal) == goal)
+
+
+def excerpt(term: str, sentences: int, page: int = 2, *, literal: bool = True) -> Excerpt:
+    text = f"About {term}."
+    return Excerpt(query=term, page=page, rank=1, text=text, literal=literal, sentences=sentences)
+
+
+NOTHING_READ: dict[str, Any] = {
+    "characters": 0, "text_pages": 0, "segments": 0, "headings": [], "claims": [], "excerpts": [],
+    "notes": ["2 pages are images, and tesseract is not installed"],
+}  # fmt: skip
+
+
+# --- terms -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_term_that_is_explained_is_found_on_its_page() -> None:
+    found = report_evidence(
+        about("report.term", "report.keyword", terms=("Metacognition",)),
+        reading(excerpts=[excerpt("Metacognition", 0, 1), excerpt("Metacognition", 3, 4)]),
+    )
+    assert [goal_id(one.goal) for one in found] == ["report.scope", "report.term"]
+    one = found[1]
+    assert one.goal.endswith(": Metacognition")
+    assert (one.found, one.location, one.content) == (True, "page 4", "page 4: About Metacognition.")
+    assert "3 sentences about it on page 4" in one.rationale
+
+
+@pytest.mark.parametrize("sentences", [0, 1])
+def test_a_term_without_explanation_was_dropped(sentences: int) -> None:
+    found = report_evidence(
+        about("report.term", terms=("Metacognition",)), reading(excerpts=[excerpt("Metacognition", sentences)])
+    )
+    assert [(goal_id(one.goal), one.found) for one in found[1:]] == [("report.term", False), ("report.keyword", True)]
+    assert of("report.keyword", found).location == "page 2"
+
+
+def test_a_term_that_does_not_occur_as_it_stands_is_not_there_and_not_dropped() -> None:
+    found = report_evidence(
+        about("report.term", terms=("State Synchronization",)),
+        reading(excerpts=[excerpt("State Synchronization", 0, literal=False)]),
+    )
+    assert [(goal_id(one.goal), one.found) for one in found[1:]] == [("report.term", False)]
+    assert found[1].rationale.endswith("these words do not stand in it")
+
+
+def test_a_rubric_that_names_nothing_gets_the_passages_nearest_to_its_instruction() -> None:
+    wanted = about(forensic_instruction="How does it think?", success_pattern="Good.", failure_pattern="Bad.")
+    assert wanted.goals == ()
+    found = report_evidence(wanted, reading(excerpts=[excerpt("How does it think?", 0, literal=False)]))
+    assert found[1].content == "page 2: About How does it think?."
+    assert found[1].found
+
+
+# --- what could not be read ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        about("report.term", terms=("Metacognition",)), about("report.structure"), about("report.verified"),
+        about(success_pattern="x", failure_pattern="y"),
+    ],
+    ids=lambda one: str(one.goals),
+)  # fmt: skip
+def test_a_report_of_images_alone_is_not_judged_rather_than_judged_badly(wanted: Dimension) -> None:
+    unread = reading(**NOTHING_READ)
+    found = cross_referenced(wanted, report_evidence(wanted, unread), survey(), unread)
+    assert len(found) > 1
+    assert all(one.confidence == 0 and not one.found for one in found[1:])
+    assert not judgeable(found, wanted)
+    assert "not read: 2 pages are images" in (found[0].content or "")
+
+
+def test_pages_that_could_not_be_read_make_absence_less_sure_and_nothing_else() -> None:
+    half = reading(pages=4, text_pages=2, excerpts=[excerpt("Here", 3)])
+    found = report_evidence(about("report.term", terms=("Here", "Nowhere")), half)
+    assert [one.confidence for one in found[1:]] == [0.8, 0.45]
+
+
+def test_structure_is_headings() -> None:
+    headings = [Heading(text=f"Part {number}", page=number, level=1) for number in range(1, 4)]
+    one = of("report.structure", report_evidence(about("report.structure"), reading(headings=headings)))
+    assert (one.found, one.location) == (True, "page 1")
+    assert one.content == "page 1: # Part 1\npage 2: # Part 2\npage 3: # Part 3"
+    few = of("report.structure", report_evidence(about("report.structure"), reading(headings=headings[:2])))
+    assert not few.found
+
+
+# --- held against the repository -------------------------------------------------------------------------------------
+
+
+def crossed(wanted: Dimension, seen: Any, read: Any) -> list[Evidence]:
+    return cross_referenced(wanted, report_evidence(wanted, read), seen, read)
+
+
+def test_paths_exist_or_do_not() -> None:
+    found = crossed(about("report.verified"), survey(), reading())
+    verified, hallucinated = of("report.verified", found), of("report.hallucinated", found)
+    assert (verified.content, verified.location) == ("page 1: src/app.py", "page 1")
+    assert (hallucinated.content, hallucinated.location) == ("page 2: src/ghost.py", "page 2")
+    assert (hallucinated.found, hallucinated.confidence) == (True, 1.0)
+
+
+def test_a_part_of_a_path_is_no_path() -> None:
+    """A test for substrings would take these for verified."""
+    claims = [Claim(path=path, page=1) for path in ("app.p", "rc/app.py", "src", "and/or", "pp.py")]
+    found = crossed(about("report.verified"), survey(), reading(claims=claims))
+    assert of("report.verified", found).content == "page 1: src", "a folder is there"
+    assert "and/or" in (of("report.hallucinated", found).content or "")
+
+
+def test_where_every_path_exists_there_is_no_flaw() -> None:
+    found = crossed(about("report.verified"), survey(), reading(claims=[Claim(path="src/app.py", page=1)]))
+    assert "report.hallucinated" not in {goal_id(one.goal) for one in found}
+
+
+def test_what_is_not_listed_whole_is_not_surely_hallucinated() -> None:
+    found = crossed(about("report.verified"), survey(file_count=100_000), reading())
+    assert of("report.hallucinated", found).confidence == 0.5
+
+
+def test_a_path_that_several_files_end_with_is_not_verified() -> None:
+    seen = survey(files=["a/app.py", "b/app.py"], file_count=2)
+    found = crossed(about("report.verified"), seen, reading(claims=[Claim(path="app.py", page=3)]))
+    assert of("report.hallucinated", found).content == "page 3: app.py (the end of several paths)"
+
+
+def test_claims_of_features_are_supported_or_contradicted_by_the_code() -> None:
+    said = [
+        Finding(goal="state.typed", path="", line=2, text="The state is typed."),
+        Finding(goal="graph.fan_out", path="", line=3, text="Judges run in parallel."),
+    ]
+    found = crossed(about("report.supported"), survey(finding("state.typed")), reading(statements=said))
+    supported, contradicted = of("report.supported", found), of("report.contradicted", found)
+    assert supported.content == "page 2: The state is typed. [state.typed: found 1 time, first at src/app.py:3]"
+    assert contradicted.content == "page 3: Judges run in parallel. [graph.fan_out: not found]"
+    assert contradicted.location == "page 3"
+
+
+def test_a_claim_is_less_surely_contradicted_where_files_do_not_parse() -> None:
+    said = [Finding(goal="graph.fan_out", path="", line=3, text="Judges run in parallel.")]
+    broken = [Unparsed(path="src/graph.py", line=1, reason="Python 2")]
+    whole = crossed(about("report.supported"), survey(), reading(statements=said))
+    part = crossed(about("report.supported"), survey(unparsed=broken, examined={"parsed": 1}), reading(statements=said))
+    assert of("report.contradicted", part).confidence < of("report.contradicted", whole).confidence
+
+
+def test_only_dimensions_that_ask_for_it_are_cross_referenced() -> None:
+    wanted = about("report.structure")
+    own = report_evidence(wanted, reading())
+    assert cross_referenced(wanted, own, survey(), reading()) == own
+
+
+def test_cross_referencing_keeps_the_keys_of_what_was_there() -> None:
+    wanted = about("report.verified", "report.structure")
+    own = report_evidence(wanted, reading())
+    assert cross_referenced(wanted, own, survey(), reading())[: len(own)] == own
+
+
+# --- images ----------------------------------------------------------------------------------------------------------
+
+LOOK = about("images.present", "images.inspected", target="pdf_images")
+
+
+def test_without_a_vision_model_images_are_not_inspected_and_not_judged() -> None:
+    found = picture_evidence(LOOK, pictures(), {}, inspected=False)
+    one = of("images.inspected", found)
+    assert (one.found, one.confidence, one.rationale) == (False, 0.0, NOT_INSPECTED)
+    assert of("images.present", found).found
+    assert not judgeable(found, LOOK)
+
+
+def test_a_report_without_images_is_judged_for_it() -> None:
+    found = picture_evidence(LOOK, pictures(0), {}, inspected=False)
+    assert [(goal_id(one.goal), one.found, one.confidence) for one in found] == [
+        ("images.scope", True, 1.0), ("images.present", False, 1.0),
+    ]  # fmt: skip
+    assert judgeable(found, LOOK)
+
+
+def test_what_a_vision_model_says_is_evidence_for_each_image() -> None:
+    seen = pictures(2)
+    told = {seen.pictures[0].sha256: "A state machine with two fan-outs."}
+    found = picture_evidence(LOOK, seen, told, inspected=True)
+    looks = [one for one in found if goal_id(one.goal) == "images.inspected"]
+    assert [(one.found, one.location, one.confidence) for one in looks] == [
+        (True, "page 1", SEEN_SURE), (False, "page 2", 0.0),
+    ]  # fmt: skip
+    assert looks[0].content == "A state machine with two fan-outs."
+
+
+def test_a_rubric_that_asks_only_whether_there_are_images_needs_no_look() -> None:
+    wanted = about("images.present", target="pdf_images")
+    found = picture_evidence(wanted, pictures(), {}, inspected=False)
+    assert [goal_id(one.goal) for one in found] == ["images.scope", "images.present"]
+    assert judgeable(found, wanted)
+
+
+def test_a_rubric_of_which_goals_follow_always_needs_a_look() -> None:
+    wanted = about(target="pdf_images", success_pattern="An image.", failure_pattern="None.")
+    assert not judgeable(picture_evidence(wanted, pictures(), {}, inspected=False), wanted)
+
+
+# --- bounds ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("text", [text[:4_000] for text in CORPUS.values()], ids=CORPUS.keys())
+def test_whatever_stands_in_the_report_the_log_takes_the_evidence(text: str) -> None:
+    terms = tuple(f"{number}{text[:80]}" for number in range(80))
+    read = reading(
+        title=text, notes=[text] * 20, headings=[Heading(text=text, page=1, level=1)] * 50,
+        claims=[Claim(path=text, page=1)], statements=[Finding(goal="state.typed", path="", line=1, text=text[:2_000])],
+        excerpts=[excerpt(term, 1) for term in terms],
+    )  # fmt: skip
+    wanted = about("report.structure", "report.verified", "report.term", terms=terms)
+    shown = Picture(
+        page=1, kind="drawing", width=9, height=9, sha256="a" * 64, media_type="image/png", shapes=3, words=[text] * 99
+    )
+    seen = PictureReading(count=90, pictures=[shown] * 90, notes=[text])
+    for found in (
+        crossed(wanted, survey(), read), picture_evidence(LOOK, seen, {"a" * 64: text}, inspected=True),
+    ):  # fmt: skip
+        assert EVIDENCE_MAX - 1 <= len(found) <= EVIDENCE_MAX
+        event = AuditEvidenceFound(audit_id=AUDIT, dimension_id="one", evidences=[as_item(one) for one in found])
+        assert msgspec.json.decode(msgspec.json.encode(event), type=AuditEvidenceFound) == event
+        for one in found:
+            for part in (one.goal, one.content or "", one.location, one.rationale):
+                assert clean(part, 10_000) == part, "nothing is hidden in it"
