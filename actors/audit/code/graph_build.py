@@ -36,7 +36,7 @@ from actors.audit.code.graph_values import (
 if TYPE_CHECKING:
     from actors.audit.code.graph_run import Run
 
-PARTS_MAX: Final = 5_000
+PARTS_MAX: Final = 1_000
 """Most nodes, edges, branches or notes of one graph."""
 
 
@@ -104,7 +104,7 @@ def _names(run: Run, value: Value | None, builder: Builder, line: int, what: str
 
 
 def _add_node(run: Run, builder: Builder, given: Arguments) -> None:
-    first, action = given.get(0, "node"), given.get(1, "action")
+    first, action = given.get(0, "node") or given.named.get("key"), given.get(1, "action")
     destinations = given.named.get("destinations")
     if first is None:
         note(builder, given.line, "the name of a node")
@@ -153,9 +153,10 @@ def _finish(run: Run, builder: Builder, given: Arguments) -> None:
 
 
 def _branch(run: Run, builder: Builder, given: Arguments) -> None:
+    source = given.get(0, "source") or given.named.get("start_key") or UNKNOWN
     path = given.get(1, "path") or given.named.get("condition") or UNKNOWN
     path_map = given.get(2, "path_map") or given.named.get("conditional_edge_mapping")
-    for name, arms in _names(run, given.get(0, "source"), builder, given.line, "the source of a conditional edge"):
+    for name, arms in _names(run, source, builder, given.line, "the source of a conditional edge"):
         builder.branches.append(BranchSeen(name, path, _given(path_map), given.line, arms, given.get(3, "then")))
 
 

@@ -85,6 +85,8 @@ def call(run: Run, callee: Value, given: Arguments) -> Value:
 def _function(run: Run, function: Func, given: Arguments) -> Value:
     """Follow a call into a function of the repository; not when it is in the midst of one already."""
     run.entered.add(function.node)
+    if isinstance(function.owner, Inst | Builder) and function.owner.owner is not None:
+        run.entered_on.add((function.node, function.owner.owner.node))
     if len(run.stack) >= CALLS_MAX or any(one.node is function.node for one in run.stack):
         return UNKNOWN
     scope = Scope(function.scope.path, "function", function.scope)
@@ -192,6 +194,8 @@ def _external(run: Run, name: str, given: Arguments) -> Value:
         return made
     if name == "functools.partial":
         return _partial(given)
+    if last == "get_args" and given.args and isinstance(given.args[0], Thing):
+        return Seq(list(given.args[0].args), "tuple")
     if name in _THROUGH or name == "typing.cast":
         return given.args[-1] if given.args else UNKNOWN
     if package == "itertools" and (worked := called(last, given.args, given.named)) is not None:

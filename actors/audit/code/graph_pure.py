@@ -117,7 +117,7 @@ def _plain(value: Value) -> str | int | None:
 
 def _arithmetic(operator: ast.operator, one: str | int | None, other: str | int | None) -> Value:
     work = _OPERATORS.get(type(operator))
-    if one is None or other is None or work is None or isinstance(one, str) and isinstance(operator, ast.Mod):
+    if one is None or other is None or work is None or (isinstance(one, str) and isinstance(operator, ast.Mod)):
         return UNKNOWN
     if (
         isinstance(operator, ast.Mult)

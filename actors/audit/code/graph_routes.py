@@ -153,12 +153,7 @@ def _function_of(value: Value) -> Value:
 
 def _ways(run: Run, function: Func) -> list[Way]:
     """Where what a function returns leads to; what it returns as nothing leads nowhere."""
-    steps, exhausted = run.steps, run.exhausted
-    run.allow(STEPS)
-    result = call(run, function, Arguments(unknown=True))
-    cut = run.exhausted
-    run.allow(steps)
-    run.exhausted = exhausted
+    result, cut = run.within(STEPS, lambda: call(run, function, Arguments(unknown=True)))
     return [*itertools.islice(_leads(result), WAYS_MAX), *([Way(None)] if cut else [])]
 
 
@@ -176,10 +171,12 @@ def _leads(value: Value, *, many: bool = False, depth: int = 0) -> Iterator[Way]
 
 def _declared(run: Run, function: Func, wanted: str) -> list[str]:
     """The names in ``Literal[…]`` of a return annotation; ``wanted``: only of those within this (``Command``)."""
-    if isinstance(function.node, ast.Lambda) or function.node.returns is None:
+    returns = None if isinstance(function.node, ast.Lambda) else function.node.returns
+    if returns is None:
         return []
+    parts, _ = run.within(STEPS, lambda: Seq(list(_annotation(run, returns, function, 0))))
     found: dict[str, None] = {}
-    for value in _annotation(run, function.node.returns, function, 0):
+    for value in parts.items if isinstance(parts, Seq) else ():
         found.update(dict.fromkeys(_literals(value, wanted, within=not wanted)))
     return list(found)
 
@@ -227,10 +224,7 @@ def _commands(run: Run, builder: Builder, node: NodeSeen) -> None:
         return
     if "Command" not in run.program.sources[function.scope.path].text:
         return
-    steps = run.steps
-    run.allow(STEPS)
-    result = call(run, function, Arguments(unknown=True))
-    run.allow(steps)
+    result, _ = run.within(STEPS, lambda: call(run, function, Arguments(unknown=True)))
     for command in _gotos(result):
         owners = _parents(run, builder) if command.parent else [(builder, node.name)]
         for owner, name in owners:

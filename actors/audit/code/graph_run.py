@@ -11,6 +11,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
+from actors.audit.code.graph_arguments import Arguments
+from actors.audit.code.graph_calls import call
 from actors.audit.code.graph_evaluate import evaluate
 from actors.audit.code.graph_members import bind_class, store_attribute, store_item
 from actors.audit.code.graph_prebuilt import workflow
@@ -41,7 +43,9 @@ Flow = Literal["on", "ends", "breaks", "next"]
 
 DEPTH_MAX: Final = 150
 ROUNDS_MAX: Final = 256
-WAYS_MAX: Final = 4_000
+RETURNS_MAX: Final = 4_000
+STEPS_MIN: Final = 400
+"""So many steps there are always."""
 
 
 class Run:
@@ -52,19 +56,27 @@ class Run:
         self.builders: list[Builder] = []
         self.instances: dict[ast.ClassDef, Inst] = {}
         self.entered: set[ast.AST] = set()
+        self.entered_on: set[tuple[ast.AST, ast.ClassDef]] = set()
         self.stack: list[Func] = []
         self.defined: list[Func] = []
         self.arms: Arms = ()
         self.steps = 0
+        self.purse = 0
         self.exhausted = False
         self._depth = 0
         self._conditions = 0
         self._modules: dict[str, Scope] = {}
 
-    def allow(self, steps: int) -> None:
-        """So many steps may be taken from here on."""
-        self.steps = steps
+    def within(self, steps: int, work: Callable[[], Value]) -> tuple[Value, bool]:
+        """Follow something for so many steps at most, as long as the purse (the steps for all of it) lasts; whether
+        they were too few comes with the result."""
+        outer, before = self.steps, self.exhausted
+        allowed = self.steps = max(min(steps, self.purse), STEPS_MIN)
         self.exhausted = False
+        result = work()
+        self.purse -= allowed - max(self.steps, 0)
+        cut, self.exhausted, self.steps = self.exhausted, before, outer
+        return result, cut
 
     def module(self, path: str) -> Scope:
         """The names of a module, as its statements leave them. In a circle of imports: as far as they have come."""
@@ -248,7 +260,7 @@ def _augmented(run: Run, statement: ast.AugAssign, scope: Scope) -> Flow:
 
 def _return(run: Run, statement: ast.Return, scope: Scope) -> Flow:
     value = run.value(statement.value, scope) if statement.value is not None else Const(None)
-    if len(scope.returned) < WAYS_MAX:
+    if len(scope.returned) < RETURNS_MAX:
         scope.returned.append(value)
     return "ends"
 
@@ -335,17 +347,23 @@ _KINDS: Final[dict[str, _Kind]] = {
 
 
 def _function(run: Run, statement: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope) -> Flow:
+    """Bind a function. Decorators of the repository are called, for they may enter it somewhere; what they give is
+    taken to be the function still."""
     kind: _Kind = "plain"
     entry = False
-    for decorator in reversed(statement.decorator_list):
-        made = run.value(decorator, scope)
+    made_by: list[Func] = []
+    for node in reversed(statement.decorator_list):
+        made = run.value(node, scope)
         whole = made.name if isinstance(made, External) else made.maker if isinstance(made, Thing) else ""
         name = whole.rpartition(".")[2]
         entry = entry or (name == "entrypoint" and whole.startswith("langgraph."))
+        made_by.extend([made] if isinstance(made, Func) else [])
         kind = _KINDS.get(name, kind)
     function = Func(statement, scope, statement.name, kind=kind)
     if scope.kind == "function":
         run.defined.append(function)
+    for decorator in made_by:
+        call(run, decorator, Arguments([function]))
     scope.bind(statement.name, workflow(run, function) if entry else function)
     return "on"
 

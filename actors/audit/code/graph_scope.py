@@ -12,7 +12,6 @@ _STAR: Final = frozenset(
     [
         "Command",
         "END",
-        "Graph",
         "MessageGraph",
         "MessagesState",
         "START",

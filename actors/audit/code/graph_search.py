@@ -8,71 +8,98 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, TypeVar
 
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_build import note
 from actors.audit.code.graph_calls import call
-from actors.audit.code.graph_members import class_attribute
+from actors.audit.code.graph_members import ancestry, class_attribute
 from actors.audit.code.graph_program import Mentions, Program
 from actors.audit.code.graph_routes import settle
 from actors.audit.code.graph_run import Run
 from actors.audit.code.graph_shape import shape
-from actors.audit.code.graph_values import Builder, Class, Func, alternatives
+from actors.audit.code.graph_values import Builder, Class, Func, Module, Value, alternatives
 from contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
+
+_T = TypeVar("_T", Func, Class)
 
 MODULE_STEPS: Final = 60_000
 LINE_STEPS: Final = 12
 """Steps for a module, and so many more for each of its lines."""
 ROOT_STEPS: Final = 20_000
-"""Steps for a function that nobody is seen to call."""
+"""Steps for a function that nobody is seen to call, and for its lines besides."""
+PURSE_STEPS: Final = 500_000
+PURSE_LINE_STEPS: Final = 20
+"""Steps for all of it, and so many more for each line of the files that speak of graphs."""
 SITE_MAX: Final = 8
 """So many graphs are kept of one place that makes several."""
+GRAPHS_MAX: Final = 200
+"""So many graphs are told of a repository."""
 _SPREAD_ROUNDS: Final = 3
 
 
 def read_graphs(program: Program) -> list[tuple[Builder, CodeGraph]]:
     """All graphs of the program, in the order of path and line."""
     run = Run(program)
-    for path in sorted(program.about_graphs):
-        run.allow(MODULE_STEPS + LINE_STEPS * program.sources[path].text.count("\n"))
-        before = len(run.builders)
-        run.module(path)
-        _cut(run, before)
-    for path in sorted(program.about_graphs):
-        _definitions(run, path)
+    paths = sorted(program.about_graphs)
+    lines = {path: program.sources[path].text.count("\n") for path in paths}
+    run.purse = PURSE_STEPS + PURSE_LINE_STEPS * sum(lines.values())
+    for path in paths:
+        _told_when_cut(run, MODULE_STEPS + LINE_STEPS * lines[path], lambda path=path: Module(run.module(path).path))
+    about = {path: _spread(Mentions(program.sources[path].text), _functions(run, path)) for path in paths}
+    everywhere = {one.node for several in about.values() for one in several}
+    for path in paths:
+        _follow_definitions(run, path, everywhere)
     settle(run, run.builders)
     return _told(run.builders)
 
 
-def _cut(run: Run, before: int) -> None:
-    """Tell each graph that was met since, when the steps did not suffice."""
-    if run.exhausted:
-        for builder in run.builders[before:]:
-            note(builder, builder.line, "the program is too large to be followed to its end")
+def _told_when_cut(run: Run, steps: int, work: Callable[[], Value]) -> None:
+    """Follow something, and tell each graph that it made when the steps did not suffice."""
+    before = len(run.builders)
+    _, cut = run.within(steps, work)
+    for builder in run.builders[before:] if cut else ():
+        note(builder, builder.line, "the program is too large to be followed to its end")
 
 
-def _definitions(run: Run, path: str) -> None:
-    """Follow the functions and methods that build graphs and have not been followed yet."""
+def _own(run: Run, path: str, kind: type[_T]) -> list[_T]:
+    """The functions or the classes of a module, in the order of lines."""
     scope = run.module(path)
-    found = [option for value in list(scope.names.values()) for option in alternatives(value)]
-    functions = [one for one in found if isinstance(one, Func) and one.scope is scope]
-    classes = [one for one in found if isinstance(one, Class) and one.scope is scope]
-    methods = {owner.name: _methods(owner) for owner in classes}
-    mentions = Mentions(run.program.sources[path].text)
-    everything = [*functions, *(one for several in methods.values() for one in several)]
-    about = {id(one) for one in _spread(mentions, everything)}
-    for function in _callers_first([one for one in functions if id(one) in about]):
+    named = [one for value in list(scope.names.values()) for one in alternatives(value) if isinstance(one, kind)]
+    found = {id(one): one for one in named if one.scope is scope}
+    return sorted(found.values(), key=lambda one: one.node.lineno)
+
+
+def _functions(run: Run, path: str) -> list[Func]:
+    """The functions of a module, and the methods of its classes."""
+    methods = [value for owner in _own(run, path, Class) for value in owner.members.values()]
+    return [*_own(run, path, Func), *(value for value in methods if isinstance(value, Func))]
+
+
+def _follow_definitions(run: Run, path: str, about: AbstractSet[ast.AST]) -> None:
+    """Follow the functions and methods that build graphs and have not been followed yet."""
+    for function in _callers_first([one for one in _own(run, path, Func) if one.node in about]):
         _follow(run, function)
-    for owner in sorted(classes, key=lambda one: one.node.lineno):
-        _follow_class(run, owner, _callers_first([one for one in methods[owner.name] if id(one) in about]))
+    for owner in _own(run, path, Class):
+        methods = [one for one in _methods(owner) if one.node in about]
+        if methods:
+            _follow_class(run, owner, _callers_first(methods))
+    mentions = Mentions(run.program.sources[path].text)
     for function in [one for one in run.defined if one.scope.path == path and mentions.within(_definition(one))]:
         _follow(run, function)
 
 
 def _methods(owner: Class) -> list[Func]:
-    return [value for value in owner.members.values() if isinstance(value, Func)]
+    """The methods of a class, with those that it inherits."""
+    found: dict[str, Func] = {}
+    for one in ancestry(owner):
+        if isinstance(one, Class):
+            for name, value in one.members.items():
+                if isinstance(value, Func):
+                    found.setdefault(name, value)
+    return list(found.values())
 
 
 def _definition(function: Func) -> ast.stmt:
@@ -111,23 +138,27 @@ def _callers_first(functions: Sequence[Func]) -> list[Func]:
 
 def _follow(run: Run, function: Func) -> None:
     if function.node not in run.entered:
-        before = len(run.builders)
-        run.allow(ROOT_STEPS + LINE_STEPS * ((_definition(function).end_lineno or 0) - function.node.lineno))
-        call(run, function, Arguments(unknown=True))
-        _cut(run, before)
+        _told_when_cut(run, _steps(_definition(function)), lambda: call(run, function, Arguments(unknown=True)))
+
+
+def _steps(definition: ast.stmt) -> int:
+    return ROOT_STEPS + LINE_STEPS * ((definition.end_lineno or definition.lineno) - definition.lineno)
 
 
 def _follow_class(run: Run, owner: Class, methods: Sequence[Func]) -> None:
-    if all(method.node in run.entered for method in methods):
+    """Follow the methods that have not been followed on an instance of this class."""
+    if all((method.node, owner.node) in run.entered_on for method in methods):
         return
-    run.allow(ROOT_STEPS + LINE_STEPS * ((owner.node.end_lineno or 0) - owner.node.lineno))
-    before = len(run.builders)
-    instance = run.instances.get(owner.node) or call(run, owner, Arguments(unknown=True))
-    for method in methods:
-        bound = class_attribute(owner, method.name, instance)
-        if isinstance(bound, Func) and method.node not in run.entered:
-            call(run, bound, Arguments(unknown=True))
-    _cut(run, before)
+
+    def work() -> Value:
+        instance = run.instances.get(owner.node) or call(run, owner, Arguments(unknown=True))
+        for method in methods:
+            bound = class_attribute(owner, method.name, instance)
+            if isinstance(bound, Func) and (method.node, owner.node) not in run.entered_on:
+                call(run, bound, Arguments(unknown=True))
+        return instance
+
+    _told_when_cut(run, _steps(owner.node), work)
 
 
 def _told(builders: Iterable[Builder]) -> list[tuple[Builder, CodeGraph]]:
@@ -135,7 +166,7 @@ def _told(builders: Iterable[Builder]) -> list[tuple[Builder, CodeGraph]]:
     sites: dict[tuple[str, int, int], list[Builder]] = defaultdict(list)
     for builder in builders:
         sites[builder.path, builder.line, builder.column].append(builder)
-    kept = [one for site in sorted(sites) for one in _largest(sites[site])[:SITE_MAX]]
+    kept = [one for site in sorted(sites) for one in _largest(sites[site])[:SITE_MAX]][:GRAPHS_MAX]
     return [(builder, _graph(builder)) for builder in kept]
 
 
