@@ -1,1 +1,69 @@
-"""The audit's front door for other programs."""
+"""The audit's front door for other programs (spec auditor_api_contracts, 2, 3 and 5).
+
+    from pmagent.audit import compile_audit_graph, run_audit
+
+    state = compile_audit_graph().invoke({"repo_url": "https://…", "pdf_path": "report.pdf"})
+    report = run_audit("https://…", "report.pdf", output_path="audit/")
+
+Neither needs a workspace, a daemon or a log. ``pmagent audit`` records, limits and recovers an audit besides. What is
+named here is imported when it is asked for: LangGraph and pydantic take their time.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from actors.audit.cross_reference import cross_reference
+    from actors.audit.pdf.doc_tools import (
+        PDFIngestionResult,
+        PDFParseError,
+        analyze_diagram,
+        extract_images_from_pdf,
+        ingest_pdf,
+        query_doc,
+    )
+    from actors.audit.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
+    from contracts.audit import (
+        AgentState,
+        AuditReport,
+        CriterionResult,
+        Evidence,
+        JudicialOpinion,
+    )
+    from pmagent.audit.rubrics import load_rubric
+    from pmagent.audit.running import AuditFailed, compile_audit_graph, run_audit
+    from pmagent.audit.standalone import StandaloneClerk
+
+__all__ = [
+    "AgentState", "AuditFailed", "AuditReport", "CriterionResult", "Evidence", "JudicialOpinion", "PDFIngestionResult",
+    "PDFParseError", "StandaloneClerk", "analyze_diagram", "analyze_graph_structure", "clone_repo",
+    "compile_audit_graph", "cross_reference", "extract_git_history", "extract_images_from_pdf", "ingest_pdf",
+    "load_rubric", "query_doc", "run_audit",
+]  # fmt: skip
+
+_PLACES: Final = {
+    "contracts.audit": ("AgentState", "AuditReport", "CriterionResult", "Evidence", "JudicialOpinion"),
+    "actors.audit.cross_reference": ("cross_reference",),
+    "actors.audit.pdf.doc_tools": (
+        "PDFIngestionResult", "PDFParseError", "analyze_diagram", "extract_images_from_pdf", "ingest_pdf", "query_doc",
+    ),
+    "actors.audit.repository.repo_tools": ("analyze_graph_structure", "clone_repo", "extract_git_history"),
+    "pmagent.audit.rubrics": ("load_rubric",),
+    "pmagent.audit.running": ("AuditFailed", "compile_audit_graph", "run_audit"),
+    "pmagent.audit.standalone": ("StandaloneClerk",),
+}  # fmt: skip
+_PLACE_OF: Final = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for."""
+    if name not in _PLACE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_PLACE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    """What there is."""
+    return sorted({*globals(), *__all__})

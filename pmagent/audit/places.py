@@ -9,12 +9,10 @@ from typing import Final, NamedTuple
 
 from pmagent.audit.source import BadAudit, slug
 from pmagent.places import check_ground, check_names, inside, relative
-from projections.runs.places import FORBIDDEN as NO_RUNS
+from projections.audits.places import DOCUMENT, FORBIDDEN, MARKDOWN, usable
 
 DEFAULT_FOLDER: Final = "audit"
-FORBIDDEN: Final = NO_RUNS | {"runs"}
-"""Folders of the workspace in which no audit leaves anything."""
-ENDINGS: Final = (".md", ".json")
+ENDINGS: Final = (MARKDOWN, DOCUMENT)
 _HEADING: Final = b"# Audit Report"
 """So a report begins; what begins otherwise is not ours to write over."""
 _FLAG: Final = "--output"
@@ -28,49 +26,64 @@ class Output(NamedTuple):
     copy: Path | None
 
 
-def output_of(wanted: str | None, repo_url: str, workspace: Path, folder: Path) -> Output:
+def output_of(wanted: str | None, repo_url: str, workspace: Path, folder: Path, audit_id: str) -> Output:
     """Where the report goes that was wanted at ``wanted``: a file, when that ends in .md, else a folder, in which it is
     named after the repository; relative to ``folder``. None: the workspace's own place. Raises BadAudit, Misplaced."""
-    own = f"{DEFAULT_FOLDER}/report_{slug(repo_url)}"
+    own = default_path(repo_url)
     if wanted is None:
-        return Output(_checked(own, workspace), None)
+        return Output(_checked(own, workspace, audit_id), None)
+    whole = target_of(wanted, repo_url, folder)
+    below = relative(whole, workspace)
+    if below is not None:
+        return Output(_checked(below, workspace, audit_id), None)
+    check_ours(whole)
+    return Output(_checked(own, workspace, audit_id), Path(whole))
+
+
+def default_path(repo_url: str) -> str:
+    """Where a report goes that nobody wants elsewhere, without its ending."""
+    return f"{DEFAULT_FOLDER}/report_{slug(repo_url)}"
+
+
+def target_of(wanted: str, repo_url: str, folder: Path) -> str:
+    """The absolute path, without its ending, of a report that is wanted at ``wanted``; see ``output_of``. Raises
+    BadAudit, Misplaced."""
     if not wanted or "\0" in wanted:
         raise BadAudit(f"{_FLAG} names no place", "give a folder, or a file that ends in .md")
     check_names(_FLAG, wanted)
     whole = os.path.abspath(folder / os.path.expanduser(wanted))
-    if wanted.endswith(".md"):
+    if wanted.endswith(MARKDOWN):
         if os.path.isdir(whole):
             raise BadAudit(f"{_FLAG} is {wanted}, which is a folder", "name a file in it, or another folder")
-        whole = whole.removesuffix(".md")
-    else:
-        if os.path.lexists(whole) and not os.path.isdir(whole):
-            raise BadAudit(f"{_FLAG} is {wanted}, which is a file", "give a folder, or a file that ends in .md")
-        whole = f"{whole}/report_{slug(repo_url)}"
-    below = relative(whole, workspace)
-    if below is not None:
-        return Output(_checked(below, workspace), None)
-    _check_ours(whole)
-    return Output(_checked(own, workspace), Path(whole))
+        return whole.removesuffix(MARKDOWN)
+    if os.path.lexists(whole) and not os.path.isdir(whole):
+        raise BadAudit(f"{_FLAG} is {wanted}, which is a file", "give a folder, or a file that ends in .md")
+    return f"{whole}/report_{slug(repo_url)}"
 
 
-def check_output(path: str, workspace: Path) -> None:
+def check_output(path: str, workspace: Path, audit_id: str) -> None:
     """Look whether a report may be left at ``path``, whoever asked for it. Raises BadAudit, Misplaced."""
     if os.path.isabs(path) or os.path.normpath(path) != path or path in (".", ".."):
         raise BadAudit(f"the report's path {path[:100]!r} is none below the workspace, written plainly", "correct it")
-    _checked(path, workspace)
+    _checked(path, workspace, audit_id)
 
 
-def _checked(path: str, workspace: Path) -> str:
+def _checked(path: str, workspace: Path, audit_id: str) -> str:
     inside(_FLAG, path, workspace, FORBIDDEN)
     for ending in ENDINGS:
         check_names(_FLAG, f"{path}{ending}")
         check_ground(_FLAG, workspace, f"{path}{ending}", FORBIDDEN, _FLAG)
-    _check_ours(str(workspace / path))
+    if not usable(path, audit_id):
+        raise BadAudit(
+            f"{_FLAG} leads to {path}, which bears the id of a run, or lies below what ends as a report does",
+            "name another place, e.g. audit/mine.md",
+        )
+    check_ours(str(workspace / path))
     return path
 
 
-def _check_ours(whole: str) -> None:
-    """What stands there already is a report, or nothing. Raises BadAudit."""
+def check_ours(whole: str) -> None:
+    """Look whether what stands at ``whole`` (absolute, without its ending) is a report, or nothing. Raises BadAudit."""
     markdown, document = (f"{whole}{ending}" for ending in ENDINGS)
     foreign = next((path for path in (markdown, document) if os.path.lexists(path) and not os.path.isfile(path)), None)
     if foreign is None and os.path.lexists(markdown) and not _begins(markdown):

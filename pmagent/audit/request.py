@@ -54,7 +54,7 @@ def as_request(wish: Wish, settings: AuditSettings, workspace: Path, folder: Pat
     repo_url = source_of(wish.repo_url, folder)
     pdf_path = _pdf(wish.pdf_path, folder)
     rubric = default_rubric() if wish.rubric is None else read_rubric(wish.rubric.content, wish.rubric.where)
-    output, copy = output_of(wish.output, repo_url, workspace, folder)
+    output, copy = output_of(wish.output, repo_url, workspace, folder, audit_id)
     model = _model(settings.model if wish.model is None else wish.model)
     request = AuditRequested(
         audit_id=audit_id,
@@ -81,7 +81,7 @@ def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:
         raise BadAudit("the path of the PDF is not absolute", "give it from / on")
     _pdf(asked.pdf_path, workspace)
     rubric = read_rubric(msgspec.json.encode(asked.rubric), asked.rubric_source or "the rubric")
-    check_output(asked.output, workspace)
+    check_output(asked.output, workspace, asked.audit_id)
     if (asked.engine == "rules") != (asked.model == ""):
         raise BadAudit("the engine rules asks no model, and langchain needs one", "name --model PROVIDER:NAME, or none")
     for missing, mend in _missing():

@@ -156,12 +156,12 @@ def test_a_wrong_rubric_is_refused_with_file_pointer_and_rule(place: Path) -> No
     ],
 )
 def test_an_output_in_the_workspace_is_where_the_documents_lie(place: Path, wanted: str | None, output: str) -> None:
-    assert output_of(wanted, str(place / "repo"), place / "workspace", place) == Output(output, None)
+    assert output_of(wanted, str(place / "repo"), place / "workspace", place, AUDIT) == Output(output, None)
 
 
 @pytest.mark.parametrize(("wanted", "copy"), [("out", "out/report_repo"), ("else/mine.md", "else/mine")])
 def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) -> None:
-    found = output_of(wanted, str(place / "repo"), place / "workspace", place)
+    found = output_of(wanted, str(place / "repo"), place / "workspace", place, AUDIT)
     assert found == Output("audit/report_repo", place / copy)
 
 
@@ -177,6 +177,8 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
         ("workspace/data.md", "no report of an audit"),
         ("workspace/folder.md", "which is a folder"),
         ("workspace/README.md/x", "is no folder"),
+        ("workspace/old.md/x.md", "ends as a report does"),
+        ("workspace/5b0c7a52-3f7e-4c1d-9a55-000000000002/x.md", "the id of a run"),
         ("notes.txt", "which is a file"),
         ("notes.md", "no report of an audit"),
         ("workspace/link/x.md", "leads out of the workspace"),
