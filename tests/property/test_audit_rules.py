@@ -20,6 +20,7 @@ from pmagent.audit.rubrics import default_rubric
 
 ASSETS = [goal.id for goal in GOALS.values() if goal.kind == "asset"]
 FLAWS = [goal.id for goal in GOALS.values() if goal.kind == "flaw"]
+WRITTEN = json.dumps(default_rubric().document).encode()
 PATTERNS = ["Nothing.", "Purely linear flow, freeform text.", "A StateGraph with fan-out, tests, `State`, 'soup.py'."]
 
 CONFIDENCES = st.sampled_from([0.0, 0.05, 0.333, 0.7, 0.95, 1.0])
@@ -190,9 +191,30 @@ def test_any_value_anywhere_in_a_rubric_leaves_a_rubric_or_one_error_that_points
 
 def refused_at(document: Any) -> str | None:
     """Where the rubric is refused. None: it is read, and the same from its document again."""
+    content = json.dumps(document).encode()
+    refused = refused_bytes(content)
+    if refused is None:
+        made = read_rubric(content, "r.json")
+        assert rubric_of(made.document) == made
+    return refused.pointer if refused else None
+
+
+@given(st.data())
+def test_any_bytes_are_a_rubric_or_one_refusal(data: st.DataObject) -> None:
+    """The default rubric with bytes taken out, put in, or in another place; nothing else than BadRubric may come."""
+    content = bytearray(WRITTEN)
+    for _ in range(data.draw(st.integers(1, 3))):
+        start, end = sorted(data.draw(st.integers(0, len(content))) for _ in range(2))
+        piece = bytes(content[start:end]) if data.draw(st.booleans()) else data.draw(st.binary(max_size=8))
+        content[start : data.draw(st.sampled_from([start, min(start + 1, len(content)), end]))] = piece
+    refused = refused_bytes(bytes(content))
+    assert refused is None or refused.message.startswith("r.json")
+
+
+def refused_bytes(content: bytes) -> BadRubric | None:
+    """The refusal, or None: it is a rubric."""
     try:
-        made = read_rubric(json.dumps(document).encode(), "r.json")
+        read_rubric(content, "r.json")
     except BadRubric as error:
-        return error.pointer
-    assert rubric_of(made.document) == made
+        return error
     return None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from actors.audit.goals import GOALS
-from actors.audit.rubric import BadRubric
+from actors.audit.rubric import BadRubric, read_rubric
 from contracts.audit_events import RUBRIC_BYTES_MAX
 from pmagent.audit.rubrics import default_rubric, load_rubric
 
@@ -58,3 +59,35 @@ def test_a_pipe_is_not_opened_and_a_file_without_end_not_read_to_it(tmp_path: Pa
         file.truncate(2**40)  # takes no space
     with pytest.raises(BadRubric, match=f"larger than {RUBRIC_BYTES_MAX} bytes"):
         load_rubric(large)
+
+
+# --- what is written about rubrics ---------------------------------------------------------------------------------
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "rubrics.md"
+
+
+def test_the_page_about_rubrics_lists_every_goal_with_its_kind_and_meaning() -> None:
+    rows = [line for line in PAGE.read_text().splitlines() if re.match(r"\| `[a-z_]+\.[a-z_]+` \|", line)]
+    kinds = {goal.id: "security" if goal.security else goal.kind for goal in GOALS.values()}
+    assert rows == [
+        f"| `{goal.id}` | {kinds[goal.id]} | {goal.title} |" for goal in GOALS.values() if goal.kind != "context"
+    ]
+
+
+def test_the_rubric_on_the_page_is_one() -> None:
+    written = re.search(r"```json\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert written is not None
+    rubric = read_rubric(written[1].encode(), "the page")
+    assert rubric.dimensions[0].terms == ("src/graph.py",)
+    assert {"graph.builder", "graph.fan_out", "graph.fan_in", "graph.linear"} <= set(rubric.dimensions[0].goals)
+
+
+def test_the_error_on_the_page_is_the_one_that_is_told() -> None:
+    document = default_rubric().document
+    broken = json.loads(json.dumps(document))
+    broken["dimensions"][1]["target_artifact"] = "manual"
+    with pytest.raises(BadRubric) as caught:
+        read_rubric(json.dumps(broken).encode(), "mine.json")
+    page = PAGE.read_text()
+    assert caught.value.message in page
+    assert caught.value.hint in page
