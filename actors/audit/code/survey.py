@@ -11,6 +11,7 @@ from actors.audit.code.graph import GraphReader
 from actors.audit.code.outputs import OutputReader
 from actors.audit.code.parse import role_of
 from actors.audit.code.personas import PersonaReader
+from actors.audit.code.processes import ProcessReader
 from actors.audit.code.security import SecurityReader
 from actors.audit.code.source import Detector, Role, Source
 from actors.audit.code.state import StateReader
@@ -58,6 +59,7 @@ class CodeReader:
             OutputReader(),
             self._personas,
             SecurityReader(),
+            ProcessReader(),
         )
         self._terms = TermReader(term for question in questions for term in question.terms)
         self._unparsed: list[Unparsed] = []
