@@ -300,3 +300,20 @@ def test_a_rubric_with_typed_rules_and_targets_of_its_own_is_refused_at_the_firs
         synthesis_rules={"security_override_cap": 3, "fact_supremacy": True},
     )
     assert refusal(own).pointer == "/dimensions/0/target_artifact"
+
+
+def test_a_rubric_of_logic_without_patterns_is_refused_where_the_first_pattern_is_missing() -> None:
+    logic = {"prosecutor": "Find it.", "defense": "Excuse it.", "tech_lead": "Mend it."}
+    first = dimension("a", success_pattern=None, failure_pattern=None, judicial_logic=logic)
+    rules = {name: "words" for name in RULES if not name.startswith(("functionality", "variance"))}
+    error = refusal(document(first, {**first, "id": "b"}, synthesis_rules=rules))
+    assert error.message == "kitchen.json: /dimensions/0: success_pattern is missing (and 5 more)"
+
+
+def test_a_rubric_of_points_is_refused_where_only_people_can_look() -> None:
+    levels = [{"id": "all", "points": 20}, {"id": "none", "points": 0}]
+    rubric = document(dimension("a", levels=levels), dimension("b", target_artifact="manual", levels=levels))
+    rubric["synthesis_rules"]["points_aggregation"] = "sum them up"
+    assert refusal(rubric).message == 'kitchen.json: /dimensions/1/target_artifact: it is "manual"'
+    rubric["dimensions"].pop()
+    assert read_rubric(json.dumps(rubric).encode(), "kitchen.json").dimensions[0].raw["levels"] == levels
