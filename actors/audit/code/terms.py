@@ -23,6 +23,10 @@ _ORDER: Final[tuple[Role, ...]] = ("code", "example", "test")
 _TEXT_CHARS: Final = 100_000
 """Texts longer than this are data; only so much of them is searched."""
 
+_WORDS_MAX: Final = 100
+_UNKNOWN: Final = "\0"
+"""What stands for a word of a command that is no text."""
+
 Occurrence = tuple[Pattern, int]
 
 
@@ -55,6 +59,11 @@ class TermReader:
         self._joined = {one.joined: one for one in patterns if one.joined}
         phrases = [one for one in patterns if one.kind == "phrase"]
         self._phrases = [(one, re.compile(rf"(?<!\w){re.escape(one.phrase)}(?!\w)")) for one in phrases]
+        self._commands: dict[str, list[Pattern]] = {}
+        for one in phrases:
+            first, _, rest = one.phrase.partition(" ")
+            if rest:
+                self._commands.setdefault(first, []).append(one)
         self._squashed: dict[str, Pattern | None] = {}
 
     def take(self, source: Source) -> None:
@@ -90,6 +99,10 @@ class TermReader:
                 self._squashed.clear()
             self._squashed[name] = self._joined.get(squashed(name))
         return self._squashed[name]
+
+    def commands(self, word: str) -> Sequence[Pattern]:
+        """Phrases of several words that begin with ``word``, as a command does; other words may stand between."""
+        return self._commands.get(word, ())
 
     def in_text(self, text: str) -> Iterator[Pattern]:
         """The phrases that stand in a text, and the names that it is."""
@@ -234,8 +247,10 @@ class _Look:
             part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "\0"
             for part in parts[:100]
         ]
-        if sum(word != "\0" for word in words) > 1:
-            yield from ((one, line) for one in self._reader.in_text(" ".join(words)) if one.kind == "phrase")
+        if sum(word != _UNKNOWN for word in words) < 2:
+            return
+        yield from ((one, line) for one in self._reader.in_text(" ".join(words)) if one.kind == "phrase")
+        yield from ((one, line) for one in self._reader.commands(words[0]) if set(words).issuperset(one.phrase.split()))
 
     def _resolved(self, chain: str) -> str:
         """A chain whose first name is what it was imported as."""

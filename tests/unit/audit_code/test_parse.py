@@ -244,7 +244,8 @@ def test_python_that_only_looks_like_magic_is_kept() -> None:
     ("content", "reason"),
     [
         (b"", BROKEN), (b"{", BROKEN), (b"\xff", BROKEN), (b"[" * 100_000, BROKEN),
-        (b"[]", SHAPELESS), (b"{}", SHAPELESS), (b'{"cells": 1}', SHAPELESS), (notebook("x", language_info={"name": "R"}), FOREIGN),
+        (b"[]", SHAPELESS), (b"{}", SHAPELESS), (b'{"cells": 1}', SHAPELESS),
+        (notebook("x", language_info={"name": "R"}), FOREIGN),
         (notebook("x", kernelspec={"language": "julia"}), FOREIGN),
     ],
 )  # fmt: skip
