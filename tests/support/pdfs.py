@@ -58,9 +58,10 @@ def plain_pages(path: Path, texts: Iterable[str]) -> str:
 
 def image(width: int, height: int, colour: str = "red", *, cmyk: bool = False) -> Any:
     """Pixels of one colour, with a black bar, so that no two sizes or colours are alike."""
-    pixels = mupdf.Pixmap(mupdf.csRGB, (0, 0, width, height), 0)
-    pixels.set_rect(pixels.irect, COLOURS[colour])
-    pixels.set_rect((0, 0, max(width // 2, 1), max(height // 4, 1)), (0, 0, 0))
+    row = bytes(COLOURS[colour]) * width
+    barred = bytes(3 * (width // 2)) + row[3 * (width // 2) :]
+    bar = height // 4
+    pixels = mupdf.Pixmap(mupdf.csRGB, width, height, barred * bar + row * (height - bar), 0)
     return mupdf.Pixmap(mupdf.csCMYK, pixels) if cmyk else pixels
 
 
@@ -106,14 +107,19 @@ def stream(content: bytes, extra: bytes = b"", *, deflated: bool = False) -> byt
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(content), extra, content)
 
 
-def one_page(content: bytes, *, box: bytes = b"0 0 595 842", resources: bytes = b"", more: Sequence[bytes] = ()) -> bytes:
+_FONT: Final = b"/Font << /F1 5 0 R >>"
+
+
+def one_page(
+    content: bytes, *, box: bytes = b"0 0 595 842", resources: bytes = b"", more: Sequence[bytes] = ()
+) -> bytes:
     """A PDF of one page with this content stream (object 4); ``more`` are objects from 6 on, 5 is Helvetica as F1."""
     return raw(
         [
             b"<< /Type /Catalog /Pages 2 0 R >>",
             b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [%s] /Contents 4 0 R"
-            b" /Resources << /Font << /F1 5 0 R >> %s >> >>" % (box, resources),
+            b"<< /Type /Page /Parent 2 0 R /Contents 4 0 R /MediaBox [%s] /Resources << %s %s >> >>"
+            % (box, _FONT, resources),
             stream(content),
             b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
             *more,
@@ -147,8 +153,8 @@ def bomb(unpacked: int = 2**30) -> bytes:
 def huge_image(side: int = 100_000) -> bytes:
     """A page that shows an image of so many pixels squared, which says so but holds few bytes."""
     packed = zlib.compress(bytes(1_000), 9)
-    body = b"<< /Type /XObject /Subtype /Image /Width %d /Height %d /BitsPerComponent 8 /ColorSpace /DeviceRGB" % (side, side)
-    body += b" /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(packed), packed)
+    body = b"<< /Type /XObject /Subtype /Image /Width %d /Height %d /BitsPerComponent 8" % (side, side)
+    body += b" /ColorSpace /DeviceRGB /Filter /FlateDecode /Length %d >>\nstream\n%s\nendstream" % (len(packed), packed)
     drawn = b"q 400 0 0 400 50 50 cm /Im1 Do Q " + says(b"An image of very many pixels stands above this line.")
     return one_page(drawn, resources=b"/XObject << /Im1 6 0 R >>", more=[body])
 
@@ -183,13 +189,13 @@ def nested(depth: int = 100_000) -> bytes:
 
 def active() -> bytes:
     """A PDF that would run JavaScript, start a program and unpack an attachment, if anybody let it."""
+    attached = b"/Names << /EmbeddedFiles << /Names [(x.sh) 7 0 R] >> >>"
+    fonts = b"/Resources << %s >>" % _FONT
     return raw(
         [
-            b"<< /Type /Catalog /Pages 2 0 R /OpenAction 6 0 R /AA << /WC 6 0 R >>"
-            b" /Names << /EmbeddedFiles << /Names [(x.sh) 7 0 R] >> >> >>",
+            b"<< /Type /Catalog /Pages 2 0 R /OpenAction 6 0 R /AA << /WC 6 0 R >> %s >>" % attached,
             b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R"
-            b" /Resources << /Font << /F1 5 0 R >> >> /AA << /O 6 0 R >> >>",
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 4 0 R %s /AA << /O 6 0 R >> >>" % fonts,
             stream(says(b"This page is quite harmless.")),
             b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
             b"<< /S /JavaScript /JS (app.launchURL\\('http://127.0.0.1:9/'\\);) /Next << /S /Launch /F (/bin/sh) >> >>",

@@ -5,28 +5,42 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_PLANNED: Final = re.compile(
-    r"\b(?:will|would|shall|should|could|might|may|must|plan(?:s|ned|ning)?\s+(?:to|for|on)|planned|intend(?:s|ed)?|hope(?:s)?\s+to"
-    r"|aims?\s+to|going\s+to|to\s+be\s+(?:done|added|built|implemented|written|decided)|next\s+(?:steps?|version|iteration|phase)"
-    r"|in\s+(?:the\s+)?future|future\s+(?:work|version|plans?)|later\s+(?:version|phase|iteration)s?|roadmap|to-?do|tbd|not\s+yet|yet\s+to"
-    r"|proposed?|proposals?|require[sd]?|requirements?|rubric|remain(?:s|ing)?|missing|if|unless|instead\s+of\s+having|once)\b",
-    re.IGNORECASE,
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    """Any of these, as whole words, in any case."""
+    return re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.IGNORECASE)
+
+
+_PLANNED: Final = _any(
+    r"will|would|shall|should|could|might|may|must",
+    r"plan(?:s|ned|ning)?\s+(?:to|for|on)|planned|intend(?:s|ed)?|hopes?\s+to|aims?\s+to|going\s+to|yet\s+to",
+    r"to\s+be\s+(?:done|added|built|implemented|written|decided)|remains?\s+to|not\s+yet|to-do|todo|tbd|roadmap",
+    r"next\s+(?:steps?|version|iteration|phase)|in\s+(?:the\s+)?future|future\s+(?:work|version|plans?)",
+    r"later\s+(?:version|phase|iteration)s?|propos(?:es?|ed|als?)|require[sd]?|requirements?",
+    r"rubric\s+(?:asks|wants|says|demands|expects|calls)|if\s+(?:we|there|time|the\s+budget)",
 )
-_NEGATED: Final = re.compile(
-    r"\b(?:not(?!\s+(?:only|just|merely|simply))|no(?!\s+(?:longer|doubt))|never|none|nor|neither|without|lacks?|lacking|lacked|cannot"
-    r"|absent|absence|fail(?:s|ed)?\s+to|instead\s+of|rather\s+than|drop(?:ped|s)?|remove[sd]?|deleted?|skipp?(?:ed|s)?|avoid(?:s|ed)?"
-    r"|abandon(?:ed|s)?|reject(?:ed|s)?|rejecting|replaced|defer(?:red|s)?|omit(?:ted|s)?|unlike)\b|n['\u2019]t\b",
-    re.IGNORECASE,
+"""Said anywhere in a sentence."""
+_DENIED: Final = _any(
+    r"not(?!\s+(?:only|just|merely|simply|sequential|linear))|no(?!\s+(?:longer|doubt))|never|none|nor|neither|without",
+    r"lack(?:s|ed|ing)?|cannot|absence|fail(?:s|ed)?\s+to|instead\s+of|rather\s+than|drop(?:ped|s)?|remov(?:e|es|ed|ing)",
+    r"deleted?|skip(?:ped|s)?|avoid(?:s|ed)?|abandon(?:ed|s)?|reject(?:ed|s|ing)?|replaced|defer(?:red|s)?|omit(?:ted|s)?",
+    r"unlike|\w+n['\u2019]t(?!\s+(?:only|just|merely|simply))",
 )
+"""Said before it in its clause."""
+_TAKEN_BACK: Final = _any(
+    r"(?:is|are|was|were|be|been|do|does|did|has|have|had|can|could)\s+not|\w+n['\u2019]t|not\s+(?:there|supported|used|done)",
+    r"cannot|absent|missing|lacking|dropped|removed|deleted|skipped|abandoned|rejected|deferred|omitted|nowhere",
+)
+"""Said after it in its clause."""
 _CLAUSE: Final = re.compile(
-    r"\s*(?:[;:()\u2013\u2014]|,|\s-\s)\s*|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|and\s+then)\b)",
+    r"\s*(?:[;:()\u2013\u2014,]|\s-\s)\s*"
+    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|and\s+then)\b)",
     re.IGNORECASE,
 )
-_ASIDE: Final = re.compile(
-    r"\b(?:future|roadmap|next\s+steps?|planned|plans?|limitations?|known\s+(?:gaps?|issues?|limits?|weaknesses)|gaps?|to-?do|backlog"
-    r"|open\s+(?:questions?|issues?|points?)|alternatives?|rejected|remediation|related\s+work|not\s+(?:done|implemented)|improvements?"
-    r"|what\s+is\s+missing|remaining|outlook|out\s+of\s+scope|trade-?offs?|references|bibliography)\b",
-    re.IGNORECASE,
+_ASIDE: Final = _any(
+    r"future|roadmap|next\s+steps?|plan(?:s|ned)|limitations?|known\s+(?:gaps?|issues?|limits?|weaknesses)|gaps?|to-do|todo",
+    r"backlog|open\s+(?:questions?|issues?|points?)|alternatives?|rejected|remediation|related\s+work|improvements?",
+    r"not\s+(?:done|implemented)|what\s+is\s+missing|remaining|outlook|out\s+of\s+scope|trade-?offs?|references|bibliography",
 )
 
 
@@ -37,8 +51,8 @@ def aside(heading: str) -> bool:
 
 def asserted(sentence: str, start: int, end: int) -> bool:
     """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it is no question, speaks nowhere
-    of plans or requirements, and what it says in that clause is not negated. In doubt it is not."""
-    if sentence.rstrip().endswith("?") or _PLANNED.search(sentence[:start] + " " * (end - start) + sentence[end:]):
+    of plans or requirements, and its clause neither denies it before nor takes it back after. In doubt it is not."""
+    if sentence.rstrip().endswith("?") or _PLANNED.search(sentence[:start]) or _PLANNED.search(sentence[end:]):
         return False
     first, last = 0, len(sentence)
     for border in _CLAUSE.finditer(sentence):
@@ -47,5 +61,4 @@ def asserted(sentence: str, start: int, end: int) -> bool:
         elif border.start() >= end:
             last = border.start()
             break
-    clause = sentence[first:start] + " " * (end - start) + sentence[end:last]
-    return not _NEGATED.search(clause)
+    return not _DENIED.search(sentence[first:start]) and not _TAKEN_BACK.search(sentence[end:last])

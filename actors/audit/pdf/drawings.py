@@ -117,17 +117,33 @@ def _sorted(paths: Sequence[Any]) -> _Kinds:
     boxes: list[Any] = []
     strokes = straight = 0
     for path in paths:
+        items = path.get("items", ())
         area = mupdf.Rect(path["rect"])
-        for item in path.get("items", ()):
-            if item[0] == "c" or (item[0] == "l" and _slanted(item[1], item[2])):
-                strokes += 1
-            elif item[0] == "l":
-                straight += 1
-        if area.width > 4 * _THIN and area.height > 4 * _THIN:
+        if _closed(path, items) and _thick(area):  # a box with round corners, a circle, a rhombus
             boxes.append(area)
-        elif path.get("items") and path["items"][0][0] in {"re", "qu"}:
-            straight += 1
+            continue
+        for item in items:
+            if item[0] in {"re", "qu"}:
+                box = mupdf.Rect(item[1]) if item[0] == "re" else mupdf.Quad(item[1]).rect
+                if _thick(box):
+                    boxes.append(box)
+                else:
+                    straight += 1
+            elif item[0] == "c" or _slanted(item[1], item[2]):
+                strokes += 1
+            else:
+                straight += 1
     return _Kinds(boxes, strokes, straight)
+
+
+def _closed(path: Any, items: Sequence[Any]) -> bool:
+    """Whether a path is the outline of one shape that is no rectangle."""
+    shaped = len(items) > 2 and all(item[0] in {"c", "l"} for item in items)
+    return shaped and bool(path.get("closePath") or "f" in path.get("type", ""))
+
+
+def _thick(area: Any) -> bool:
+    return bool(area.width > 4 * _THIN and area.height > 4 * _THIN)
 
 
 def _slanted(start: Sequence[float], end: Sequence[float]) -> bool:

@@ -211,12 +211,13 @@ def _shown(page: Any, area: Any, zoom: float) -> Any:
 
 
 def _fitted(image: Any) -> Any:
-    """An image on white, made smaller where it is too large: it is laid on an empty page, and that is shown."""
-    longest = max(image.width, image.height)
-    if not image.alpha and longest <= SIDE:
+    """An image, made smaller where it is too large; where it can be seen through, laid on an empty page."""
+    scale = min(1.0, SIDE / max(image.width, image.height))
+    if scale < 1.0:
+        image = mupdf.Pixmap(image, max(round(image.width * scale), 1), max(round(image.height * scale), 1), None)
+    if not image.alpha:
         return image
-    scale = min(1.0, SIDE / longest)
     with mupdf.open() as scratch:
-        page = scratch.new_page(width=max(image.width * scale, 1), height=max(image.height * scale, 1))
+        page = scratch.new_page(width=image.width, height=image.height)
         page.insert_image(page.rect, pixmap=image, keep_proportion=False)
         return page.get_pixmap(alpha=False)

@@ -4,15 +4,16 @@ A term occurs where its words stand one behind the other, whatever joins them an
 Fan-Out" occurs in "the fan-in/fan-out". A passage is the paragraph that names the term, with the items of a list that
 it opens; or what stands under a heading that names it. A sentence of it is **about** the term when all of this holds:
 
-1. it names the term, or is one of the next ``FOLLOWING`` and begins with a word that points back (this, it, each …) or
-   shares a telling word with the sentence before, or is one of the first ``FOLLOWING`` under such a heading;
+1. it names the term, or is one of the next ``FOLLOWING`` and begins with a word that points back (this, it, each …),
+   is an item of a list, or shares a telling word with the sentence before, or is one of the first ``FOLLOWING`` under
+   such a heading;
 2. it says something of its own: at least ``OWN_WORDS`` telling words that are neither in the term nor praise
    (``robust``, ``cutting-edge`` …);
 3. it names fewer than ``LISTED`` of the question's terms: a list of terms explains none of them;
 4. it does not stand in a summary or the like (``_SUMMARY``).
 
-``Excerpt.sentences`` counts these; one of at least ``LONG`` own words says as much as two, and counts so. 0: the term is
-dropped there without explanation.
+``Excerpt.sentences`` counts these; one of at least ``LONG`` own words says as much as two, and counts so. 0: the term
+is dropped there without explanation.
 """
 
 from __future__ import annotations
@@ -156,7 +157,8 @@ def _about(mention: Mention, others: Sequence[Mention], text: str, *, headed: bo
         if named := mention.within(found):
             left, follows = FOLLOWING, True
         else:
-            follows = left > 0 and (headed or bool(_POINTS_BACK.match(sentence)) or bool(own & last))
+            goes_on = headed or _POINTS_BACK.match(sentence) or LISTED_ITEM.match(sentence) or own & last
+            follows = left > 0 and bool(goes_on)
             left = left - 1 if follows else 0
         last = own
         listed = named + sum(each.within(found) for each in others)

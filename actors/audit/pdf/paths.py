@@ -62,10 +62,13 @@ _DOMAIN: Final = re.compile(
     r"\.(?:com|org|net|io|dev|ai|edu|gov|app|co|uk|de|eu|me|info|cloud|so|gg|ly|xyz)$", re.IGNORECASE
 )
 _ADDRESS: Final = re.compile(
-    r"[A-Za-z][A-Za-z0-9+.-]*://\S+|\bwww\.\S+|\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+(?::\S+)?|\b(?:github|gitlab|bitbucket|huggingface)\.(?:com|org|co)\S*"
+    r"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://\S+|\bwww\.\S+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+(?::\S+)?"
+    r"|\b(?:github|gitlab|bitbucket|huggingface)\.(?:com|org|co)\S*"
 )
 _TOKEN: Final = re.compile(
-    r"(?<![\w/\\.~*<>{}$%@#+-])(?:[A-Za-z]:[\\/]|\.{1,2}[/\\]|~[/\\]|[/\\])?[\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?(?![\w*<>{}$%/\\.@+-])"
+    r"(?<![\w/\\.~*<>{}$%@#+\u2026-])"
+    r"(?:[A-Za-z]:[\\/]|\.{1,2}[/\\]|~[/\\]|[/\\])?[\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?"
+    r"(?![\w*<>{}$%/\\.@+\u2026-])"
 )
 _LIKELY: Final = re.compile(r"[./\\]|file$", re.IGNORECASE)
 _NEAR: Final = 400
@@ -88,17 +91,21 @@ def claims(passages: Iterable[Paragraph]) -> list[Claim]:
 
 
 def named(passage: Paragraph, known: Container[str] = ()) -> Iterator[str]:
-    """The paths that a passage names, but for ``known`` ones, in its order, with / between names and without ./ before
-    them."""
+    """The paths that a passage names, in its order, each once, without those ``known``; with / between names, and no ./
+    before them."""
+    said: set[str] = set()
     text = _ADDRESS.sub(lambda found: " " * len(found.group()), passage.text)
     for found in _TOKEN.finditer(text):
-        if not _LIKELY.search(found.group()):
+        token = _TAIL.sub("", found.group())
+        if not _LIKELY.search(token):
             continue
-        path = _path(found.group(), _in_code(passage, text, *found.span()))
-        if path is None or path in known:
+        start, end = found.start(), found.start() + len(token)
+        path = _path(token, _in_code(passage, text, start, end))
+        if path is None or path in known or path in said:
             continue
-        start, end = _sentence(text, found.start(), found.end())
-        if passage.code or asserted(text[start:end], found.start() - start, found.end() - start):
+        first, last = _sentence(text, start, end)
+        if passage.code or asserted(text[first:last], start - first, end - first):
+            said.add(path)
             yield path
 
 
@@ -121,7 +128,6 @@ def _sentence(text: str, start: int, end: int) -> tuple[int, int]:
 
 def _path(token: str, in_code: bool) -> str | None:
     """The path that ``token`` is, or None."""
-    token = _TAIL.sub("", token)
     path = token.replace("\\", "/")
     if len(path) > PATH_CHARS or "//" in path or path.lower() in _PRODUCTS:
         return None
@@ -144,7 +150,7 @@ def _is_path(names: list[str], path: str, in_code: bool, absolute: bool) -> bool
         return not absolute and _is_folder(names, in_code)
     if last in _NAMES:
         return True
-    if _KNOWN.match(last) and (len(names) > 1 or not last.startswith(".")):
+    if _KNOWN.match(last) and (len(names) > 1 or not last.startswith(".") or last.count(".") > 1):
         return len(names) > 1 or not re.fullmatch(r"[A-Z]?\.\w+", last)
     if len(names) == 1:
         return in_code and bool(_BRIEF.match(last))

@@ -62,16 +62,18 @@ def content(path: str, limit: int) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except (OSError, ValueError) as error:
         raise _not_opened(name, error) from error
-    with open(descriptor, "rb", buffering=0) as file:
+    try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise SourceFailed("pdf_missing", f"{name} is not a file", "give the path of a PDF")
-        if found.st_size > limit:
-            raise _too_many_bytes(name, limit)
         read = bytearray()
-        while len(read) <= limit and (chunk := file.read(min(_CHUNK, limit + 1 - len(read)))):
+        while found.st_size <= limit >= len(read) and (chunk := os.read(descriptor, _CHUNK)):
             read += chunk
-    if len(read) > limit:
+    except OSError as error:
+        raise _not_opened(name, error) from error
+    finally:
+        os.close(descriptor)
+    if max(found.st_size, len(read)) > limit:
         raise _too_many_bytes(name, limit)
     return bytes(read)
 
@@ -88,7 +90,7 @@ def _not_opened(name: str, error: OSError | ValueError) -> SourceFailed:
     if number in {errno.ENOENT, errno.ENOTDIR, None}:
         return SourceFailed("pdf_missing", f"there is no file {name}", "give the path of a PDF")
     reason = errno.errorcode.get(number or 0, "unknown")
-    return SourceFailed("pdf_missing", f"{name} cannot be opened ({reason})", "give the path of a PDF")
+    return SourceFailed("pdf_missing", f"{name} cannot be read ({reason})", "give the path of a PDF")
 
 
 def _too_many_bytes(name: str, limit: int) -> SourceFailed:

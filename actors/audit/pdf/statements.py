@@ -28,7 +28,7 @@ _WORDS_MIN: Final = 4
 _CLAIMS: Final = {
     "graph.builder": r"state\s?graph|langgraph",
     "graph.fan_out": (
-        r"(?:in|of)\s+parallel|parallel\s+(?:branch|node|judge|detective|execution|agent|fan)\w*|concurrently"
+        r"in\s+parallel|parallel\s+(?:branch|node|judge|detective|execution|agent|fan)\w*|concurrently"
         r"|fan(?:s|ned|ning)?[\s-]*out|paralleli[sz](?:es|ed|ation)"
     ),
     "graph.fan_in": (

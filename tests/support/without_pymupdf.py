@@ -1,0 +1,11 @@
+"""The process that reads PDFs, on a machine that lacks PyMuPDF."""
+
+from __future__ import annotations
+
+import sys
+
+from actors.audit.pdf.child import main
+
+if __name__ == "__main__":
+    sys.modules["pymupdf"] = None  # type: ignore[assignment]
+    main()

@@ -1,0 +1,243 @@
+"""What a report shows: embedded images and vector drawings, as PNG."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from pathlib import Path
+
+import pytest
+
+from actors.audit.failures import SourceFailed
+from actors.audit.pdf.pictures import read_pictures
+from contracts.audit_events import AuditLimits
+from contracts.audit_facts import Picture, PictureReading
+from tests.support import pdfs
+from tests.support.pdfs import Report, image, mupdf
+
+LIMITS = AuditLimits(pdf_seconds=60)
+
+
+def pictures(
+    made: Report | bytes, folder: Path, limits: AuditLimits = LIMITS
+) -> tuple[PictureReading, dict[str, bytes]]:
+    path = folder / "r.pdf"
+    path.write_bytes(made if isinstance(made, bytes) else made.bytes())
+    reading, blobs = read_pictures(str(path), limits)
+    assert {each.sha256 for each in reading.pictures} == set(blobs)
+    for each in reading.pictures:
+        assert hashlib.sha256(blobs[each.sha256]).hexdigest() == each.sha256
+        assert size(blobs[each.sha256]) == (each.width, each.height)
+        assert each.media_type == "image/png"
+    return reading, blobs
+
+
+def size(png: bytes) -> tuple[int, int]:
+    """The size that a PNG says it has."""
+    assert png.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", png[16:24])
+    return width, height
+
+
+def kinds(reading: PictureReading) -> list[tuple[int, str]]:
+    return [(each.page, each.kind) for each in reading.pictures]
+
+
+def pixel(png: bytes, x: int, y: int) -> tuple[int, ...]:
+    """The colour there, as RGB."""
+    pixels = mupdf.Pixmap(png)
+    return tuple(pixels.pixel(x, y)[:3])
+
+
+def near(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return all(abs(a - b) < 40 for a, b in zip(one, other, strict=True))
+
+
+def test_an_embedded_image_comes_as_it_is_whatever_its_size_on_the_page(tmp_path: Path) -> None:
+    made = Report()
+    made.page().insert_image(mupdf.Rect(50, 50, 110, 95), pixmap=image(400, 300))
+    reading, blobs = pictures(made, tmp_path)
+    (found,) = reading.pictures
+    assert (found.page, found.kind, found.width, found.height, found.alike, found.words) == (
+        1,
+        "embedded",
+        400,
+        300,
+        0,
+        [],
+    )
+    assert near(pixel(blobs[found.sha256], 390, 290), pdfs.COLOURS["red"])
+    assert reading.count == 1
+    assert reading.notes == []
+
+
+def test_cmyk_and_masked_images_are_rgb_on_white(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    page.insert_image(mupdf.Rect(50, 50, 250, 200), pixmap=image(200, 150, "green", cmyk=True))
+    mask = mupdf.Pixmap(mupdf.csGRAY, (0, 0, 100, 80), 0)
+    mask.clear_with(0)
+    mask.set_rect((0, 0, 50, 80), (255,))
+    page.insert_image(
+        mupdf.Rect(50, 300, 250, 460), stream=image(100, 80, "blue").tobytes("png"), mask=mask.tobytes("png")
+    )
+    reading, blobs = pictures(made, tmp_path)
+    by_size = {(each.width, each.height): blobs[each.sha256] for each in reading.pictures}
+    assert set(by_size) == {(200, 150), (100, 80)}
+    assert near(pixel(by_size[200, 150], 190, 140), pdfs.COLOURS["green"])
+    assert near(pixel(by_size[100, 80], 25, 70), pdfs.COLOURS["blue"])
+    assert near(pixel(by_size[100, 80], 90, 70), (255, 255, 255))
+
+
+def test_large_images_are_made_smaller(tmp_path: Path) -> None:
+    made = Report()
+    made.page().insert_image(mupdf.Rect(50, 50, 550, 300), pixmap=image(4_000, 2_000))
+    (found,) = pictures(made, tmp_path)[0].pictures
+    assert (found.width, found.height) == (1_600, 800)
+
+
+def test_icons_are_left_out_and_counted(tmp_path: Path) -> None:
+    made = Report()
+    made.page().insert_image(mupdf.Rect(50, 50, 66, 66), pixmap=image(16, 16))
+    reading, _ = pictures(made, tmp_path)
+    assert (reading.count, reading.pictures) == (0, [])
+    assert reading.notes == ["images with a side under 32 pixels, left out: 1"]
+
+
+def test_a_logo_on_every_page_is_one_picture_and_comes_last_when_not_all_fit(tmp_path: Path) -> None:
+    made = Report()
+    logo = image(300, 200, "blue")
+    number = 0
+    for count in range(4):
+        page = made.page()
+        number = (
+            page.insert_image(mupdf.Rect(50, 20, 500, 320), pixmap=logo, xref=number)
+            if number
+            else page.insert_image(mupdf.Rect(50, 20, 500, 320), pixmap=logo)
+        )
+        if count == 2:
+            page.insert_image(mupdf.Rect(50, 400, 150, 480), pixmap=image(100, 80, "green"))
+    reading, _ = pictures(made, tmp_path)
+    assert [(each.page, each.alike) for each in reading.pictures] == [(1, 3), (3, 0)]
+    one, _ = pictures(made, tmp_path, AuditLimits(pictures=1))
+    assert kinds(one) == [(3, "embedded")]
+    assert one.count == 2
+    assert one.notes == ["1 of 2 images were taken, the largest; the limit is 1"]
+
+
+def test_the_same_image_saved_twice_is_one_picture(tmp_path: Path) -> None:
+    made = Report()
+    for _ in range(2):
+        made.page().insert_image(mupdf.Rect(50, 20, 500, 320), stream=image(300, 200).tobytes("png"))
+    data = made.bytes(garbage=0)
+    reading, _ = pictures(data, tmp_path)
+    assert [(each.page, each.alike) for each in reading.pictures] == [(1, 1)]
+    assert reading.count == 1
+
+
+def test_an_image_within_the_content_of_a_page_is_found(tmp_path: Path) -> None:
+    rows = bytes(range(64)) * 64
+    inline = b"q 200 0 0 200 50 400 cm BI /W 64 /H 64 /BPC 8 /CS /G ID " + rows + b" EI Q"
+    reading, _ = pictures(pdfs.one_page(inline), tmp_path)
+    assert kinds(reading) == [(1, "embedded")]
+
+
+def test_a_diagram_is_rendered_with_its_words(tmp_path: Path) -> None:
+    made = Report()
+    made.page("<p>Text alone.</p>")
+    pdfs.boxes_and_arrows(made.page(), ["START", "judges", "END"])
+    reading, blobs = pictures(made, tmp_path)
+    (found,) = reading.pictures
+    assert (found.page, found.kind, sorted(found.words)) == (2, "drawing", ["END", "START", "judges"])
+    assert found.shapes == 5
+    assert 600 < found.width <= 1_600
+    assert near(pixel(blobs[found.sha256], 2, 2), (255, 255, 255))
+
+
+def test_two_diagrams_of_a_page_are_two_pictures(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    pdfs.boxes_and_arrows(page, ["one", "two", "three"], top=100)
+    pdfs.boxes_and_arrows(page, ["four", "five", "six"], top=500)
+    reading, _ = pictures(made, tmp_path)
+    assert [("one" in each.words, "six" in each.words) for each in reading.pictures] == [(True, False), (False, True)]
+
+
+def ruled(page: object) -> None:
+    pdfs.table(page, 5, 4)
+
+
+def underlined(page: object) -> None:
+    for row in range(12):
+        page.draw_line((50, 100 + row * 20), (400, 100 + row * 20))  # type: ignore[attr-defined]
+
+
+def framed(page: object) -> None:
+    page.draw_rect(mupdf.Rect(50, 100, 500, 300), fill=(0.9, 0.9, 0.9))  # type: ignore[attr-defined]
+    page.insert_text((60, 120), "def main():")  # type: ignore[attr-defined]
+
+
+def coloured(page: object) -> None:
+    page.draw_rect(mupdf.Rect(0, 0, *pdfs.PAGE), fill=(0.9, 0.9, 1))  # type: ignore[attr-defined]
+
+
+def striped(page: object) -> None:
+    for row in range(8):
+        page.draw_rect(mupdf.Rect(50, 100 + row * 20, 450, 120 + row * 20), fill=(0.9, 0.9, 1))  # type: ignore[attr-defined]
+
+
+def celled(page: object) -> None:
+    for row in range(5):
+        for column in range(4):
+            page.draw_rect(mupdf.Rect(50 + column * 90, 100 + row * 24, 140 + column * 90, 124 + row * 24))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("drawn", [ruled, underlined, framed, coloured, striped, celled])
+def test_tables_rules_frames_and_backgrounds_are_no_drawings(drawn: object, tmp_path: Path) -> None:
+    made = Report()
+    assert callable(drawn)
+    drawn(made.page())
+    assert pictures(made, tmp_path)[0].count == 0
+
+
+def test_a_chart_of_curves_is_a_drawing(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    page.draw_line((80, 300), (400, 300))
+    page.draw_line((80, 100), (80, 300))
+    for step in range(12):
+        page.draw_line((80 + step * 25, 300 - step * 9), (105 + step * 25, 291 - step * 13))
+    assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
+
+
+def test_an_image_that_would_fill_the_memory_is_left_out_and_counted(tmp_path: Path) -> None:
+    reading, _ = pictures(pdfs.huge_image(), tmp_path)
+    assert reading.count == 0
+    assert reading.notes == ["images of more than 60,000,000 pixels, left out: 1"]
+
+
+def test_a_page_that_draws_without_end_is_not_looked_at(tmp_path: Path) -> None:
+    reading, _ = pictures(pdfs.bomb(2**26), tmp_path)
+    assert reading.notes == ["pages that draw with more than 8 MiB of instructions, not looked at: 1"]
+
+
+def test_without_room_for_pictures_they_are_counted_only(tmp_path: Path) -> None:
+    made = Report()
+    made.page().insert_image(mupdf.Rect(50, 50, 110, 95), pixmap=image(400, 300))
+    reading, blobs = pictures(made, tmp_path, AuditLimits(pictures=0))
+    assert (reading.count, reading.pictures, blobs) == (1, [], {})
+
+
+def test_a_missing_pdf_is_no_pdf_without_pictures(tmp_path: Path) -> None:
+    with pytest.raises(SourceFailed) as raised:
+        read_pictures(str(tmp_path / "missing.pdf"), LIMITS)
+    assert raised.value.code == "pdf_missing"
+
+
+def test_the_same_bytes_give_the_same_pictures(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    pdfs.boxes_and_arrows(page, ["a", "b", "c"])
+    page.insert_image(mupdf.Rect(50, 400, 250, 550), pixmap=image(200, 150))
+    assert pictures(made, tmp_path) == pictures((tmp_path / "r.pdf").read_bytes(), tmp_path)
+    assert isinstance(pictures(made, tmp_path)[0].pictures[0], Picture)
