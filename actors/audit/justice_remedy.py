@@ -11,13 +11,13 @@ from actors.audit.justice_advice import ADVICE
 from actors.audit.justice_dissent import NAMES
 from actors.audit.justice_scores import Opinions
 from contracts.audit import SCORE_MAX, Evidence
-from contracts.audit_events import REMEDIATION_CHARS_MAX
 
-REMEDIES: Final = 15
-"""So many steps are told of one criterion."""
-_STEP_CHARS: Final = 250
+REMEDIES: Final = 12
+"""So many steps are told of one criterion: with their length, and a line about the rest, they fit into a ruling."""
+_STEP_CHARS: Final = 300
 _LOCATION_CHARS: Final = 120
-_ABOUT_CHARS: Final = 60
+_ABOUT_CHARS: Final = 120
+_LISTED: Final = ("report.hallucinated", "report.contradicted")
 NOTHING: Final = "Nothing that was looked for is missing, and no flaw was found."
 
 
@@ -29,7 +29,7 @@ def remediation(dimension_id: str, evidence: Sequence[Evidence], score: int, cou
     steps = [_step(f"{dimension_id}#{number}", one, evidence) for number, one in wanting]
     if len(steps) > REMEDIES:
         steps = [*steps[:REMEDIES], f"{len(steps) - REMEDIES} more: see the evidence that was not found."]
-    return "\n".join(steps or _said(score, counting))[:REMEDIATION_CHARS_MAX]
+    return "\n".join(steps or _said(score, counting))
 
 
 def _urgency(item: Evidence) -> int | None:
@@ -50,7 +50,9 @@ def _step(key: str, item: Evidence, evidence: Sequence[Evidence]) -> str:
 
 
 def _about(item: Evidence) -> str:
-    """The term behind a goal's second colon."""
+    """Which of many: the term behind a goal's second colon; the passages of a report, which have no line."""
+    if item.found and goal_id(item.goal) in _LISTED:
+        return "; ".join((item.content or "").split("\n"))
     return item.goal.removeprefix(GOALS[goal_id(item.goal)].text).removeprefix(": ")
 
 

@@ -10,7 +10,7 @@ from contracts.audit import AuditReport, Evidence
 from projections.markdown import code, cut, fenced, inline
 
 CONTENT_LINES_MAX: Final = 20
-CONTENT_LINE_CHARS_MAX: Final = 300
+CONTENT_LINE_CHARS_MAX: Final = 500
 """So much of an item's content is shown here; the .json has all of it."""
 
 

@@ -8,8 +8,9 @@ from actors.audit.clerk import NodeFailed
 from actors.audit.goals import GOALS
 from actors.audit.justice import disputed
 from actors.audit.justice_advice import ADVICE
-from actors.audit.justice_remedy import NOTHING
+from actors.audit.justice_remedy import NOTHING, REMEDIES
 from contracts.audit import Judge
+from contracts.audit_events import REMEDIATION_CHARS_MAX
 from tests.support.verdicts import bench, case, item, judged, rules, ruling, said, scoped
 
 FLAW = "security.os_system"
@@ -311,3 +312,22 @@ def test_the_summary_says_verdict_extremes_disagreement_and_who_judged() -> None
     assert "Strongest, with 5: Two. Weakest, with 2: One." in summary
     assert "- One: Prosecutor 1 on one#1 (repo.scope, found); Defense 3 on one#1 (repo.scope, found)" in summary
     assert "no model was asked" in summary
+
+
+def test_remediation_of_a_report_names_the_passages() -> None:
+    listed = item("report.hallucinated", content="page 2: src/a.py\npage 3: src/b.py", location="page 2")
+    steps = ruling(bench(2, 2, 2), listed).remediation.split("\n")
+    assert steps == [f"page 2: {ADVICE['report.hallucinated']}: page 2: src/a.py; page 3: src/b.py (one#2)"]
+
+
+def test_remediation_is_bounded_and_says_what_it_leaves_out() -> None:
+    missing = [item("repo.term", found=False).model_copy(update={"goal": f"repo.term: t: {n}"}) for n in range(40)]
+    steps = ruling(bench(2, 2, 2), *missing).remediation.split("\n")
+    assert len(steps) == REMEDIES + 1
+    assert steps[-1] == f"{40 - REMEDIES} more: see the evidence that was not found."
+
+
+def test_the_longest_remediation_fits_into_a_ruling() -> None:
+    long = {"location": "d/" * 2_000 + "x.py:3", "content": "y" * 2_000}
+    missing = [item("report.hallucinated", **long) for _ in range(40)]
+    assert len(ruling(bench(2, 2, 2), *missing).remediation) <= REMEDIATION_CHARS_MAX
