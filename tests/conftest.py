@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from contracts.kernel import KernelObserved, SurfaceReading
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "workspace"
+EXAMPLE_DATE = "2026-11-21T18:00:00"
+"""When the example's surfaces say that they were written."""
 REAL = ROOT.parent / "shared" / "data" / "oa"
 
 Contents = dict[str, Any]
@@ -65,11 +68,20 @@ def observe() -> Observe:
     return observed
 
 
+def fresh_example(folder: Path) -> Path:
+    """A copy of the example workspace in ``folder``, its surfaces dated as if they had been written just now: evidence
+    that is half a day old is an answer's condition."""
+    shutil.copytree(EXAMPLE, folder)
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    for path in (folder / "share").rglob("*.json"):
+        path.write_text(path.read_text().replace(EXAMPLE_DATE, now))
+    return folder
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A copy of the example workspace, as files."""
-    shutil.copytree(EXAMPLE, tmp_path / "workspace")
-    return tmp_path / "workspace"
+    return fresh_example(tmp_path / "workspace")
 
 
 @pytest.fixture(params=["coherent_green", "coherent_red", "incoherent_bootstrap"])

@@ -8,7 +8,6 @@ lives it in a copy of the example workspace, and records it as ``tests/histories
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +23,7 @@ from contracts.reasoning import PAYLOADS, PROGRAM_IDS
 from pmagent.oa.context import look, write_context
 from pmagent.oa.reasoning import build_envelope, run
 from replay.simulation.models import PERMITTING
-from tests.conftest import EXAMPLE
+from tests.conftest import fresh_example
 from tests.support.histories import record
 from tests.support.reasoning import GOALS
 
@@ -99,8 +98,7 @@ def main() -> None:
     """Live and record under the name given on the command line."""
     [name] = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Path(folder) / "workspace"
-        shutil.copytree(EXAMPLE, workspace)
+        workspace = fresh_example(Path(folder) / "workspace")
         live(workspace)
         sys.stdout.write(f"{record(workspace, name)}\n")
 

@@ -40,7 +40,12 @@ def given(green: Contents, **more: Any) -> dict[str, Any]:
     }
 
 
-def test_an_envelope_shows_the_workspace_as_it_is(workspace: Path, green: Contents) -> None:
+def held(workspace: Path, name: str) -> Any:
+    """What the surface's file holds."""
+    return json.loads((workspace / PATHS[name]).read_text())
+
+
+def test_an_envelope_shows_the_workspace_as_it_is(workspace: Path) -> None:
     write(workspace, STATE, {"version": 1, "mode": "STRICT"})
     context = {"active_goal": "order", "constraints": ["no_git_push"]}
     write(workspace, PATHS["oa_context"], {"version": 1, "context": context})
@@ -49,9 +54,9 @@ def test_an_envelope_shows_the_workspace_as_it_is(workspace: Path, green: Conten
     assert made.goal == "Tidy the notes"
     kernel = made.kernel_state_ref
     assert kernel.mode == "NORMAL"
-    assert kernel.bootstrap == green["pm_bootstrap_state"]
-    assert kernel.ssot_index == green["ssot_surface"]
-    assert kernel.reality_summary == green["reality_green_summary"]
+    assert kernel.bootstrap == held(workspace, "pm_bootstrap_state")
+    assert kernel.ssot_index == held(workspace, "ssot_surface")
+    assert kernel.reality_summary == held(workspace, "reality_green_summary")
     assert kernel.oa_state == {"version": 1, "mode": "STRICT"}
     assert made.oa_context == context
     assert made.tools_allowed == list(PROGRAM_TOOLS[PROGRAM])
@@ -137,14 +142,14 @@ def nested(depth: int) -> Any:
     return value
 
 
-def test_a_surface_that_no_envelope_carries_is_shown_as_none_and_blocks(workspace: Path, green: Contents) -> None:
+def test_a_surface_that_no_envelope_carries_is_shown_as_none_and_blocks(workspace: Path) -> None:
     """The kernel's reader takes deeper nesting than an envelope does; the interpreter must still be able to run."""
-    write(workspace, PATHS["ssot_surface"], {**green["ssot_surface"], "deep": nested(90)})
+    write(workspace, PATHS["ssot_surface"], {**held(workspace, "ssot_surface"), "deep": nested(90)})
     write(workspace, STATE, {"deep": nested(90)})
     made = build_envelope(INTERPRETER, "why?", workspace=workspace)
     assert made.kernel_state_ref.mode == "BLOCKED"
     assert made.kernel_state_ref.ssot_index == made.kernel_state_ref.oa_state == {}
-    assert made.kernel_state_ref.bootstrap == green["pm_bootstrap_state"]
+    assert made.kernel_state_ref.bootstrap == held(workspace, "pm_bootstrap_state")
 
 
 @pytest.mark.parametrize("context", [{"notes": "n" * 300_000}, {"deep": nested(90)}], ids=["large", "deep"])
