@@ -71,7 +71,7 @@ class Audits:
     def demand(self, n: int) -> msgspec.Struct:
         """A request for an audit, or that one ends; ``n`` tells it from all others."""
         random, faults = self._world.random, self._world.faults
-        if self._ids and random.random() < 0.15:
+        if self._ids and random.random() < 0.25:
             known = not faults.strike("cancel: of an audit that nobody knows")
             name = random.choice(self._ids[-3:]) if known else audit_id(0)
             return AuditCancelRequested(audit_id=name, reason=f"enough of {self._secret}")
@@ -139,7 +139,7 @@ class Audits:
                     confidence=random.choice((1.0, 1.0, 0.5)),
                 )
                 for number, goal in enumerate(goals, 1)
-                if random.random() < 0.5
+                if random.random() < 0.6
             ]  # fmt: skip
         counts = {one.goal: 1 for one in found}
         commit = Commit(commit=f"{7:040x}", message=f"token={self._secret}", timestamp="2026-11-21T12:00:00+00:00")
@@ -184,7 +184,7 @@ def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
     cited = [f"{criterion}#{number}" for number in range(1, 5) if random.random() < 0.6]
     if faults.strike("judge: cites what is not there"):
         cited = [random.choice(ODD) for _ in range(random.randrange(3))]
-    score: object = random.choice((2, 3, 3, 4))
+    score: object = random.choice((2, 3, 4, 5))
     if faults.strike("judge: contradicts the others"):
         score = {"Prosecutor": 1, "Defense": 5}.get(judge, 3)
     if faults.strike("judge: score out of bounds"):

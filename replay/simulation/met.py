@@ -92,8 +92,9 @@ def _audits(history: Sequence[Event], event: Event) -> Iterator[str]:
     match data:
         case AuditConcluded():
             yield "audit: concluded"
-        case AuditFailed(code=code) if f"audit failed: {code}" in CONSEQUENCES:
-            yield f"audit failed: {code}"
+        case AuditFailed(code=code):
+            told = f"audit failed: {code}"
+            yield told if told in CONSEQUENCES else "audit failed: a source"
         case AuditCancelAnswered(accepted=accepted):
             yield "audit: taken back" if accepted else "audit: cannot be taken back"
         case AuditOpinionRejected():

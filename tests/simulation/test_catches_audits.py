@@ -1,0 +1,88 @@
+"""The simulation notices when an audit goes wrong: faults of our own, each found."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from actors.audit import actor, justice, justice_ruling, justice_scores, nodes, progress, state
+from actors.audit.actor import Auditor
+from actors.audit.actor_clerk import ActorClerk
+from actors.audit.judges import opinions
+from tests.support.planted import plant
+from tests.support.simulated import AUDITS, failure
+
+NEUTRAL = (
+    'return JudicialOpinion(judge=brief.judge, criterion_id=brief.dimension_id, score=3, argument="-", '
+    "cited_evidence=[])"
+)
+
+PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
+    # what the failure says, and where what is exchanged for what
+    "a judge without an opinion gets a neutral one": ("the model did not say so|needs|there is no reply|did not", [
+        (ActorClerk, "opinion", "raise NodeFailed(", f"{NEUTRAL}\n            raise NodeFailed("),
+    ]),
+    "a fourth try": ("attempt 4", [
+        (ActorClerk, "opinion", "if tries >= TRIES:", "if tries > TRIES:"),
+    ]),
+    "another judge's words are taken": ("the model did not say so|of another question|opinion number", [
+        (opinions, "_judge", "if value != brief.judge:", "if False:"),
+    ]),
+    "a score that is a text is read": ("halted", [
+        (opinions, "_score", "type(value) is not int or not SCORE_MIN <= value <= SCORE_MAX", "value is None"),
+    ]),
+    "an opinion on another criterion counts": ("halted|of another question|before the evidence", [
+        (opinions, "_criterion", "if value != brief.dimension_id:", "if False:"),
+    ]),
+    "nine questions at once": ("9 questions at once", [
+        (progress, "_requests", "if open_asks >= QUESTIONS_MAX:", "if open_asks > QUESTIONS_MAX:"),
+    ]),
+    "the repository is cloned again for each answer": ("a second time|used up", [
+        (ActorClerk, "survey", "self._audit.survey is None and not self._audit.clone", "not self._audit.clone"),
+    ]),
+    "the report is read again for each answer": ("asked for a second time", [
+        (ActorClerk, "reading", "if audit.reading is None and not audit.pdf:", "if audit.reading is None:"),
+    ]),
+    "no second round": ("rounds", [
+        (justice, "disputed", "if _is_disputed(case)]", "if False]"),
+    ]),
+    "opinions that rest on nothing count": ("set aside are|instead of|rounds", [
+        (justice_ruling, "rests_on_facts", "and case.known[key].found", ""),
+    ]),
+    "a flaw that nobody is sure of caps": ("instead of|the score is", [
+        (justice_ruling, "confirmed", "and one.confidence >= CONFIRMED", ""),
+    ]),
+    "a flaw caps nothing": ("instead of|the score is", [
+        (justice_ruling, "confirmed", "one.found and", "not one.found and"),
+    ]),
+    "half is rounded to even": ("instead of", [
+        (justice_scores, "half_up", "floor(value + Fraction(1, 2))", "round(value)"),
+    ]),
+    "the end of a source is forgotten": ("has 0 answers|are open though", [
+        (actor, "_answered", "case AuditSourceFailed(request=request, code=code, text=text, mend=mend)",
+         "case AuditSourceFailed(request=-1 as request, code=code, text=text, mend=mend)"),
+    ]),
+    "a model that gives no reply is waited for": ("has 0 answers|are open though", [
+        (actor, "_answered", "if ask in audit.open_asks", "if False"),
+    ]),
+    "a cancelled audit goes on": ("has 0 answers|no such audit is open|has ended before|has 2 answers", [
+        (Auditor, "evolve", "return state if known is None or known.requested != request else ended(state, audit_id)",
+         "return state"),
+    ]),
+    "what a dead audit asked for runs on": ("has no end|no such audit|are open though|.", [
+        (state, "of_request", "audit.permit_asked, *audit.open_effects, *audit.open_asks", "audit.permit_asked,"),
+    ]),
+    "a judge speaks twice in a round": ("opinion number|halted|rounds", [
+        (nodes, "_judged", "if len(own) > (dimension.id in state.get(\"disputed\", [])):", "if len(own) > 1:"),
+    ]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    says, exchanges = PLANTED[fault]
+    for owner, name, old, new in exchanges:
+        plant(monkeypatch, owner, name, old, new)
+    assert re.search(says, failure(60, load=AUDITS))
