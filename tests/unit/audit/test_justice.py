@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from actors.audit.clerk import NodeFailed
@@ -328,6 +330,6 @@ def test_remediation_is_bounded_and_says_what_it_leaves_out() -> None:
 
 
 def test_the_longest_remediation_fits_into_a_ruling() -> None:
-    long = {"location": "d/" * 2_000 + "x.py:3", "content": "y" * 2_000}
+    long: dict[str, Any] = {"location": "d/" * 2_000 + "x.py:3", "content": "y" * 2_000}
     missing = [item("report.hallucinated", **long) for _ in range(40)]
     assert len(ruling(bench(2, 2, 2), *missing).remediation) <= REMEDIATION_CHARS_MAX
