@@ -130,7 +130,7 @@ def _bind(run: Run, function: Func, given: Arguments, scope: Scope) -> None:
         rest = args[len(places) :]
         scope.bind(parameters.vararg.arg, Seq(rest, "tuple", given.open or given.unknown))
     if parameters.kwarg is not None:
-        rest_named = {key(Const(name)): (Const(name), value) for name, value in named.items()}
+        rest_named: dict[object, tuple[Value, Value]] = {key(Const(one)): (Const(one), named[one]) for one in named}
         scope.bind(parameters.kwarg.arg, Map(rest_named, given.open or given.unknown))
 
 
@@ -147,7 +147,7 @@ def _instance(run: Run, owner: Class, given: Arguments) -> Value:
     for base in ancestry(owner):
         if isinstance(base, External) and _kind(base.name) in _BUILDERS:
             instance = msgspec.structs.replace(begin(run, _kind(base.name), given), owner=owner)
-            run.builders[-1] = instance  # type: ignore[call-overload]
+            run.builders[-1] = instance
             break
     else:
         instance = Inst(owner, dict(given.named))
@@ -245,7 +245,7 @@ def _builtin(run: Run, name: str, given: Arguments) -> Value:
 def _mapped(run: Run, given: Arguments) -> Value:
     items = called("list", given.args[1:], {})
     if not isinstance(items, Seq):
-        return UNKNOWN
+        items = Seq([UNKNOWN], open=True)
     return Seq(
         [call(run, given.args[0], msgspec.structs.replace(given, args=[one])) for one in items.items], open=items.open
     )

@@ -32,13 +32,15 @@ from actors.audit.code.graph_values import (
     Seq,
     Thing,
     Value,
+    alternatives,
     key,
     one_of,
     text_of,
 )
 
 if TYPE_CHECKING:
-    from actors.audit.code.graph_run import Flow, Run
+    from actors.audit.code.graph_run import Run
+    from actors.audit.code.graph_statements import Flow
 
 _TRUE: Final = Const(value=True)
 _FALSE: Final = Const(value=False)
@@ -159,14 +161,17 @@ def _percent(text: str, other: Value) -> Value:
 
 
 def _either(run: Run, node: ast.BoolOp, scope: Scope) -> Value:
-    """``a or b``, ``a and b``: the first that decides it, or any of those that may."""
+    """``a or b``, ``a and b``: the first that decides it, or any of those that may. What ends an ``and`` is false, and
+    stands for nothing; what ends an ``or`` is none of an operand's alternatives that are false."""
     stops = isinstance(node.op, ast.Or)
     found = []
     for operand in node.values:
         value = run.value(operand, scope)
         known = truth(value)
-        if known is None or known is stops:
-            found.append(value)
+        if known is stops or (known is None and not stops):
+            found.append(value if known is stops else Const(None))
+        elif known is None:
+            found.extend(option for option in alternatives(value) if truth(option) is not False)
         if known is stops:
             break
     else:

@@ -76,7 +76,7 @@ def items_of(value: Value) -> Seq | None:
     if isinstance(value, Map):
         return Seq([name for name, _ in value.entries.values()], open=value.open)
     if isinstance(value, Class):
-        members = [member for member in value.members.values() if isinstance(member, Member)]
+        members: list[Value] = [member for member in value.members.values() if isinstance(member, Member)]
         return Seq(members) if members else None
     if isinstance(value, Const) and isinstance(value.value, str) and len(value.value) <= SIZE_MAX:
         return Seq([Const(character) for character in value.value])
@@ -346,7 +346,7 @@ def string_method(text: str, name: str, args: Sequence[Value]) -> Value:
         return UNKNOWN if None in parts or len(joined) > SIZE_MAX else Const(joined)
     plain = [text_of(arg) for arg in args]
     if name == "split" and None not in plain and len(text) <= SIZE_MAX and "" not in plain:
-        return Seq([Const(part) for part in text.split(*[part for part in plain if part is not None][:1])])
+        return Seq([Const(part) for part in text.split(plain[0] if plain else None)])
     if name == "format":
         return UNKNOWN
     if name not in _STRING_METHODS or None in plain or sum(map(len, map(str, plain)), len(text)) > SIZE_MAX:

@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Final, TypeVar
 
 from actors.audit.code.graph_arguments import Arguments
@@ -20,7 +21,7 @@ from actors.audit.code.graph_program import Mentions, Program
 from actors.audit.code.graph_routes import settle
 from actors.audit.code.graph_run import Run
 from actors.audit.code.graph_shape import shape
-from actors.audit.code.graph_values import Builder, Class, Func, Module, Value, alternatives
+from actors.audit.code.graph_values import Builder, Class, Func, Value, alternatives
 from contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
 
 _T = TypeVar("_T", Func, Class)
@@ -47,7 +48,7 @@ def read_graphs(program: Program) -> list[tuple[Builder, CodeGraph]]:
     lines = {path: program.sources[path].text.count("\n") for path in paths}
     run.purse = PURSE_STEPS + PURSE_LINE_STEPS * sum(lines.values())
     for path in paths:
-        _told_when_cut(run, MODULE_STEPS + LINE_STEPS * lines[path], lambda path=path: Module(run.module(path).path))
+        _told_when_cut(run, MODULE_STEPS + LINE_STEPS * lines[path], partial(run.loaded, path))
     about = {path: _spread(Mentions(program.sources[path].text), _functions(run, path)) for path in paths}
     everywhere = {one.node for several in about.values() for one in several}
     for path in paths:
