@@ -23,6 +23,8 @@ _CLOSED: Final = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 _PATH_END: Final = re.compile(r"[\w.~-]+[/\\]$")
 _PATH_ON: Final = re.compile(r"[/\\][\w.-]|[._][\w-]*\.?\w*|[\w-]+\.(?:py|ipynb|md|json|ya?ml|toml|txt|ts|js|sh)\b")
 _EXTENDED: Final = re.compile(r"\.[A-Za-z]{1,5}$")
+_TAIL: Final = 300
+"""So much of a text is looked at to see how it goes on."""
 _WRAPPED: Final = re.compile(r"[^\W\d_]-$")
 
 
@@ -181,13 +183,13 @@ def _bound(text: str, last: Line, line: Line) -> tuple[str, str]:
     """``text`` up to the end of ``last`` as it stands before ``line``, and what goes between."""
     if last.code and line.code:
         return text, "\n"
-    begins = line.text[:1]
+    begins, tail = line.text[:1], text[-_TAIL:]
     in_code = bool(last.codes) and last.codes[-1][1] == len(last.text) and bool(line.codes) and line.codes[0][0] == 0
     if last.soft:
         return text, ""
-    if _WRAPPED.search(text) and begins.isalpha():
-        return (text if in_code or not begins.islower() or _PATH_END.search(text) else text[:-1]), ""
-    if _path_goes_on(text, line.text, in_code):
+    if _WRAPPED.search(tail) and begins.isalpha():
+        return (text if in_code or not begins.islower() or _PATH_END.search(tail) else text[:-1]), ""
+    if _path_goes_on(tail, line.text, in_code):
         return text, ""
     return text, " "
 

@@ -40,7 +40,7 @@ class Recognition:
     def __init__(self, program: str, seconds: float) -> None:
         self.pages = 0
         self._program = program
-        self._over = time.monotonic() + seconds * SHARE
+        self._left = seconds * SHARE
         self._unread = 0
         self._late = 0
         self._failed = 0
@@ -50,11 +50,12 @@ class Recognition:
         if not self._program:
             self._unread += 1
             return []
-        left = self._over - time.monotonic()
-        if left <= 0:
+        if self._left <= 0:
             self._late += 1
             return []
-        text = self._asked(page, min(left, PAGE_SECONDS))
+        start = time.monotonic()
+        text = self._asked(page, min(self._left, PAGE_SECONDS))
+        self._left -= time.monotonic() - start
         if text is None:
             self._failed += 1
             return []

@@ -29,7 +29,7 @@ class Tables:
     def __init__(self, pages: int, seconds: float) -> None:
         self.count = 0
         self._off = pages > PAGES_MAX
-        self._over = time.monotonic() + seconds * SHARE
+        self._left = seconds * SHARE
         self._skipped = 0
         self._late = 0
 
@@ -37,7 +37,12 @@ class Tables:
         """Count the page's tables, if they are drawn with lines."""
         if self._off:
             return
-        if time.monotonic() > self._over:
+        start = time.monotonic()
+        self._look(page)
+        self._left -= time.monotonic() - start
+
+    def _look(self, page: Any) -> None:
+        if self._left <= 0:
             self._late += 1
             return
         if heavy(page):

@@ -49,7 +49,7 @@ def test_a_file_that_may_not_be_read_says_so(tmp_path: Path, monkeypatch: pytest
     def refused(*_: object) -> int:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr(reader.os, "open", refused)
+    monkeypatch.setattr(os, "open", refused)
     assert failure(tmp_path / "secret.pdf").message.endswith("may not be read")
 
 
