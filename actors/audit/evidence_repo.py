@@ -14,6 +14,7 @@ from actors.audit.evidence_graphs import graph_content, graph_line
 from actors.audit.evidence_history import history_content, span
 from actors.audit.evidence_text import NOWHERE, counted, evidence, joined
 from actors.audit.goals import GOALS
+from actors.audit.occasions import no_occasion
 from actors.audit.rubric import Dimension
 from contracts.audit import Evidence
 from contracts.audit_events import EVIDENCE_MAX
@@ -35,20 +36,25 @@ def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
         found.append(_unparsed(survey))
     for goal in dimension.goals:
         if _family(goal) not in _OTHERS:
-            found += goal_items(goal, survey)
+            found += goal_items(goal, survey, where_applicable=dimension.where_applicable)
     found += _flaws(dimension, survey)
     if "repo.term" in dimension.goals:
         found += _terms(dimension, survey)
     return found[:EVIDENCE_MAX]
 
 
-def goal_items(goal: str, survey: RepoSurvey) -> list[Evidence]:
-    """The item of a goal; none of a flaw that was not found, and none of what has items of its own."""
+def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False) -> list[Evidence]:
+    """The item of a goal; none of a flaw that was not found, and none of what has items of its own. With
+    ``where_applicable``, what the code has no occasion for is said to be so, and counts neither way."""
     kept = [one for one in survey.findings if one.goal == goal]
     if kept:
         return [_found(goal, kept, survey)]
     if GOALS[goal].kind != "asset" or goal == "repo.term":
         return []
+    lacking = no_occasion(goal, survey.examined) if where_applicable else ""
+    if lacking:
+        rationale = f"{_how(goal, survey)}: {lacking} in the code, so there is no occasion for it"
+        return [evidence(goal, None, NOWHERE, rationale, 0.0, found=False)]
     return [_absent(goal, survey)]
 
 

@@ -32,7 +32,8 @@ _TOTAL: Final = re.compile(r"\b(?:total|overall)\b", re.IGNORECASE)
 
 class Dimension(msgspec.Struct, frozen=True, kw_only=True):
     """A criterion. ``goals``: what is looked for, by id, without the scope; ``explicit``: the rubric names them itself,
-    else they follow from its texts. ``terms``: what the texts quote. ``raw``: the rubric's own object."""
+    else they follow from its texts. ``terms``: what the texts quote. ``where_applicable``: see ``occasions``.
+    ``raw``: the rubric's own object."""
 
     id: str
     name: str
@@ -45,6 +46,7 @@ class Dimension(msgspec.Struct, frozen=True, kw_only=True):
     explicit: bool = False
     terms: tuple[str, ...] = ()
     architecture: bool = False
+    where_applicable: bool = False
     raw: dict[str, Any] = {}
 
 
@@ -128,6 +130,7 @@ def _dimension(encoded: bytes) -> Dimension:
         explicit="goals" in raw,
         terms=terms,
         architecture=raw.get("architecture", raw["id"] == ARCHITECTURE),
+        where_applicable=raw.get("where_applicable", False),
         raw=raw,
     )
 
