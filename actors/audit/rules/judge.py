@@ -36,6 +36,8 @@ from contracts.audit import SCORE_MAX, SCORE_MIN, Judge, JudicialOpinion
 from contracts.audit_events import CITATIONS_MAX
 
 HALF: Final = Fraction(1, 2)
+EXAMINED: Final = ("repo.scope", "report.scope", "images.scope", "repo.flaws")
+"""Goals of what was looked at and looked for: who speaks of an absence rests on them."""
 
 
 class Stance(NamedTuple):
@@ -60,7 +62,7 @@ def opinion(brief: Brief) -> JudicialOpinion:
     counted = items(dimension, keyed.items())
     if not has_ground(dimension, counted, brief.evidence):
         raise NodeFailed("evidence", f"the evidence for {dimension.id} holds nothing that the rules can weigh")
-    scopes = [key for key, one in keyed.items() if goal_id(one.goal).endswith(".scope") and one.found]
+    scopes = [key for key, one in keyed.items() if goal_id(one.goal) in EXAMINED and one.found]
     if brief.round == 1 or brief.own is None:
         said = _first(brief.judge, counted, scopes)
     else:

@@ -223,6 +223,13 @@ def test_judges_cite_their_own_side() -> None:
     assert said["TechLead"].cited_evidence == ["kitchen#4", "kitchen#5", "kitchen#2", "kitchen#3", "kitchen#1"]
 
 
+def test_that_no_flaw_was_found_rests_on_which_were_looked_for() -> None:
+    looked_for = item("repo.flaws", where="0123456789ab")
+    for said in judged(dimension("security.shell"), looked_for).values():
+        assert said.score == 5
+        assert said.cited_evidence == ["kitchen#1", "kitchen#2"]
+
+
 def test_a_great_deal_of_evidence_with_long_names_fits_into_an_opinion() -> None:
     raw = dimension(goals=None, id="k" * 100, success_pattern=" ".join(f"`{'t' * 70}{n}`" for n in range(40)))
     many = [item("repo.term", found=bool(n % 2), about="t" * 70 + str(n % 40)) for n in range(EVIDENCE_MAX - 1)]
