@@ -64,9 +64,9 @@ def lines(term: str, text: str) -> list[int]:
         # phrases
         ("git clone", "run(['git', 'clone', url])\nrun('git clone --depth 1')\nrun('git cloned')\n", [1, 2]),
         ("git log --oneline --reverse", "run(['git', '-C', p, 'log', '--reverse', '--oneline'])\n", [1]),
-        ("git log --oneline --reverse", "run(['git', 'log'])\nrun(['echo', 'git', 'log', '--oneline', '--reverse'])\n", [2]),
+        ("git log --oneline --reverse", "x(['git', 'log'])\nx(['a', 'git', 'log', '--oneline', '--reverse'])\n", [2]),
         ("git log --oneline --reverse", "run('git', 'log', '--oneline', '--reverse', cwd=p)\n", [1]),
-        ("Evidence Missing", "evidence_missing = 1\nclass EvidenceMissing: pass\nx = 'evidence  missing.'\n", [1, 2, 3]),
+        ("Evidence Missing", "evidence_missing = 1\nclass EvidenceMissing: x\ny = 'evidence  missing.'\n", [1, 2, 3]),
         ("Evidence Missing", "x = 'evidence was missing'\n", []),
         ("The Grader", "PROMPT = '''You are the\n   Grader.'''\n", [1]),
     ],
