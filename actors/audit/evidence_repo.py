@@ -53,7 +53,7 @@ def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False)
         return []
     lacking = no_occasion(goal, survey.examined) if where_applicable else ""
     if lacking:
-        rationale = f"{_how(goal, survey)}: {lacking} in the code, so there is no occasion for it"
+        rationale = f"{lacking} in {_examined_code(survey)}: there is no occasion for it"
         return [evidence(goal, None, NOWHERE, rationale, 0.0, found=False)]
     return [_absent(goal, survey)]
 

@@ -47,6 +47,17 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Counts of the survey (``RepoSurvey.examined``), by goal: one of them at least is above 0 where it has an occasion."""
 
+_NAMES: Final = {
+    "graphs": "graphs",
+    "model_calls": "calls of models",
+    "personas": "personas",
+    "score_functions": "functions that combine scores",
+    "processes": "processes started",
+    "requests": "requests sent",
+    "clones": "clones",
+    "calls_examined": "calls that might be unsafe",
+}
+
 
 def no_occasion(goal: str, examined: Mapping[str, int]) -> str:
     """Which things the code does not have, without which there is nothing for the goal to be seen on; "": there is an
@@ -54,4 +65,4 @@ def no_occasion(goal: str, examined: Mapping[str, int]) -> str:
     needs = NEEDS.get(goal, ())
     if not needs or any(examined.get(name) != 0 for name in needs):
         return ""
-    return " and ".join(f"no {name.replace('_', ' ')}" for name in needs)
+    return f"no {', no '.join(_NAMES[name] for name in needs)}"
