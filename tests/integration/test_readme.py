@@ -110,6 +110,7 @@ def test_the_demo_runs(tmp_path: Path) -> None:
     done = run([sys.executable, "-I", str(copy / "demo.py")], tmp_path)
 
     assert done.returncode == 0, done.stdout + done.stderr
-    wanted = ("NORMAL → DEGRADED", "mode_drift", "intact: ", "equal: ", "7 of 9 tasks done", "where everything lies")
+    wanted = ("NORMAL → DEGRADED", "mode_drift", "intact: ", "equal: ", "7 of 9 tasks done", "report_depcheck.md",
+              "**Overall Score:**", "where everything lies")
     for told in wanted:
         assert told in done.stdout

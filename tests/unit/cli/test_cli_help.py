@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -11,19 +12,23 @@ from pathlib import Path
 import click
 import pytest
 
+from examples.audited.make_report import make_report
 from pmagent.cli.app import program
 from pmagent.cli.frame import Command, Group
 from pmagent.cli.topics import TOPICS
 from pmagent.config import WORKSPACE, settings_table
+from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE
 from tests.support.commands import invoke, spawn
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
     "pmagent up", "pmagent runs 5b0c7a52", "pmagent cancel 5b0c7a52",
-    "pmagent run 'Look around' --plan plan.yaml --detach",
+    "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
+    "pmagent audit https://github.com/OWNER/NAME report.pdf",
+    "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
 }
-"""What runs for ever, or needs a daemon or a run of this name: the tests of daemons and of runs run the like."""
+"""What runs for ever, or needs a network, a daemon, or a job of this name: the tests of these run the like."""
 PLAN = "- {task_id: look, intent: look around, tools: [ls], inputs: {args: [share]}}\n"
 
 
@@ -60,6 +65,15 @@ def lived_in(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
     assert invoke("oa", "snapshot").code == 0
     assert invoke("boot", "oa").code == 0
+
+
+def make_audited() -> None:
+    """The current directory with a commit, a report and a rubric."""
+    make_report(Path("report.pdf"))
+    Path("rubric.json").write_text(json.dumps(RUBRIC))
+    named = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
+    for words in (["add", "README.md"], ["commit", "-q", "-m", "Begin"]):
+        subprocess.run(["git", *named, *words], check=True)
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
@@ -100,6 +114,8 @@ def test_examples_run(words: tuple[str, ...], example: str) -> None:
         return
     if words == ("run",) and not {"--plan-only", "--dry-run"} & {*arguments} and OBSTACLE:
         pytest.skip(OBSTACLE)
+    if words == ("audit",):
+        make_audited()
     done = invoke(*arguments)
     assert done.code == 0, done.errors
     assert done.out or "-o" in arguments
