@@ -14,6 +14,13 @@ from actors.kernel import reader
 from actors.oa.actor import Oa
 from actors.oa.state import OaActorState
 from actors.registry import all_actors
+from contracts.audit_events import (
+    AuditConcluded,
+    AuditCriterionRuled,
+    AuditFailed,
+    AuditOpinionGiven,
+    AuditOpinionRejected,
+)
 from contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
 from contracts.payload import Correlated, Payload, decode
 from contracts.reasoning import PROGRAM_IDS
@@ -26,7 +33,7 @@ from events.segments import SegmentReader
 from pmagent.host import open_host
 from projections.oa_state import PATH
 from replay.divergence import DivergenceCount
-from tests.support import reasoning_history, runs_history
+from tests.support import audits_history, reasoning_history, runs_history
 from tests.support.boxes import real_boxes
 from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded
 
@@ -93,6 +100,46 @@ def ends(history: Path) -> set[tuple[str, str]]:
     over = [(one.type, decode(one.type, one.data)) for one in events(log) if one.type in ("run.ended", "run.refused")]
     log.close()
     return {(name, data.state if name == "run.ended" else data.code) for name, data in over}
+
+
+@pytest.mark.slow
+def test_a_life_with_audits_of_every_end_is_recorded_without_problems(workspace: Path, tmp_path: Path) -> None:
+    audits_history.live(workspace, tmp_path)
+    made = record(workspace, "audits", tmp_path / "histories")
+    assert problems(made, all_actors()) == []
+    assert audits(made) == EVERY_AUDIT
+
+
+def test_the_history_of_audits_holds_audits_of_every_end() -> None:
+    assert audits(FOLDER / "audits") == EVERY_AUDIT
+
+
+EVERY_AUDIT = {
+    "concluded", "not judged", "set aside", "dissent", "second round", "rejected",
+    *("judge", "not_found", "pdf_missing", "cancelled"),
+}  # fmt: skip
+
+
+def audits(history: Path) -> set[str]:
+    """What came to pass in audits: how they failed, and what was special about the others."""
+    log = SegmentReader(RealDisk(), str(history / "log"))
+    found: set[str] = set()
+    for one in events(log):
+        match decode(one.type, one.data):
+            case AuditFailed(code=code):
+                found.add(code)
+            case AuditConcluded():
+                found.add("concluded")
+            case AuditOpinionRejected():
+                found.add("rejected")
+            case AuditOpinionGiven(round=2):
+                found.add("second round")
+            case AuditCriterionRuled() as ruled:
+                said = {"not judged": ruled.final_score is None, "set aside": ruled.set_aside,
+                        "dissent": ruled.dissent_summary}  # fmt: skip
+                found |= {name for name, is_so in said.items() if is_so}
+    log.close()
+    return found
 
 
 @pytest.fixture
