@@ -8,6 +8,7 @@ with clone_repo("https://example.org/somebody/project") as path:
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -78,7 +79,8 @@ class ClonedRepo(str):
 
     def close(self) -> None:
         """Remove it; once more does nothing."""
-        shutil.rmtree(self._folder, ignore_errors=False, onerror=_gone)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self._folder)
 
     def __enter__(self) -> Self:
         return self
@@ -172,9 +174,3 @@ def _reducer(finding: Finding) -> str:
 
 def _each(names: Any) -> list[str]:
     return list(dict.fromkeys(names))
-
-
-def _gone(_: Any, __: str, error: Any) -> None:
-    """What is not there need not be removed."""
-    if not isinstance(error[1], FileNotFoundError):
-        raise error[1]

@@ -1,0 +1,170 @@
+"""The contract's tools for repositories (5.1)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from actors.audit.failures import SourceFailed
+from actors.audit.repository.repo_tools import analyze_graph_structure, clone_repo, extract_git_history
+from contracts.audit_events import AuditLimits
+from tests.support.repositories import Made
+
+GRAPH = """\
+import operator
+from typing import Annotated, TypedDict
+from langgraph.graph import END, START, StateGraph
+
+
+class State(TypedDict):
+    found: Annotated[dict, operator.ior]
+    said: Annotated[list, operator.add]
+
+
+builder = StateGraph(State)
+for name in ("left", "right"):
+    builder.add_node(name, run)
+    builder.add_edge(START, name)
+builder.add_node("join", run)
+builder.add_edge(["left", "right"], "join")
+builder.add_edge("join", END)
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Made:
+    made = Made(tmp_path / "source")
+    made.commit("Set up", {"README": "words\r\n", ".gitattributes": "*.py filter=evil\nREADME eol=crlf\n"})
+    made.commit("Draw the graph", {"src/graph.py": GRAPH, "run.sh": "#!/bin/sh\n"})
+    return made
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    return place
+
+
+def test_a_clone_is_a_path_that_is_removed_in_the_end(source: Made, temporary: Path) -> None:
+    with clone_repo(str(source.path)) as path:
+        assert isinstance(path, str)
+        assert path.startswith(f"{temporary}/")
+        assert sorted(os.listdir(path)) == [".git", ".gitattributes", "README", "run.sh", "src"]
+        assert Path(path, "src/graph.py").read_text() == GRAPH
+        status = subprocess.run(
+            ["git", "-C", path, "status", "--porcelain", "--branch"], capture_output=True, check=True
+        )
+        assert status.stdout == b"## main\n"
+    assert list(temporary.iterdir()) == []
+    path.close()
+
+
+def test_a_clone_that_fails_leaves_nothing(source: Made, temporary: Path) -> None:
+    for repo_url, code in ((str(temporary / "none"), "not_found"), ("ext::sh", "bad_url")):
+        with pytest.raises(SourceFailed) as raised:
+            clone_repo(repo_url)
+        assert raised.value.code == code
+    source.commit("Nothing", {"nothing": bytes(2**20)})
+    with pytest.raises(SourceFailed, match=r"take \d+ bytes, more than") as raised:
+        clone_repo(str(source.path), AuditLimits(clone_bytes=2**19))
+    assert raised.value.code == "too_large"
+    assert list(temporary.iterdir()) == []
+
+
+def test_links_are_checked_out_as_files(source: Made, temporary: Path) -> None:
+    (source.path / "out").symlink_to("/etc")
+    (source.path / "src" / "x.py").symlink_to("/etc/passwd")
+    source.commit("Links")
+    with clone_repo(str(source.path)) as path:
+        assert not Path(path, "out").is_symlink()
+        assert Path(path, "out").read_text() == "/etc"
+        assert analyze_graph_structure(path)["nodes"] == ["left", "right", "join"]
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_detached_source_is_checked_out_detached(source: Made, temporary: Path) -> None:
+    source.git("checkout", "--quiet", "--detach", "HEAD~1")
+    with clone_repo(str(source.path)) as path:
+        head = subprocess.run(["git", "-C", path, "rev-parse", "--abbrev-ref", "HEAD"], capture_output=True, check=True)
+        assert head.stdout == b"HEAD\n"
+        assert [commit["message"] for commit in extract_git_history(path)] == ["Set up"]
+    assert list(temporary.iterdir()) == []
+
+
+def test_the_history_is_every_commit_oldest_first(source: Made) -> None:
+    first, last = extract_git_history(str(source.path))
+    assert first["message"] == "Set up"
+    assert first["timestamp"] == "2025-10-09T08:53:20+00:00"
+    assert last == {
+        "commit": source.git("rev-parse", "HEAD"),
+        "message": "Draw the graph",
+        "timestamp": "2025-10-09T09:53:20+00:00",
+    }
+
+
+def test_a_repository_cannot_make_git_run_programs(source: Made, tmp_path: Path) -> None:
+    marker, script = tmp_path / "marker", tmp_path / "script"
+    script.write_text(f"#!/bin/sh\ntouch {marker}\n")
+    script.chmod(0o755)
+    for name in ("gpg.program", "core.fsmonitor", "core.pager", "core.sshCommand", "alias.log"):
+        source.git("config", name, str(script))
+    source.git("config", "log.showSignature", "true")
+    assert len(extract_git_history(str(source.path))) == 2
+    assert not marker.exists()
+
+
+def test_there_is_no_history_without_a_repository(tmp_path: Path) -> None:
+    with pytest.raises(SourceFailed) as raised:
+        extract_git_history(str(tmp_path))
+    assert raised.value.code == "not_found"
+
+
+def test_the_structure_of_graphs_is_told(source: Made) -> None:
+    found = analyze_graph_structure(str(source.path))
+    assert found["file_found"]
+    assert found["nodes"] == ["left", "right", "join"]
+    assert set(found["edges"]) == {
+        ("__start__", "left"), ("__start__", "right"), ("left", "join"), ("right", "join"), ("join", "__end__"),
+    }  # fmt: skip
+    assert found["has_parallelism"]
+    assert found["parallel_sources"] == ["__start__"]
+    assert found["fan_in_targets"] == ["join"]
+    assert found["reducers_used"] == ["operator.ior", "operator.add"]
+    assert found["wiring_summary"].startswith("src/graph.py:11: 3 nodes, 5 edges: ")
+    assert (found["error"], found["unparsed"]) == ("", [])
+    assert len(found["graphs"]) == 1
+
+
+def test_a_folder_is_read_without_leaving_it(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "graph.py").write_text(GRAPH)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "link").symlink_to(outside)
+    (folder / "graph.py").symlink_to(outside / "graph.py")
+    (folder / "old.py").write_text("print 'x'\n")
+    os.mkfifo(folder / "pipe.py")
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages" / "graph.py").write_text(GRAPH)
+    found = analyze_graph_structure(str(folder))
+    assert (found["file_found"], found["nodes"], found["has_parallelism"], found["error"]) == (False, [], False, "")
+    assert found["unparsed"] == [{"path": "old.py", "line": 1, "reason": "Python 2"}]
+
+
+def test_what_is_no_folder_is_an_error_told(tmp_path: Path) -> None:
+    found = analyze_graph_structure(str(tmp_path / "none"))
+    assert found["error"] == "the repository's path is no folder"
+    assert not found["file_found"]
+
+
+def test_a_file_that_ends_the_process_does_not_hide_the_others(source: Made) -> None:
+    (source.path / "a.py").write_text("x = " + "-" * 100_000 + "1\n")
+    found = analyze_graph_structure(str(source.path))
+    assert found["nodes"] == ["left", "right", "join"]
+    assert [one["path"] for one in found["unparsed"]] == ["a.py"]
