@@ -18,6 +18,9 @@ MARK: Final = "@"
 FILE_CPU_SECONDS: Final = 60
 """A file that takes longer ends the process."""
 
+_ANSWERS: Final = 1
+_PROGRESS: Final = 2
+"""Descriptors: pipes to the one who started this process; nothing here is a terminal."""
 _STACK_BYTES: Final = 256 * 2**20
 _PARSED_DEPTH: Final = 1_000
 _WALKED_DEPTH: Final = 50_000
@@ -52,13 +55,13 @@ def answering(answer: Callable[[bytes], bytes]) -> None:
 
 def _answer(answer: Callable[[bytes], bytes], done: threading.Event) -> None:
     try:
-        sys.stdout.buffer.write(answer(sys.stdin.buffer.read()))
-        sys.stdout.buffer.flush()
+        said = answer(sys.stdin.buffer.read())
+        with open(_ANSWERS, "wb", closefd=False) as pipe:
+            pipe.write(said)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing is tidied up: that would want memory
     done.set()
 
 
 def _say(text: bytes) -> None:
-    sys.stderr.buffer.write(f"{MARK}".encode() + text + b"\n")
-    sys.stderr.buffer.flush()
+    os.write(_PROGRESS, b"%s%s\n" % (MARK.encode(), text))
