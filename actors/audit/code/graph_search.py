@@ -166,7 +166,8 @@ def _told(builders: Iterable[Builder]) -> list[tuple[Builder, CodeGraph]]:
     """One graph for each place and each shape: of those made at one place, none that is a part of another."""
     sites: dict[tuple[str, int, int], list[Builder]] = defaultdict(list)
     for builder in builders:
-        sites[builder.path, builder.line, builder.column].append(builder)
+        if builder.path:  # a class of builders whose methods are followed is not called at any place
+            sites[builder.path, builder.line, builder.column].append(builder)
     kept = [one for site in sorted(sites) for one in _largest(sites[site])[:SITE_MAX]][:GRAPHS_MAX]
     return [(builder, _graph(builder)) for builder in kept]
 
