@@ -169,6 +169,23 @@ def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Pa
     assert_proven(workspace)
 
 
+@pytest.mark.parametrize(
+    ("setting", "value", "code", "exit_"),
+    [
+        ("PMAGENT_AUDIT_PDF_PAGES", "1", "pdf_too_large", 1),
+        ("PMAGENT_AUDIT_CLONE_BYTES", "1000", "too_large", 1),
+        ("PMAGENT_AUDIT_CLONE_SECONDS", "0.001", "timed_out", 6),
+    ],
+)
+def test_a_limit_that_is_reached_ends_the_audit_and_is_named(
+    workspace: Path, sources: Sources, setting: str, value: str, code: str, exit_: int
+) -> None:
+    done = pmagent(workspace, *sources.quick, "--format", "json", environ={setting: value})
+    assert (done.code, done.document["code"]) == (exit_, code), done.errors
+    assert setting.removeprefix("PMAGENT_AUDIT_").lower() in done.document["mend"][0], "which limit it was"
+    assert_proven(workspace)
+
+
 def judged(workspace: Path, sources: Sources, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Ran:
     """An audit by models, which answer as ``bench`` says."""
     with sitting(bench) as environ:
