@@ -19,7 +19,7 @@ from actors.audit.pdf.opening import attempted, mupdf
 BOXES: Final = 3
 STROKES: Final = 6
 WIDTH_MIN: Final = 60.0
-HEIGHT_MIN: Final = 40.0
+HEIGHT_MIN: Final = 24.0
 PATHS_MAX: Final = 20_000
 """A page with more paths is taken as one drawing: a plot, or a map."""
 PER_PAGE: Final = 10
@@ -67,9 +67,13 @@ def _clusters(paths: Sequence[tuple[Any, Any]]) -> list[tuple[Any, list[Any]]]:
     boxes = [(area.x0 - _NEAR / 2, area.y0 - _NEAR / 2, area.x1 + _NEAR / 2, area.y1 + _NEAR / 2) for area, _ in paths]
     found = []
     for members in _joined(boxes):
-        area = mupdf.Rect(paths[members[0]][0])
-        for member in members[1:]:
-            area |= paths[member][0]
+        areas = [paths[member][0] for member in members]  # of no height or no width, where they are lines
+        area = mupdf.Rect(
+            min(each.x0 for each in areas),
+            min(each.y0 for each in areas),
+            max(each.x1 for each in areas),
+            max(each.y1 for each in areas),
+        )
         found.append((area, [paths[member][1] for member in members]))
     return found
 

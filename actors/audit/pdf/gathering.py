@@ -26,7 +26,7 @@ TITLE_CHARS: Final = 200
 TEXT_CHARS: Final = 20_000_000
 """So many characters of a report are read."""
 _OUTLINE_MAX: Final = 2_000
-_PLACEHOLDERS: Final = frozenset(("untitled", "title", "document", "microsoft word"))
+_PLACEHOLDERS: Final = frozenset(("untitled", "title", "document", "microsoft word", "(anonymous)", "(unspecified)"))
 
 
 class Gathered(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from actors.audit.pdf.listing import drawn
 from actors.audit.pdf.words import clipped
 from contracts.audit_facts import Heading
 
@@ -23,6 +24,9 @@ _CLOSED: Final = re.compile(r"[.!?:;\u3002\uff01\uff1f][\"'\u201d\u2019)\]]*$")
 _PATH_END: Final = re.compile(r"[\w.~-]+[/\\]$")
 _PATH_ON: Final = re.compile(r"[/\\][\w.-]|[._][\w-]*\.?\w*|[\w-]+\.(?:py|ipynb|md|json|ya?ml|toml|txt|ts|js|sh)\b")
 _EXTENDED: Final = re.compile(r"\.[A-Za-z]{1,5}$")
+_LEADERS: Final = re.compile(r"(?:[.\u2026_\u00b7]\s?){5,}\s*[\divx]*\s*$")
+"""A line of a table of contents."""
+_NUMBERED: Final = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|[IVX]+\.)\s+\S")
 _TAIL: Final = 300
 """So much of a text is looked at to see how it goes on."""
 _WRAPPED: Final = re.compile(r"[^\W\d_]-$")
@@ -107,7 +111,8 @@ def look(every: Sequence[Line]) -> Look:
 
 
 def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
-    """The lines, joined to paragraphs in their order; none spans pages."""
+    """The lines, joined to paragraphs in their order, without those of tables of contents;
+    none spans pages."""
     found: list[Paragraph] = []
     gathered: list[Line] = []
     heading = ""
@@ -122,6 +127,8 @@ def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
             gathered.clear()
 
     for line in every:
+        if _LEADERS.search(line.text):
+            continue
         if gathered and _parts(gathered[-1], line, seen):
             close()
         gathered.append(line)
@@ -142,6 +149,8 @@ def _parts(last: Line, line: Line, seen: Look) -> bool:
     """Whether a paragraph ends between two lines."""
     if line.page != last.page:
         return True
+    if drawn(line.text):
+        return line.y0 - last.y1 > 1.5 * (line.size or 1.0)
     level = seen.level(line)
     if level != seen.level(last):
         return True
@@ -152,7 +161,8 @@ def _parts(last: Line, line: Line, seen: Look) -> bool:
     if line.block == last.block:
         return bool(LISTED_ITEM.match(line.text)) or gap > 0.9 * size
     if level:
-        return abs(gap) > 0.5 * size
+        in_line = abs(line.x0 - last.x0) < size or abs(line.x0 + line.x1 - last.x0 - last.x1) < size
+        return abs(gap) > 0.5 * size or not in_line or bool(_NUMBERED.match(line.text))
     joins = -0.5 * size < gap < 0.6 * size and abs(line.x0 - last.x0) < 1.5 * size and line.size == last.size
     if line.code and last.code:
         return not joins
@@ -181,7 +191,7 @@ def _joined(gathered: Sequence[Line]) -> tuple[str, tuple[tuple[int, int], ...]]
 
 def _bound(text: str, last: Line, line: Line) -> tuple[str, str]:
     """``text`` up to the end of ``last`` as it stands before ``line``, and what goes between."""
-    if last.code and line.code:
+    if (last.code and line.code) or drawn(line.text):
         return text, "\n"
     begins, tail = line.text[:1], text[-_TAIL:]
     in_code = bool(last.codes) and last.codes[-1][1] == len(last.text) and bool(line.codes) and line.codes[0][0] == 0

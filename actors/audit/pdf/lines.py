@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from actors.audit.pdf.layout import Line
+from actors.audit.pdf.listing import drawn
 from actors.audit.pdf.opening import mupdf
 from actors.audit.pdf.words import clean
 
@@ -64,9 +65,10 @@ def plain(text: str, number: int) -> list[Line]:
 def _line(line: Any, number: int, block: int) -> Line | None:
     text, codes = "", list[tuple[int, int]]()
     sizes, bold, soft = dict[float, int](), 0, False
+    aligned = drawn("".join(span["text"] for span in line["spans"]))
     for span in line["spans"]:
-        piece = clean(span["text"])
-        if text.endswith(" ") or not text:
+        piece = clean(span["text"], aligned=aligned)
+        if not aligned and (text.endswith(" ") or not text):
             piece = piece.lstrip(" ")
         soft = span["text"].rstrip().endswith("\u00ad")
         if not piece:

@@ -1,7 +1,8 @@
 """The paths that a report names (rulings B, Doc: claimed paths); pure.
 
 A path is a name with a known ending (``src/state.py``, ``rubric.json``), a well-known name (``Dockerfile``), a folder
-with a slash behind it (``tests/``), or a name in a font for code below a folder as projects have them (``src/nodes``).
+with a slash behind it (``tests/``), a name in a font for code below a folder as projects have them (``src/nodes``), or
+what a drawn listing of folders names (``listing``).
 Addresses, dates, versions, fractions, alternatives (``client/server``), products (``Node.js``) and patterns
 (``report_*.md``) are none; nor is what the report says is planned, or not there.
 """
@@ -14,6 +15,7 @@ from typing import Final
 
 from actors.audit.pdf.assertion import aside, asserted
 from actors.audit.pdf.layout import Paragraph
+from actors.audit.pdf.listing import FOLDERS, parted
 from actors.audit.pdf.words import listed
 from contracts.audit_facts import Claim
 
@@ -46,8 +48,6 @@ _FOLDERS: Final = listed(
     benchmarks bench fixtures hooks .github .vscode .cursor .claude .devcontainer
     """
 )
-_FIRM: Final = frozenset(("src", "tests", "docs", "scripts", "lib", "notebooks", ".github", "examples"))
-"""Folders that are not words of running text."""
 _SYSTEM: Final = listed(
     "tmp usr etc var home dev proc sys root opt mnt bin sbin lib users workspace content app data private"
 )
@@ -93,8 +93,10 @@ def claims(passages: Iterable[Paragraph]) -> list[Claim]:
 def named(passage: Paragraph, known: Container[str] = ()) -> Iterator[str]:
     """The paths that a passage names, in its order, each once, without those ``known``; with / between names, and no ./
     before them."""
-    said: set[str] = set()
-    text = _ADDRESS.sub(lambda found: " " * len(found.group()), passage.text)
+    text, in_listings = parted(passage.text)
+    said = {path for path in in_listings if path not in known}
+    yield from (path for path in dict.fromkeys(in_listings) if path in said)
+    text = _ADDRESS.sub(lambda found: " " * len(found.group()), text)
     for found in _TOKEN.finditer(text):
         token = _TAIL.sub("", found.group())
         if not _LIKELY.search(token):
@@ -174,4 +176,4 @@ def _below_known(names: list[str]) -> bool:
     """Whether names without an ending are a path all the same: ``src/nodes``, but not ``input/output``."""
     if not all(re.fullmatch(r"[a-z0-9_.@+-]+", name) for name in names):
         return False
-    return names[0] in _FIRM or (names[0] in _FOLDERS and len(names) > 2)
+    return names[0] in FOLDERS or (names[0] in _FOLDERS and len(names) > 2)

@@ -15,7 +15,7 @@ from typing import Final
 
 from actors.audit.pdf.assertion import aside, asserted
 from actors.audit.pdf.layout import Paragraph
-from actors.audit.pdf.words import clipped, sentences
+from actors.audit.pdf.words import STOP_WORDS, clipped, sentences, words
 from contracts.audit_facts import Finding
 
 EACH_MAX: Final = 5
@@ -91,7 +91,7 @@ def statements(passages: Iterable[Paragraph]) -> list[Finding]:
         if passage.level or passage.code or aside(passage.heading):
             continue
         for sentence in sentences(passage.text):
-            if len(sentence.split()) < _WORDS_MIN or len(sentence) > SENTENCE_CHARS:
+            if len(sentence) > SENTENCE_CHARS or not _is_sentence(sentence):
                 continue
             for goal in claimed(sentence):
                 seen[goal, sentence] += 1
@@ -99,6 +99,12 @@ def statements(passages: Iterable[Paragraph]) -> list[Finding]:
                     text = clipped(sentence, TEXT_CHARS)
                     kept[goal].append(Finding(goal=goal, path="", line=passage.page, text=text, confidence=_CONFIDENCE))
     return [finding for found in kept.values() for finding in found]
+
+
+def _is_sentence(text: str) -> bool:
+    """Whether it is more than a cell of a table, or a title."""
+    said = words(text)
+    return len(said) >= _WORDS_MIN and any(word in STOP_WORDS for word in said)
 
 
 def claimed(sentence: str) -> list[str]:

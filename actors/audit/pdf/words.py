@@ -40,12 +40,16 @@ _ABBREVIATED: Final = re.compile(
 _BRITISH: Final = re.compile(r"(?<=\w{3})is(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
 
 
-def clean(text: str) -> str:
+def clean(text: str, *, aligned: bool = False) -> str:
     """``text`` without characters that are not seen or that change how others are seen, and without lone surrogates;
-    blanks are one blank each, line ends stay."""
+    blanks are one blank each (unless they are to stay ``aligned``), line ends stay."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\t", " ")
     text = _UNSEEN.sub("", text).encode("utf-8", "replace").decode()
-    return _BLANKS.sub(" ", text)
+    return _BLANKS.sub(_as_long if aligned else " ", text)
+
+
+def _as_long(blanks: re.Match[str]) -> str:
+    return " " * len(blanks.group())
 
 
 def clipped(text: str, most: int) -> str:
