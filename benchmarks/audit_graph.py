@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable
 from typing import Any, TypedDict
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.graph import END, START, StateGraph
 
 from actors.audit.actor_clerk import ActorClerk
 from actors.audit.graph import BENCH, DETECTIVES, audit_graph
 from actors.audit.state import Asked, Audit
 from benchmarks.harness import Bench, Row, Spread
-from contracts.audit import JUDGES, Evidence, JudicialOpinion
+from contracts.audit import JUDGES, AuditState, Evidence, JudicialOpinion
 from contracts.audit_events import AuditRequested
 
 DIMENSIONS = (4, 12, 40)
@@ -66,14 +67,14 @@ def _invocation(dimensions: int) -> Callable[[], object]:
         for name in names
         for judge in JUDGES
     ]
-    state: dict[str, Any] = {
+    state: AuditState = {
         "repo_url": asked.repo_url, "pdf_path": asked.pdf_path, "rubric": rubric,
         "evidences": {name: [_evidence(n) for n in range(12)] for name in names}, "opinions": opinions[:-1],
     }  # fmt: skip
 
     def invoke() -> object:
-        config: Any = {"configurable": {"clerk": ActorClerk(audit)}}
-        after = audit_graph().invoke({**state, "opinions": list(opinions[:-1])}, config)  # type: ignore[typeddict-item]
+        config: RunnableConfig = {"configurable": {"clerk": ActorClerk(audit)}}
+        after = audit_graph().invoke({**state, "opinions": list(opinions[:-1])}, config)
         assert after["waiting"], "one opinion is missing"
         return after
 
@@ -101,7 +102,8 @@ class _Nothing(TypedDict, total=False):
 def _bare() -> Callable[[], object]:
     builder: StateGraph[_Nothing, None, _Nothing, _Nothing] = StateGraph(_Nothing)
 
-    def nothing(_: _Nothing) -> dict[str, Any]:
+    def nothing(state: _Nothing) -> dict[str, Any]:
+        del state
         return {}
 
     for name in ("context_builder", *DETECTIVES, "evidence_aggregator", *BENCH, "deliberation"):

@@ -9,9 +9,8 @@ node that failed (missing evidence, a judge without a valid opinion), and for an
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import cache
-from typing import Any, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -42,7 +41,7 @@ def audit_graph() -> Compiled:
     builder.add_node("deliberation", nodes.deliberation_node)
     builder.add_node("chief_justice", nodes.chief_justice_node)
 
-    away = {"failed": END, "waiting": END}
+    away: dict[Hashable, str] = {"failed": END, "waiting": END}
     builder.add_edge(START, "context_builder")
     builder.add_conditional_edges("context_builder", nodes.after_context, {**_to(DETECTIVES), "failed": END})
     builder.add_edge([*DETECTIVES], "evidence_aggregator")
@@ -54,12 +53,11 @@ def audit_graph() -> Compiled:
     return builder.compile()
 
 
-def _to(names: tuple[str, ...]) -> dict[Any, str]:
-    return {name: name for name in names}
+def _to(names: tuple[str, ...]) -> dict[Hashable, str]:
+    return dict(zip(names, names, strict=True))
 
 
 def compile_audit_graph(clerk: Clerk, provenance: Mapping[str, str] | None = None) -> Compiled:
     """The graph with its clerk: ``graph.invoke({"repo_url": …, "pdf_path": …})`` returns the state; ``final_report`` is
     None where the audit failed, ``failures`` say why. With a clerk that answers at once, it is a whole audit."""
-    bound = audit_graph().with_config(configurable={"clerk": clerk, "provenance": dict(provenance or {})})
-    return cast("Compiled", bound)
+    return audit_graph().with_config(configurable={"clerk": clerk, "provenance": dict(provenance or {})})

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
+from langchain_core.runnables import RunnableConfig
 from langsmith.run_helpers import tracing_context
 
 from actors.audit.actor_clerk import ActorClerk
@@ -68,7 +69,7 @@ def progress(audit: Audit, event: Event) -> Iterator[Payload]:
 
 def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
     """The graph's state after an invocation with what is known."""
-    known: dict[str, Any] = {
+    known: AuditState = {
         "repo_url": audit.asked.repo_url,
         "pdf_path": audit.asked.pdf_path,
         "rubric": audit.asked.rubric,
@@ -81,10 +82,9 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "commit": audit.commit,
         "report_sha256": audit.report_sha256,
     }
-    config = {"configurable": {"clerk": clerk, "provenance": provenance}}
+    config: RunnableConfig = {"configurable": {"clerk": clerk, "provenance": provenance}}
     with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
-        after = audit_graph().invoke(cast("AuditState", known), config)  # type: ignore[arg-type]
-    return cast("AuditState", after)
+        return cast("AuditState", audit_graph().invoke(known, config))
 
 
 def engine_of(audit: Audit) -> str:

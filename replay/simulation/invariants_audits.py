@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.audit.goals import GOALS
 from contracts.audit_events import (
     TRIES,
     AuditCloneRequested,
@@ -188,6 +189,13 @@ def _told(reply: ModelReplied) -> dict[str, Any] | None:
         return None
 
 
+def _says_something(one: EvidenceItem) -> bool:
+    """Whether the evidence is for or against the criterion, and was looked at; that images are there says nothing."""
+    name = one.goal.partition(":")[0]
+    kind = GOALS[name].kind if name in GOALS else "context"
+    return kind != "context" and one.confidence > 0 and name != "images.present"
+
+
 def _flawed(evidence: Sequence[EvidenceItem]) -> bool:
     named = ("security.os_system", "security.shell", "security.evaluation", "security.unsafe_load",
              "security.clone_in_place", "security.secret")  # fmt: skip
@@ -202,8 +210,7 @@ def _check_ruling(where: str, audit: _Audit, ruled: AuditCriterionRuled) -> None
     evidence = audit.evidence[name]
     rounds = [audit.opinions.get((judge, name), []) for judge in JUDGES]
     if ruled.final_score is None and not any(rounds):
-        require(all(one.confidence == 0 for one in evidence[1:] if not one.goal.startswith("images.present")),
-                f"{where}: it could have been judged")  # fmt: skip
+        require(not any(map(_says_something, evidence)), f"{where}: it could have been judged")
         return
     parameters = audit.asked.rubric.get("synthesis_parameters", {})
     spread = parameters.get("spread", 2)

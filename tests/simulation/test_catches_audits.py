@@ -7,34 +7,30 @@ from typing import Any
 
 import pytest
 
-from actors.audit import actor, justice, justice_ruling, justice_scores, nodes, progress, state
+from actors.audit import actor, justice, justice_ruling, nodes, progress, state
 from actors.audit.actor import Auditor
 from actors.audit.actor_clerk import ActorClerk
 from actors.audit.judges import opinions
+from actors.audit.justice_ruling import _Rules
 from tests.support.planted import plant
 from tests.support.simulated import AUDITS, failure
 
-NEUTRAL = (
-    'return JudicialOpinion(judge=brief.judge, criterion_id=brief.dimension_id, score=3, argument="-", '
-    "cited_evidence=[])"
-)
+NEUTRAL = """if tries >= TRIES:
+            return JudicialOpinion(
+                judge=brief.judge, criterion_id=brief.dimension_id, score=3, argument="-", cited_evidence=[]
+            )
+        if False:"""
 
 PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     # what the failure says, and where what is exchanged for what
     "a judge without an opinion gets a neutral one": ("the model did not say so|needs|there is no reply|did not", [
-        (ActorClerk, "opinion", "raise NodeFailed(", f"{NEUTRAL}\n            raise NodeFailed("),
+        (ActorClerk, "opinion", "if tries >= TRIES:", NEUTRAL),
     ]),
     "a fourth try": ("attempt 4", [
         (ActorClerk, "opinion", "if tries >= TRIES:", "if tries > TRIES:"),
     ]),
-    "another judge's words are taken": ("the model did not say so|of another question|opinion number", [
-        (opinions, "_judge", "if value != brief.judge:", "if False:"),
-    ]),
-    "a score that is a text is read": ("halted", [
-        (opinions, "_score", "type(value) is not int or not SCORE_MIN <= value <= SCORE_MAX", "value is None"),
-    ]),
-    "an opinion on another criterion counts": ("halted|of another question|before the evidence", [
-        (opinions, "_criterion", "if value != brief.dimension_id:", "if False:"),
+    "replies are not checked": ("halted|the model did not say so|of another question|opinion number", [
+        (opinions, "read_opinion", "check(given[name], brief)", "pass"),
     ]),
     "nine questions at once": ("9 questions at once", [
         (progress, "_requests", "if open_asks >= QUESTIONS_MAX:", "if open_asks > QUESTIONS_MAX:"),
@@ -46,7 +42,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (ActorClerk, "reading", "if audit.reading is None and not audit.pdf:", "if audit.reading is None:"),
     ]),
     "no second round": ("rounds", [
-        (justice, "disputed", "if _is_disputed(case)]", "if False]"),
+        (justice, "_is_disputed", "return ", "return False and "),
     ]),
     "opinions that rest on nothing count": ("set aside are|instead of|rounds", [
         (justice_ruling, "rests_on_facts", "and case.known[key].found", ""),
@@ -58,7 +54,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (justice_ruling, "confirmed", "one.found and", "not one.found and"),
     ]),
     "half is rounded to even": ("instead of", [
-        (justice_scores, "half_up", "floor(value + Fraction(1, 2))", "round(value)"),
+        (_Rules, "_based", "score = half_up(base)", "score = round(base)"),
     ]),
     "the end of a source is forgotten": ("has 0 answers|are open though", [
         (actor, "_answered", "case AuditSourceFailed(request=request, code=code, text=text, mend=mend)",

@@ -87,8 +87,11 @@ class Judge(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=AIMessage(self._answer(messages)))])
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None, **_: Any,
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **_: Any,
     ) -> ChatResult:
         del stop, run_manager
         return self._generate(messages)
@@ -127,7 +130,12 @@ class Life:
     async def audit(self, document: dict[str, Any], **more: Any) -> Event:
         """Ask for an audit, and wait for its end."""
         self._number += 1
-        fields = {"rubric_source": "toy.json", "output": "audit/report_depcheck", "model_limits": LIMITS, **self._given}
+        fields: dict[str, Any] = {
+            "rubric_source": "toy.json",
+            "output": "audit/report_depcheck",
+            "model_limits": LIMITS,
+            **self._given,
+        }
         name = audit_id(self._number)
         asked = AuditRequested(audit_id=name, rubric=document, **(fields | more))
         return await self._host.ask(asked, name, ENDS, SECONDS)
