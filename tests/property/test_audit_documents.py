@@ -151,6 +151,15 @@ def test_documents_are_the_same_however_the_log_was_folded(acts: list[Act], firs
             pieces = copied(pieces, Audits(kept))
     on_disk.update(pieces.render())
     assert on_disk == given_out
+    last = {  # of each output, the audit that concluded last has the report
+        f"{events[event.data.request - 1].data.output}.json": event.position
+        for event in events
+        if isinstance(event.data, AuditConcluded)
+    }
+    assert last == {
+        path: json.loads(raw)["provenance"]["position"] for path, raw in on_disk.items() if path.startswith("audit/")
+        and path.endswith(".json")
+    }  # fmt: skip
 
 
 @given(ACTS, requests())

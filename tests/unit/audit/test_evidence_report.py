@@ -10,6 +10,7 @@ import pytest
 
 from actors.audit.evidence import cross_referenced, judgeable, picture_evidence, report_evidence
 from actors.audit.evidence_pictures import NOT_INSPECTED, SEEN_SURE
+from actors.audit.evidence_report import EXPLAINED
 from actors.audit.evidence_text import clean
 from actors.audit.goals import goal_id
 from actors.audit.progress import as_item
@@ -48,16 +49,17 @@ NOTHING_READ: dict[str, Any] = {
 # --- terms -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_term_that_is_explained_is_found_on_its_page() -> None:
+@pytest.mark.parametrize("sentences", [EXPLAINED, EXPLAINED + 1])
+def test_a_term_that_is_explained_is_found_on_its_page(sentences: int) -> None:
     found = report_evidence(
         about("report.term", "report.keyword", terms=("Metacognition",)),
-        reading(excerpts=[excerpt("Metacognition", 0, 1), excerpt("Metacognition", 3, 4)]),
+        reading(excerpts=[excerpt("Metacognition", 0, 1), excerpt("Metacognition", sentences, 4)]),
     )
     assert [goal_id(one.goal) for one in found] == ["report.scope", "report.term"]
     one = found[1]
     assert one.goal.endswith(": Metacognition")
     assert (one.found, one.location, one.content) == (True, "page 4", "page 4: About Metacognition.")
-    assert "3 sentences about it on page 4" in one.rationale
+    assert f"{sentences} sentences about it on page 4" in one.rationale
 
 
 @pytest.mark.parametrize("sentences", [0, 1])

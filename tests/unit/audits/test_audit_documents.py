@@ -154,6 +154,14 @@ def test_a_second_request_with_the_id_of_an_open_audit_changes_nothing() -> None
     assert value(court.history)["status"] == before["status"] == "running"
 
 
+def test_the_end_of_another_request_is_no_end() -> None:
+    court = concluded()
+    begun = upto(court, AuditEvidenceFound)
+    end = court.events(AuditConcluded)[0]
+    stray = msgspec.structs.replace(end, data=msgspec.structs.replace(end.data, request=end.data.request + 1))
+    assert value([*begun, stray])["status"] == "running"
+
+
 def test_an_id_that_is_asked_for_again_begins_anew() -> None:
     court = concluded()
     court.tell(court.of(AuditRequested)[0], "again", AUDIT)
@@ -176,6 +184,18 @@ def test_the_later_audit_with_the_same_output_has_the_report() -> None:
     assert set(after) == {JOB, REPORT, DOCUMENT, f"jobs/{OTHER}.json"}
     assert "other.git" in after[REPORT].decode()
     assert json.loads(after[DOCUMENT])["report"]["audit_id"] == OTHER
+
+
+def test_of_two_that_run_at_once_the_one_that_concludes_last_has_the_report() -> None:
+    court = Court()
+    court.clone = lambda event: None if event.data.audit_id == AUDIT else surveyed(event)
+    court.ask()
+    court.ask(audit_id=OTHER)
+    court.audit(OTHER)
+    assert value(court.history, DOCUMENT)["report"]["audit_id"] == OTHER
+    court.clone = surveyed
+    court.audit()
+    assert value(court.history, DOCUMENT)["report"]["audit_id"] == AUDIT
 
 
 def surveyed(event: Event) -> AuditSurveyed:
