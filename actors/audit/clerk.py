@@ -36,7 +36,7 @@ class Brief(msgspec.Struct, frozen=True, kw_only=True):
     dimension: Mapping[str, Any]
     evidence: Sequence[Evidence]
     own: JudicialOpinion | None = None
-    others: Mapping[Judge, Sequence[str]] = {}
+    others: Mapping[str, Sequence[str]] = {}
 
     @property
     def dimension_id(self) -> str:

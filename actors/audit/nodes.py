@@ -222,7 +222,7 @@ def _brief(
         return Brief(judge=judge, round=1, dimension=dimension.raw, evidence=evidence)
     first = {one: next(said for said in given if said.judge == one) for one in JUDGES}
     keys = {key_of(dimension.id, number) for number in range(1, len(evidence) + 1)}
-    others = {
+    others: dict[str, list[str]] = {
         one: [cited for cited in said.cited_evidence if cited in keys] for one, said in first.items() if one != judge
     }
     return Brief(judge=judge, round=2, dimension=dimension.raw, evidence=evidence, own=own[0], others=others)

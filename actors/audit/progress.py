@@ -45,6 +45,7 @@ from contracts.oa import OaPermitGranted, OaPermitRequested
 from contracts.payload import Payload
 from events.event import Event
 
+
 def progress(audit: Audit, event: Event) -> Iterator[Payload]:
     """What follows from ``event`` for its audit, which has it folded in."""
     reply = event.data if isinstance(event.data, ModelReplied) else None
