@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from actors.audit.code.names import BINDINGS_MAX, argument, bindings, dotted, keyword, last_name
+from actors.audit.code.names import BINDINGS_MAX, argument, bindings, called, keyword, last_name
 from actors.audit.code.scopes import Module, Scope, Site
 from actors.audit.code.strings import Piece, folded, pieces
 
@@ -54,7 +54,7 @@ def start(module: Module, call: ast.Call, site: Site) -> Start | None:
     """``call`` as the start of a process, if it is one."""
     if not isinstance(call.func, ast.Name | ast.Attribute | ast.Call):
         return None
-    name = dotted(module, call.func, site.scope)
+    name = called(module, call, site)
     if name.startswith("subprocess."):
         name = name.removesuffix("()")
     if name in SUBPROCESS:

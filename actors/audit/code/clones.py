@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
 from actors.audit.code.calls import Word, argv, row_of, start, words
-from actors.audit.code.names import argument, dotted, keyword, last_name
+from actors.audit.code.names import argument, called, dotted, keyword, last_name
 from actors.audit.code.scopes import Module, Site
 from actors.audit.code.strings import folded
 
@@ -57,7 +57,7 @@ def _library_clone(module: Module, call: ast.Call, site: Site) -> Clone | None:
     written = last_name(call.func)
     if written not in {"clone_from", "clone_repository", "clone"}:
         return None
-    name = dotted(module, call.func, site.scope)
+    name = called(module, call, site)
     known = _LIBRARIES.get(name)
     if known is None and written == "clone_from" and last_name(getattr(call.func, "value", None)) == "Repo":
         known = _LIBRARIES["git.Repo.clone_from"]
@@ -108,7 +108,7 @@ def _clone_words(module: Module, call: ast.Call, site: Site) -> list[Word] | Non
         row = started.words
         if len(row) == 1 and started.command is not None:
             row = words(module, started.command, site.scope)
-    elif started is not None or _is_shell_name(dotted(module, call.func, site.scope), written):
+    elif started is not None or _is_shell_name(called(module, call, site), written):
         command = argument(call, 0, "args", "cmd", "command")
         row = [] if command is None else words(module, _split(command), site.scope)
     elif "git" in written.lower() or written in {"run", "execute", "check", "call", "run_command", "run_cmd", "_run"}:

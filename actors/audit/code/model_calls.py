@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from actors.audit.code.names import bindings, dotted, inside, last_name
+from actors.audit.code.names import bindings, called, dotted, inside, last_name
 from actors.audit.code.scopes import Module, Scope, Site
 
 PACKAGES: Final = (
@@ -79,7 +79,7 @@ def model_call(module: Module, call: ast.Call, site: Site, *, known: bool) -> Mo
     if not isinstance(call.func, ast.Attribute | ast.Name):
         return None
     written = _written(call.func)
-    name = dotted(module, call.func, site.scope)
+    name = called(module, call, site)
     schema = next((one.arg for one in call.keywords if one.arg in SCHEMA_KEYWORDS), None) or ""
     if name in _FUNCTIONS:
         return ModelCall(call, site, 1.0, schema)

@@ -52,9 +52,12 @@ def dotted(module: Module, expression: ast.expr, scope: Scope, depth: int = 0) -
     return ""
 
 
-def name_of(module: Module, call: ast.Call, site: Site) -> str:
-    """What ``call`` calls, as a dotted name."""
-    return dotted(module, call.func, site.scope)
+def called(module: Module, call: ast.Call, site: Site) -> str:
+    """What ``call`` calls, as a dotted name; looked up once for all detectors."""
+    name = module.called.get(call)
+    if name is None:
+        name = module.called[call] = dotted(module, call.func, site.scope)
+    return name
 
 
 def last_name(expression: ast.expr | None) -> str:

@@ -21,7 +21,7 @@ from actors.audit.code.model_calls import (
     model_calls,
     talks_to_models,
 )
-from actors.audit.code.names import argument, bindings, dotted, inside, keyword, last_name
+from actors.audit.code.names import argument, bindings, called, dotted, inside, keyword, last_name
 from actors.audit.code.scopes import Function, Module, Scope, module_of
 from actors.audit.code.source import Source
 from contracts.audit_facts import Finding
@@ -272,7 +272,7 @@ def _always_leaves(body: list[ast.stmt]) -> bool:
 
 def _retry_settings(module: Module) -> Iterator[Finding]:
     for call, site in module.calls():
-        written, name = last_name(call.func), dotted(module, call.func, site.scope)
+        written, name = last_name(call.func), called(module, call, site)
         if written in _RETRYING and isinstance(call.func, ast.Attribute):
             yield found(
                 "output.retried", module, site, says=f"{written}()", confidence=1.0 if written == "with_retry" else 0.7

@@ -14,7 +14,7 @@ from typing import Final
 from actors.audit.code.calls import RAISING, Start, start
 from actors.audit.code.clones import Clone, clones
 from actors.audit.code.excerpts import by_place, found
-from actors.audit.code.names import bindings, dotted, inside, keyword, last_name, parameters
+from actors.audit.code.names import bindings, called, inside, keyword, last_name, parameters
 from actors.audit.code.places import place_of
 from actors.audit.code.scopes import Frame, Function, Module, Scope, Site, module_of
 from actors.audit.code.source import Source
@@ -72,7 +72,7 @@ class ProcessReader:
                 self._processes += 1
                 self._found.extend(reading.checked(started))
             self._found.extend(reading.time_limit(call, site, started))
-            if _SENT.fullmatch(dotted(module, call.func, site.scope)):
+            if _SENT.fullmatch(called(module, call, site)):
                 self._requests += 1
         for clone in clones(module):
             self._clones += 1
@@ -158,7 +158,7 @@ class _Reading:
 
     def time_limit(self, call: ast.Call, site: Site, started: Start | None) -> list[Finding]:
         """A time limit on a process, a request, or whatever is awaited."""
-        name = dotted(self._module, call.func, site.scope)
+        name = called(self._module, call, site)
         given = keyword(call, "timeout")
         limited = given is not None and not (isinstance(given, ast.Constant) and given.value is None)
         waiting = last_name(call.func) in {"communicate", "wait"} and name.startswith(("subprocess.", "asyncio."))
@@ -264,7 +264,7 @@ def _input_checks(module: Module) -> Iterator[Finding]:
 
 def _input_check(module: Module, call: ast.Call, site: Site) -> tuple[str, float]:
     """How a call checks what comes from outside, and how sure that is."""
-    name = dotted(module, call.func, site.scope)
+    name = called(module, call, site)
     written = last_name(call.func)
     if name in _PARSING and _from_outside(call.args[:1]):
         return f"{name.rpartition('.')[2]}() of input", 0.7

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ Node = TypeVar("Node", bound=ast.AST)
 _NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
 _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
-    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return, ast.Attribute,
+    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return,
 )  # fmt: skip
 
 
@@ -135,7 +135,8 @@ class Site(NamedTuple):
 
 class Module:
     """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
-    where something is put into the list of a name; ``memo``: sets that a detector found out once for the file."""
+    where something is put into the list of a name; ``memo`` and ``called``: what a
+    detector found out once for the file."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source
@@ -146,6 +147,7 @@ class Module:
         self.imported: set[str] = set()
         self.lines = _NEW_LINE.split(source.text)
         self.memo: dict[str, frozenset[str]] = {}
+        self.called: dict[ast.Call, str] = {}
         self._sites: dict[type[ast.AST], list[Site]] = {kind: [] for kind in _KEPT}
         _walk(self, self._sites)
         self.additions = _additions(self._sites[ast.Call])
@@ -204,34 +206,48 @@ def _walk(module: Module, sites: dict[type[ast.AST], list[Site]]) -> None:
     todo: list[tuple[ast.AST, Scope, Frame | None, str]] = [(module.tree, module.scope, None, "")]
     while todo:
         node, scope, frame, field = todo.pop()
+        kind = type(node)
         if isinstance(node, ast.stmt):
             frame = Frame(node, field, frame)
-        kept = sites.get(type(node))
-        if kept is not None:
-            kept.append(Site(node, scope, frame))
-        _bind(module, node, scope)
+        if kind in sites:
+            sites[kind].append(Site(node, scope, frame))
+        bind = _BINDERS.get(kind)
+        if bind is not None:
+            bind(module, node, scope)
         inner = scope
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+        if kind in _SCOPES:
             inner = module.scopes[node] = Scope(node, scope)
-            if not isinstance(node, ast.ClassDef):
+            if isinstance(node, Function | ast.Lambda):
                 _bind_arguments(node.args, inner)
-        todo.extend(reversed(list(_children(node, scope, inner, frame, field))))
+        children = _children(node, scope, inner, frame, field)
+        children.reverse()
+        todo += children
+
+
+_SCOPES: Final = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda})
+_LEAVES: Final = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.alias, ast.Import,
+                            ast.ImportFrom, ast.Global, ast.Nonlocal})  # fmt: skip
 
 
 def _children(
     node: ast.AST, scope: Scope, inner: Scope, frame: Frame | None, field: str
-) -> Iterator[tuple[ast.AST, Scope, Frame | None, str]]:
-    own_body = inner is not scope
+) -> list[tuple[ast.AST, Scope, Frame | None, str]]:
+    found: list[tuple[ast.AST, Scope, Frame | None, str]] = []
+    if type(node) in _LEAVES:
+        return found
+    named = isinstance(node, ast.stmt | ast.Module)
     for name in node._fields:
         value = getattr(node, name, None)
-        part = name if isinstance(node, ast.stmt | ast.Module) else field
-        seen_from = inner if own_body and name == "body" else scope
-        if isinstance(value, ast.AST):
-            yield value, seen_from, frame, part
-        elif isinstance(value, list):
-            for one in value:
-                if isinstance(one, ast.AST):
-                    yield one, seen_from, frame, part
+        part = name if named else field
+        if isinstance(value, list):
+            seen_from = inner if name == "body" else scope
+            found += [(one, seen_from, frame, part) for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST) and not isinstance(value, _PLAIN):
+            found.append((value, inner if name == "body" and inner is not scope else scope, frame, part))
+    return found
+
+
+_PLAIN: Final = (ast.expr_context, ast.operator, ast.unaryop, ast.boolop)
 
 
 def _bind_arguments(arguments: ast.arguments, scope: Scope) -> None:
@@ -246,36 +262,52 @@ def _bind_arguments(arguments: ast.arguments, scope: Scope) -> None:
             scope.bind(rest.arg, Binding("param", rest, scope))
 
 
-def _bind(module: Module, node: ast.AST, scope: Scope) -> None:  # noqa: C901 - one case for each way to bind a name
+def _bind_assign(_module: Module, node: ast.AST, scope: Scope) -> None:
     match node:
-        case ast.Import() | ast.ImportFrom():
-            _bind_import(module, node, scope)
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 _bind_target(target, "value", value, node, scope)
-        case ast.AnnAssign(target=target, value=annotated) if annotated is not None:
-            _bind_target(target, "value", annotated, node, scope)
-        case ast.NamedExpr(target=target, value=value):
+        case ast.AnnAssign(target=target, value=ast.expr() as value) | ast.NamedExpr(target=target, value=value):
             _bind_target(target, "value", value, node, scope)
         case ast.AugAssign(target=target, value=value):
             _bind_target(target, "augmented", value, node, scope)
-        case ast.For() | ast.AsyncFor() | ast.comprehension():
-            _bind_target(node.target, "loop", node.iter, node.target, scope)
-        case ast.withitem(context_expr=manager, optional_vars=target) if target is not None:
-            _bind_target(target, "with", manager, target, scope)
-        case ast.FunctionDef() | ast.AsyncFunctionDef():
-            scope.bind(node.name, Binding("function", node, scope))
-        case ast.ClassDef():
-            scope.bind(node.name, Binding("class", node, scope))
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            scope.elsewhere.update(names)
+
+
+def _bind_loop(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.For | ast.AsyncFor | ast.comprehension)
+    _bind_target(node.target, "loop", node.iter, node.target, scope)
+
+
+def _bind_with(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.withitem)
+    if node.optional_vars is not None:
+        _bind_target(node.optional_vars, "with", node.context_expr, node.optional_vars, scope)
+
+
+def _bind_name(_module: Module, node: ast.AST, scope: Scope) -> None:
+    """What a statement or pattern itself gives a name to."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            scope.bind(name, Binding("function", node, scope))
+        case ast.ClassDef(name=name):
+            scope.bind(name, Binding("class", node, scope))
         case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
             scope.bind(name, Binding("other", node, scope))
-        case ast.Return(value=ast.expr() as value) | ast.Yield(value=ast.expr() as value):
-            scope.returned.append(value)
 
 
-def _bind_import(module: Module, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
+def _bind_elsewhere(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.Global | ast.Nonlocal)
+    scope.elsewhere.update(node.names)
+
+
+def _bind_returned(_module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.Return | ast.Yield)
+    if node.value is not None:
+        scope.returned.append(node.value)
+
+
+def _bind_import(module: Module, node: ast.AST, scope: Scope) -> None:
+    assert isinstance(node, ast.Import | ast.ImportFrom)
     if isinstance(node, ast.Import):
         for alias in node.names:
             module.imported.add(alias.name)
@@ -318,3 +350,17 @@ def _bind_target(
                     todo.extend(zip(reversed(parts), reversed(values), ["value"] * len(parts), strict=True))
                 else:
                     todo.extend((part, right, "loop" if how == "loop" else "other") for part in reversed(parts))
+
+
+_BINDERS: Final[dict[type[ast.AST], Callable[[Module, ast.AST, Scope], None]]] = {
+    **dict.fromkeys((ast.Import, ast.ImportFrom), _bind_import),
+    **dict.fromkeys((ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.AugAssign), _bind_assign),
+    **dict.fromkeys((ast.For, ast.AsyncFor, ast.comprehension), _bind_loop),
+    **dict.fromkeys(
+        (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs, ast.MatchStar), _bind_name
+    ),
+    **dict.fromkeys((ast.Global, ast.Nonlocal), _bind_elsewhere),
+    **dict.fromkeys((ast.Return, ast.Yield), _bind_returned),
+    ast.withitem: _bind_with,
+}
+"""How each kind of node gives names a meaning."""

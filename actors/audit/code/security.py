@@ -14,7 +14,7 @@ from actors.audit.code.calls import SHELLS, Start, start
 from actors.audit.code.clones import clones
 from actors.audit.code.excerpts import by_place, found
 from actors.audit.code.handed import Handed
-from actors.audit.code.names import argument, bindings, dotted
+from actors.audit.code.names import argument, bindings, called, dotted
 from actors.audit.code.places import Place, place_of
 from actors.audit.code.scopes import Module, Site, module_of
 from actors.audit.code.secret_literals import secrets_in
@@ -130,7 +130,7 @@ def judged(module: Module, call: ast.Call, site: Site) -> tuple[bool, Unsafe | N
     """Whether ``call`` belongs to those that can be unsafe, and what is wrong with it."""
     if not isinstance(call.func, ast.Name | ast.Attribute | ast.Call):
         return False, None
-    name = dotted(module, call.func, site.scope)
+    name = called(module, call, site)
     started = start(module, call, site)
     if started is not None:
         return True, _started(module, started)

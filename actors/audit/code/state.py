@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from actors.audit.code.classes import MODELS, Class, ClassTable
 from actors.audit.code.excerpts import by_place, clean, excerpt
-from actors.audit.code.names import dotted, keyword, last_name
+from actors.audit.code.names import called, dotted, keyword, last_name
 from actors.audit.code.scopes import Module, Scope, Site, module_of
 from actors.audit.code.source import Source
 from contracts.audit_facts import Finding
@@ -144,7 +144,7 @@ def _of_class(goal: str, one: Class, says: str, sure: float) -> Finding:
 
 
 def _use(module: Module, call: ast.Call, site: Site) -> _Use | None:
-    builder = dotted(module, call.func, site.scope).rpartition(".")[2] or last_name(call.func)
+    builder = called(module, call, site).rpartition(".")[2] or last_name(call.func)
     if builder in _BUILDERS:
         given = call.args[0] if call.args else keyword(call, "state_schema", "schema")
     elif builder in _AGENTS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from actors.audit.code.names import argument, dotted, keyword, last_name
+from actors.audit.code.names import argument, called, keyword, last_name
 from actors.audit.code.scopes import Module, Site
 from actors.audit.code.strings import is_constant
 
@@ -77,9 +77,7 @@ def _dumpers(module: Module) -> frozenset[str]:
     """The libraries with which this file also writes."""
     known = module.memo.get("dumpers")
     if known is None:
-        names = (
-            dotted(module, call.func, site.scope) for call, site in module.calls() if last_name(call.func) in _DUMPING
-        )
+        names = (called(module, call, site) for call, site in module.calls() if last_name(call.func) in _DUMPING)
         known = module.memo["dumpers"] = frozenset(name.rpartition(".")[0] for name in names)
     return known
 

@@ -1,0 +1,178 @@
+"""Rules by which scores are settled, as their names, constants and comparisons tell; pure."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from actors.audit.code.excerpts import found
+from actors.audit.code.names import bindings, called, dotted, last_name
+from actors.audit.code.scopes import Module, Scope, Site
+from contracts.audit_facts import Finding
+
+_SCORE: Final = re.compile(r"(?:^|_)(?:scores?|ratings?|grades?|points|verdicts?|opinions?|votes?|judge?ments?)(?:_|$)")
+
+
+def _any(*words: str) -> re.Pattern[str]:
+    return re.compile("|".join(words))
+
+
+_RULES: Final = (
+    (
+        "security",
+        _any(
+            r"secur\w*_?(?:overrid|cap|rule|penalt|limit|flaw|violation)",
+            r"(?:cap|override|rule)_(?:of_|for_)?secur",
+        ),
+    ),
+    (
+        "facts",
+        _any(
+            r"facts?_?(?:suprem|over|check|rule)",
+            r"evidence_?(?:suprem|rule|overrid|over_)",
+            r"rule_of_(?:evidence|fact)",
+            r"hallucination_(?:penalt|rule|cap)",
+        ),
+    ),
+    (
+        "weight",
+        _any(
+            r"functionality_?(?:weight|rule)|rule_of_function",
+            r"(?:tech_?lead|architecture|judge|persona|role|score)_?weights?|tie_?break",
+        ),
+    ),
+)
+_FACTS: Final = _any(r"overrul", r"set_aside", r"unsupported_(?:claim|opinion|citation)")
+"""What speaks of facts over opinions in a file that combines scores, and of anything elsewhere."""
+_SPREAD: Final = re.compile(
+    r"(?:^|_)(?:variance|spread|disagreement|divergence|score_range|score_gap|std_?dev|stdev)(?:_|$)"
+)
+_STATISTICS: Final = frozenset(f"statistics.{name}" for name in ("variance", "pvariance", "stdev", "pstdev"))
+_DISSENT: Final = re.compile(r"(?:^|_)(?:dissent\w*|disagreements?|minority_(?:opinion|report|view)\w*)(?:_|$)")
+
+
+@lru_cache(maxsize=4096)
+def is_score(name: str) -> bool:
+    """Whether an identifier speaks of scores, verdicts or opinions."""
+    return _SCORE.search(name.lower()) is not None
+
+
+def rules(module: Module, *, judging: bool) -> Iterator[Finding]:
+    """Named rules: functions, constants, keys, and caps of a score. ``judging``: the file combines scores; elsewhere
+    only the name of a function counts, and less."""
+    for function, site in module.functions():
+        for rule in _named(function.name, judging=judging):
+            says = f"rule about {rule}: {function.name}()"
+            yield found("justice.rules", module, site, says=says, confidence=0.9 if judging else 0.7)
+    if not judging:
+        return
+    for site in module.sites(ast.Assign, ast.AnnAssign):
+        for name in _targets(site.node):
+            for rule in _named(name, judging=True):
+                yield found("justice.rules", module, site, says=f"rule about {rule}: {name}", confidence=0.8, lines=4)
+    for call, site in module.calls():
+        cap = _cap(module, call, site)
+        if cap:
+            yield found("justice.rules", module, site, says=cap, confidence=0.8, lines=4)
+        for given in call.args[:1]:
+            if last_name(call.func) == "get" and isinstance(given, ast.Constant) and isinstance(given.value, str):
+                for rule in _named(given.value, judging=True):
+                    says = f"rule about {rule}: read as {given.value}"
+                    yield found("justice.rules", module, site, says=says, confidence=0.6, lines=4)
+
+
+def _named(name: str, *, judging: bool) -> Iterator[str]:
+    lower = name.lower()
+    yield from (rule for rule, words in _RULES if words.search(lower))
+    if judging and _FACTS.search(lower):
+        yield "facts"
+
+
+def _targets(node: ast.AST) -> list[str]:
+    match node:
+        case ast.Assign(targets=targets):
+            return [last_name(target) for target in targets]
+        case ast.AnnAssign(target=target, value=ast.expr()):
+            return [last_name(target)]
+    return []
+
+
+def _cap(module: Module, call: ast.Call, site: Site) -> str:
+    """``min(score, 3)``: a cap."""
+    if called(module, call, site) != "builtins.min" or len(call.args) != 2:
+        return ""
+    one, other = call.args
+    for score, cap in ((one, other), (other, one)):
+        number = cap.value if isinstance(cap, ast.Constant) else None
+        limit = isinstance(number, int | float) or (isinstance(cap, ast.Name) and "cap" in cap.id.lower())
+        if limit and is_score(last_name(score)):
+            return f"a cap of {last_name(score)} at {number if isinstance(number, int | float) else last_name(cap)}"
+    return ""
+
+
+def spreads(module: Module) -> Iterator[Finding]:
+    """Comparisons of how far scores lie apart with a number."""
+    for site in module.sites(ast.Compare):
+        if not isinstance(site.node, ast.Compare):
+            continue
+        for part in (site.node.left, *site.node.comparators):
+            sure = _is_spread(module, part, site.scope)
+            if sure:
+                says = "how far scores lie apart is compared with a limit"
+                yield found("justice.variance", module, site.node, says=says, confidence=sure, lines=4)
+                break
+
+
+def _is_spread(module: Module, part: ast.expr, scope: Scope) -> float:
+    match part:
+        case ast.BinOp(left=ast.Call(func=one), op=ast.Sub(), right=ast.Call(func=other) as low):
+            of = {dotted(module, one, scope), dotted(module, other, scope)} == {"builtins.max", "builtins.min"}
+            return 0.9 if of and _names_score(low) else 0.5 if of else 0.0
+        case ast.Call(func=func):
+            name = dotted(module, func, scope)
+            return 0.9 if name in _STATISTICS or _SPREAD.search(last_name(func).lower()) else 0.0
+        case ast.Name(id=name):
+            for binding in bindings(scope, part)[-2:]:
+                if binding.kind == "value" and isinstance(binding.value, ast.BinOp | ast.Call):
+                    sure = _is_spread(module, binding.value, binding.scope)
+                    if sure:
+                        return sure
+            return 0.7 if _SPREAD.search(name.lower()) else 0.0
+        case ast.Attribute(attr=name):
+            return 0.7 if _SPREAD.search(name.lower()) else 0.0
+    return 0.0
+
+
+def _names_score(call: ast.Call) -> bool:
+    return any(
+        is_score(node.id if isinstance(node, ast.Name) else node.attr)
+        for one in call.args
+        for node in ast.walk(one)
+        if isinstance(node, ast.Name | ast.Attribute)
+    )
+
+
+def disagreements(module: Module) -> Iterator[Finding]:
+    """Where a dissent is written: a function for it, a value given to its field."""
+    for function, site in module.functions():
+        if _DISSENT.search(function.name.lower()):
+            yield found("justice.dissent", module, site, says=f"{function.name}()", confidence=0.9)
+    for site in module.sites(ast.Assign, ast.AnnAssign):
+        value = getattr(site.node, "value", None)
+        for name in _targets(site.node):
+            if _DISSENT.search(name.lower()) and not _is_empty(value) and not site.scope.is_class:
+                yield found("justice.dissent", module, site, says=f"{name} is set", confidence=0.8, lines=4)
+    for call, site in module.calls():
+        for given in call.keywords:
+            if given.arg and _DISSENT.search(given.arg.lower()) and not _is_empty(given.value):
+                where = Site(given.value, site.scope, site.frame)
+                yield found(
+                    "justice.dissent", module, where.node, says=f"{given.arg} is given", confidence=0.8, lines=2
+                )
+
+
+def _is_empty(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and not value.value)
