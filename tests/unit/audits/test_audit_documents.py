@@ -23,6 +23,7 @@ from contracts.audit_events import (
     AuditSurveyed,
 )
 from contracts.effect import RequestRefused
+from contracts.model import ModelAsked
 from events.event import Event
 from projections.audits.audits import Audits
 from projections.audits.places import report_path, usable
@@ -30,6 +31,7 @@ from projections.audits.rebuilt import report_of
 from projections.documents import Documents
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown, text, value, view
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, survey
+from tests.support.audits import said as opined
 from tests.support.run_folders import schema, sums
 
 OTHER = "7d3f5a10-6f0c-4d0e-8c11-000000000002"
@@ -257,8 +259,24 @@ def test_the_json_is_the_report_and_reads_back_as_one() -> None:
     assert document["provenance"]["sum"] == f"{last.position:064x}"
 
 
-def test_the_report_from_events_is_the_one_that_was_synthesized() -> None:
-    court = concluded(document=rubric(dimension("state"), dimension("safety", goals=["security.shell"])))
+def divided(event: Event, asked: ModelAsked) -> msgspec.Struct | None:
+    """Judges that disagree at first, one of whom makes evidence up; and of whom none has any on ``safety``."""
+    judge, number, criterion = asked.inputs["question"].split(" ", 2)
+    if criterion == "safety":
+        return opined(event, asked, 5, cited_evidence=["made up"])
+    first = {"Prosecutor": 1, "Defense": 5, "TechLead": 3}
+    if number == "1":
+        return opined(event, asked, first[judge])
+    return opined(event, asked, 2, cited_evidence=["state#1"] if judge != "Defense" else ["state#99"])
+
+
+@pytest.mark.parametrize("engine", ["rules", "langchain"])
+def test_the_report_from_events_is_the_one_that_was_synthesized(engine: str) -> None:
+    court = Court()
+    court.model = divided
+    safety = dimension("safety", goals=["security.shell"])
+    court.ask(rubric(dimension("state"), safety), engine=engine, model="toy" if engine != "rules" else "")
+    assert isinstance(court.audit(), AuditConcluded)
     audit = view(court.history)
     evidences = {name: [as_evidence(one) for one in items] for name, items in audit.evidence.items()}
     report = synthesize(
@@ -267,6 +285,10 @@ def test_the_report_from_events_is_the_one_that_was_synthesized() -> None:
         report_sha256=audit.report_sha256,
     )  # fmt: skip
     assert report_of(audit) == report
+    if engine == "langchain":
+        assert [one.score for one in report.criteria[0].first_round] == [1, 5, 3]
+        assert report.criteria[0].set_aside == ["Defense"]
+        assert report.not_judged[0].unsupported == ["made up"]
 
 
 def test_the_report_shows_where_it_can_be_rebuilt_from() -> None:
