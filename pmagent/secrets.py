@@ -8,9 +8,11 @@ from typing import Final, get_args
 import msgspec
 from msgspec import inspect
 
+from actors.audit.goals import GOALS
 from actors.kernel.surfaces import NAMES, PATHS
 from actors.oa.policy import ACTIONS
 from actors.registry import all_actors
+from contracts.audit_rubric import TARGETS
 from contracts.jobs import JobState
 from contracts.kernel import Mode, SurfaceStatus
 from contracts.orchestra import Step, TaskState
@@ -36,11 +38,11 @@ def known_secrets(environment: Mapping[str, str]) -> list[str]:
 
 
 def _words() -> Iterator[str]:
-    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states and the
-    like; paths and programs of a configuration that says nothing."""
+    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, goals
+    and the like; paths and programs of a configuration that says nothing."""
     yield from types()
     yield from (actor.name for actor in all_actors())
-    yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS)
+    yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS, *GOALS, *TARGETS)
     for literal in (Mode, SurfaceStatus, ReasoningStatus, EngineName, TaskState, Step, JobState, Component, LogLevel):
         yield from get_args(literal)
     yield from (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)

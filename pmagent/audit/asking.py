@@ -28,7 +28,7 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
 
     Raises BadAudit, BadRubric, Misplaced, ModelUnavailable (nothing is recorded then), RequestReused, OutcomeUnknown.
     """
-    from pmagent.audit.request import checked  # with the audit's models, which nobody else needs
+    from pmagent.audit.request import check_masked, checked  # with the audit's models, which nobody else needs
 
     asked = await anyio.to_thread.run_sync(checked, _as_request(arguments), host.layout.workspace)
     for name in (asked.model, asked.vision_model):
@@ -41,6 +41,7 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
     except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands
         what = f"with its secrets masked, this is no audit that can be asked for: {error}"
         raise BadAudit(what, "ask with fewer secrets") from error
+    check_masked(asked, draft.data)
     position = await host.tell_draft(draft)
     over = not is_open(host, asked.audit_id)
     end = host.answer_in_log(position, lambda event: event.type in AUDITS.ends) if over else None

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from actors.audit.rubric import read_rubric
+from actors.audit.rubric import BadRubric, read_rubric, rubric_of
 from contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
 from contracts.model import ModelLimits, ModelPrice
 from pmagent.audit.places import check_output, output_of
@@ -87,6 +87,26 @@ def checked(asked: AuditRequested, workspace: Path) -> AuditRequested:
     for missing, mend in _missing():
         raise BadAudit(missing, mend)
     return msgspec.structs.replace(asked, rubric=rubric.document)
+
+
+def check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
+    """Look whether the request is one still, now that its secrets are masked. Raises BadAudit."""
+    for name in _UNMASKED:
+        if getattr(asked, name) != getattr(drafted, name):
+            raise BadAudit(
+                f"{name} holds a secret that the audit's environment knows, and is masked in the log",
+                "give it without the secret; or unset the variable, if its value is none",
+            )
+    if asked.rubric != drafted.rubric:
+        try:
+            rubric_of(drafted.rubric)
+        except BadRubric as error:
+            what = f"with its secrets masked the rubric is none any more: {error.message}"
+            raise BadAudit(what, "unset the variable that holds a word of the rubric as if it were a secret") from error
+
+
+_UNMASKED: Final = ("audit_id", "repo_url", "pdf_path", "output", "model", "vision_model")
+"""What an audit cannot go by when it is masked."""
 
 
 def limits_of(settings: AuditSettings) -> AuditLimits:

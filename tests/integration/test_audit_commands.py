@@ -170,6 +170,39 @@ def test_a_source_that_cannot_be_read_fails_the_audit_and_is_named(workspace: Pa
 
 
 @pytest.mark.parametrize(
+    ("secret", "said"),
+    [
+        ("depcheck", "repo_url holds a secret"),
+        ("gpt-four", "model holds"),
+    ],
+)
+def test_what_would_be_masked_in_the_log_is_refused_where_the_audit_goes_by_it(
+    workspace: Path, sources: Sources, secret: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "test-key-of-nobody")
+    monkeypatch.setenv("SOME_API_KEY", secret)
+    refused = pmagent(workspace, *sources.quick, "--model", "openai:gpt-four", "--format", "json")
+    assert (refused.code, refused.document["error"]["kind"]) == (2, "usage"), refused.errors
+    assert said in refused.document["error"]["message"]
+    assert listed(workspace) == []
+    monkeypatch.delenv("SOME_API_KEY")
+    assert pmagent(workspace, "status", "--format", "json").document["halted"] == []
+
+
+def test_a_secret_in_the_rubrics_words_is_masked_and_judged_all_the_same(
+    workspace: Path, sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "hunter2-hunter2")
+    mine = tmp_path / "mine.json"
+    mine.write_text(sources.rubric.read_text().replace("Plain dicts.", "Plain dicts like hunter2-hunter2."))
+    done = pmagent(workspace, *sources.arguments, "--rubric", str(mine))
+    assert done.code == 0, done.errors
+    assert "the request holds secrets, which are masked" in done.errors
+    assert "hunter2" not in pmagent(workspace, "log", "tail", "-n", "all", "--format", "json").text
+    assert_proven(workspace)
+
+
+@pytest.mark.parametrize(
     ("setting", "value", "code", "exit_"),
     [
         ("PMAGENT_AUDIT_PDF_PAGES", "1", "pdf_too_large", 1),

@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from contracts.audit_events import AuditRequested
 from events.errors import PmagentError
+from events.redact import MASK
 from pmagent.audit import request as module
 from pmagent.audit.places import Output, output_of
-from pmagent.audit.request import Asked, Wish, as_request, checked
+from pmagent.audit.request import Asked, Wish, as_request, check_masked, checked
 from pmagent.audit.rubrics import default_rubric
 from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
 from pmagent.config import AuditSettings, ConfigError
+from pmagent.secrets import known_secrets
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
 SECRET = "hunter2-hunter2"
@@ -249,6 +251,20 @@ def test_whoever_sends_a_request_it_is_looked_at_again(place: Path, changes: dic
         checked(request, place / "workspace")
     assert caught.value.exit_code == 2
     assert SECRET not in caught.value.message
+
+
+def test_a_rubric_that_masks_have_spoilt_is_refused(place: Path) -> None:
+    request = asked(place).request
+    check_masked(request, request)
+    masked = [{**one, "target_artifact": MASK} for one in request.rubric["dimensions"]]
+    spoilt = msgspec.structs.replace(request, rubric={**request.rubric, "dimensions": masked})
+    with pytest.raises(BadAudit, match="the rubric is none any more"):
+        check_masked(request, spoilt)
+
+
+def test_the_audits_own_words_are_no_secrets() -> None:
+    words = {"A_TOKEN": "github_repo", "B_TOKEN": "report.hallucinated", "C_TOKEN": "Prosecutor"}
+    assert known_secrets({**words, "D_TOKEN": "hunter2-hunter2"}) == ["hunter2-hunter2"]
 
 
 def test_what_the_machine_lacks_is_named_before_anything_is_recorded(
