@@ -97,11 +97,9 @@ def words(module: Module, command: ast.expr, scope: Scope) -> list[Word]:
 
     def end() -> None:
         if current:
-            text = "".join(piece for piece in current if isinstance(piece, str))
-            whole = all(isinstance(piece, str) for piece in current)
-            holes = [piece for piece in current if not isinstance(piece, str)]
-            value = holes[0] if len(current) == 1 and holes else command
-            found.append(Word(text.strip("\"'") if whole else None, value, scope))
+            texts = [piece for piece in current if isinstance(piece, str)]
+            text = "".join(texts).strip("\"'") if len(texts) == len(current) else None
+            found.append(Word(text, _expression(current), scope))
             current.clear()
 
     for piece in pieces(module, command, scope):
@@ -115,6 +113,17 @@ def words(module: Module, command: ast.expr, scope: Scope) -> list[Word]:
                 current.append(part)
     end()
     return found[:WORDS_MAX]
+
+
+def _expression(found: list[Piece]) -> ast.expr:
+    """A word as the expression that would give it."""
+    if len(found) == 1:
+        return ast.Constant(value=found[0]) if isinstance(found[0], str) else found[0]
+    values: list[ast.expr] = [
+        ast.Constant(value=piece) if isinstance(piece, str) else ast.FormattedValue(value=piece, conversion=-1)
+        for piece in found
+    ]
+    return ast.JoinedStr(values=values)
 
 
 def row_of(module: Module, parts: list[ast.expr], scope: Scope) -> list[Word]:

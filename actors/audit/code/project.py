@@ -19,7 +19,7 @@ _READ_MAX: Final = 200_000
 _WORKFLOWS: Final = re.compile(
     r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.ya?ml|\.circleci/config\.ya?ml|azure-pipelines\.ya?ml|Jenkinsfile"
     r"|\.travis\.ya?ml|bitbucket-pipelines\.yml|\.woodpecker(?:/[^/]+)?\.ya?ml|\.drone\.ya?ml|\.buildkite/[^/]+\.ya?ml"
-    r"|\.(?:gitea|forgejo)/workflows/[^/]+\.ya?ml|\.ci/[^/]+\.(?:ya?ml|sh)|\.builds/[^/]+\.yml|appveyor\.yml"
+    r"|\.(?:gitea|forgejo)/workflows/[^/]+\.ya?ml|\.ci/[^/]+|\.builds/[^/]+\.yml|appveyor\.yml"
     r"|noxfile\.py|tox\.ini"
 )  # fmt: skip
 _LOCKS: Final = re.compile(
