@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from contracts.audit import AuditReport
-from tests.support.audited import Sources
+from tests.support.audited import RUBRIC, Sources
+from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting
 from tests.support.commands import Ran, pmagent, spawn
 from tests.support.daemons import running
@@ -219,12 +220,14 @@ def test_a_limit_that_is_reached_ends_the_audit_and_is_named(
     assert_proven(workspace)
 
 
-def judged(workspace: Path, sources: Sources, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Ran:
-    """An audit by models, which answer as ``bench`` says."""
+def judged(
+    workspace: Path, sources: Sources, bench: Bench, monkeypatch: pytest.MonkeyPatch, *more: str, **settings: str
+) -> Ran:
+    """An audit by models, which answer as ``bench`` says; ``settings`` are variables."""
     with sitting(bench) as environ:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
-        return pmagent(workspace, *sources.quick, *MODEL, "--format", "json")
+        return pmagent(workspace, *sources.quick, *MODEL, "--format", "json", *more, environ=settings)
 
 
 def test_models_judge_and_what_does_not_fit_is_asked_for_again(
@@ -277,4 +280,34 @@ def test_a_judge_that_never_fits_leaves_no_report_and_what_was_collected(
     assert not (workspace / "audit").exists()
     job = json.loads((workspace / "jobs" / f"{done.document['audit_id']}.json").read_text())
     assert (job["status"], job["error"]["code"]) == ("failed", "judge")
+    assert_proven(workspace)
+
+
+def test_a_vision_model_looks_at_the_images_so_that_diagrams_are_judged(
+    workspace: Path, sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench, rubric = Bench(), tmp_path / "images.json"
+    images = dimension("diagrams", "pdf_images", goals=["images.present", "images.inspected"])
+    rubric.write_text(json.dumps({**RUBRIC, "dimensions": [images]}))
+    with sitting(bench) as environ:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        words = (*sources.arguments, "--rubric", str(rubric), "--vision-model", "openai:eye", "--format", "json")
+        done = pmagent(workspace, *words)
+    assert done.code == 0, done.errors
+    assert (bench.pictures, sum(bench.asked.values())) == (1, 0), "the rules judge what the model has seen"
+    (diagrams,) = done.document["criteria"]
+    assert diagrams["final_score"] is not None
+    assert "three parts side by side" in (workspace / "audit" / "report_depcheck.md").read_text()
+    assert_proven(workspace)
+
+
+def test_a_limit_on_models_ends_the_audit_without_a_report(
+    workspace: Path, sources: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = Bench()
+    done = judged(workspace, sources, bench, monkeypatch, PMAGENT_AUDIT_CALLS="2")
+    assert (done.code, done.document["state"], done.document["code"]) == (1, "failed", "judge"), done.errors
+    assert "2 calls" in done.document["reasons"][0]
+    assert sum(bench.asked.values()) <= 2
     assert_proven(workspace)

@@ -37,12 +37,18 @@ class Bench:
         self.first = {question: list(given) for question, given in (first or {}).items()}
         self.holds = holds
         self.asked: Counter[Question] = Counter()
+        self.pictures = 0
+        """So many images were shown."""
         self.held = threading.Event()
         """Set when a question has got no answer."""
         self._guard = threading.Lock()
 
     def __call__(self, request: dict[str, Any]) -> Answer:
         """The answer to a request."""
+        if any(isinstance(message["content"], list) for message in request["messages"]):
+            with self._guard:
+                self.pictures += 1
+            return completion("A flow of boxes: fetch leads to three parts side by side, which are joined by gather.")
         question = question_of(request)
         with self._guard:
             self.asked[question] += 1
