@@ -55,6 +55,9 @@ def evaluate(run: Run, node: ast.expr, scope: Scope) -> Value:
 
 
 def _constant(_run: Run, node: ast.Constant, _scope: Scope) -> Value:
+    """A constant; of text, what can be written as UTF-8 (lone surrogates cannot)."""
+    if isinstance(node.value, str) and not node.value.isascii():
+        return Const(node.value.encode("utf-8", "backslashreplace").decode("utf-8"))
     return UNKNOWN if node.value is ... else Const(node.value)
 
 

@@ -280,6 +280,12 @@ def _dict(args: Sequence[Value]) -> Value:
     return Map({key(one): (one, other) for one, other in pairs}, found.open)
 
 
+def _fromkeys(args: Sequence[Value]) -> Value:
+    found = items_of(args[0])
+    value = args[1] if len(args) > 1 else Const(None)
+    return UNKNOWN if found is None else Map({key(item): (item, value) for item in found.items}, found.open)
+
+
 def _len(args: Sequence[Value]) -> Value:
     found = items_of(args[0])
     return UNKNOWN if found is None or found.open else Const(len(found.items))
@@ -321,6 +327,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Value]], Value]]] = {
     "reversed": _reversed,
     "sorted": _sorted,
     "dict": _dict,
+    "fromkeys": _fromkeys,
     "len": _len,
     "str": _str,
     "pairwise": _pairwise,
