@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.server
 import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -189,4 +191,26 @@ def test_what_git_started_is_ended_with_it(ssh: Path, folder: str) -> None:
     status = Path(f"/proc/{mark.read_text().strip()}/status")
     until = time.monotonic() + 10
     while status.exists() and "State:\tZ" not in status.read_text():  # whoever inherits it has still to look
+        assert time.monotonic() < until
+
+
+_OWNER = """
+import sys
+from actors.audit.repository.clone import fetch
+from contracts.audit_events import AuditLimits
+fetch("git@example.org:x", AuditLimits(), sys.argv[1])
+"""
+
+
+def test_git_ends_with_the_process_that_wanted_it(ssh: Path, folder: str) -> None:
+    mark = ssh.parent / "pid"
+    program(ssh, f"echo $PPID > {mark}.new; mv {mark}.new {mark}; exec cat")
+    until = time.monotonic() + 20
+    with subprocess.Popen([sys.executable, "-c", _OWNER, folder]) as owner:
+        while not mark.exists():
+            assert time.monotonic() < until
+            assert owner.poll() is None
+        owner.kill()
+    line = Path(f"/proc/{mark.read_text().strip()}/cmdline")
+    while line.exists() and line.read_bytes():  # a zombie's is empty
         assert time.monotonic() < until

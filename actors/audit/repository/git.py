@@ -7,8 +7,10 @@ but the one of the address is spoken. What git starts (ssh, index-pack) is ended
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
+import shutil
 import subprocess
 import threading
 import time
@@ -118,7 +120,7 @@ class Git(msgspec.Struct, frozen=True):
         git by raising. Raises SourceFailed: timed_out, cancelled, too_large (its output), git (there is no git)."""
         try:
             process = subprocess.Popen(
-                ("git", "--no-pager", *_HELD, *arguments),
+                (*_bound(), "git", "--no-pager", *_HELD, *arguments),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env=environment(self.config, protocol, os.environ), cwd="/", start_new_session=True, bufsize=0,
             )  # fmt: skip
@@ -152,6 +154,18 @@ class Git(msgspec.Struct, frozen=True):
             )
         if watch is not None:
             watch()
+
+
+@functools.cache
+def _bound() -> tuple[str, ...]:
+    """What to put before git so that it ends with the thread that started it; nothing where the machine has it not.
+    What git started then finds its pipes closed."""
+    program = shutil.which("setpriv")
+    if program is None:
+        return ()
+    bound = (program, "--pdeathsig", "KILL", "--")
+    asked = subprocess.run((*bound, "true"), stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30)
+    return bound if asked.returncode == 0 else ()
 
 
 def configured(folder: str) -> str:

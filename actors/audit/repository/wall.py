@@ -25,7 +25,7 @@ _SYSTEM: Final = (
 )
 _PROBE_SECONDS: Final = 30.0
 
-ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/"}
+ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/"}
 """All that the process has of an environment."""
 
 
