@@ -130,7 +130,9 @@ def _content(goal: str, kept: list[Finding], total: int, survey: RepoSurvey) -> 
 
 
 def _shown(finding: Finding) -> str:
-    return f"{_place(finding)}: {finding.text}" if finding.text else _place(finding)
+    """A place and what stands there; further lines of it are set in, to be told from the next place."""
+    text = finding.text.replace("\n", "\n    ")
+    return f"{_place(finding)}: {text}" if text else _place(finding)
 
 
 def _place(finding: Finding) -> str:

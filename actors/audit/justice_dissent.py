@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from actors.audit.evidence_text import clean, one_line
-from actors.audit.goals import goal_id
+from actors.audit.goals import GOALS, goal_id
 from actors.audit.justice_scores import Opinions, spread
 from contracts.audit import Evidence, Judge, JudicialOpinion
 from contracts.audit_events import REMEDIATION_CHARS_MAX
@@ -41,8 +41,10 @@ def _moved(judge: Judge, before: JudicialOpinion, after: JudicialOpinion, known:
 
 
 def basis(opinion: JudicialOpinion, known: Mapping[str, Evidence]) -> str:
-    """What an opinion cites: keys, what each is about, and whether that was found."""
-    cited = [key for key in dict.fromkeys(opinion.cited_evidence) if key in known]
+    """What an opinion cites: keys, what each is about, and whether that was found. What only says what was looked at is
+    named where there is nothing else."""
+    every = [key for key in dict.fromkeys(opinion.cited_evidence) if key in known]
+    cited = [key for key in every if GOALS[goal_id(known[key].goal)].kind != "context"] or every
     told = [f"{key} ({goal_id(known[key].goal)}, {'found' if known[key].found else 'not found'})" for key in cited]
     more = [f"{len(told) - _CITED} more"] if len(told) > _CITED else []
     return ", ".join([*told[:_CITED], *more]) or "no evidence of this audit"

@@ -255,3 +255,12 @@ def test_keys_count_from_one() -> None:
 def test_a_scope_alone_is_nothing_to_judge() -> None:
     assert not judgeable(repo_evidence(about("state.typed"), survey())[:1])
     assert judgeable(repo_evidence(about("state.typed"), survey()))
+
+
+def test_the_lines_of_an_excerpt_are_set_in_below_its_place() -> None:
+    two = [
+        finding("state.typed", line=1, text="class A:\n    x: int"),
+        finding("state.typed", line=9, text="class B: ..."),
+    ]
+    content = named(repo_evidence(about("state.typed"), survey(*two)))["state.typed"].content
+    assert content == "src/app.py:1: class A:\n        x: int\nsrc/app.py:9: class B: ..."

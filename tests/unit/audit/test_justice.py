@@ -212,7 +212,7 @@ def test_dissent_says_who_gave_what_on_which_evidence_and_what_became_of_it() ->
     assert told is not None
     lines = told.split("\n")
     assert lines[0] == "The scores of the first round are 4 apart: Prosecutor 1, Defense 5, Tech Lead 3."
-    assert lines[1].startswith("Prosecutor: 1 on one#3 (state.reducers, not found), one#1 (repo.scope, found): “Pro")
+    assert lines[1].startswith("Prosecutor: 1 on one#3 (state.reducers, not found): “Prosecutor says 1")
     assert lines[2].startswith("Defense: 5 on one#2 (state.typed, found): “Defense says 5”")
     assert "Prosecutor goes from 1 to 2" in told
     assert "Defense stays at 5." in told
