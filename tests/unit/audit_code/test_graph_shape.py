@@ -162,7 +162,7 @@ def test_a_graph_is_linear_when_it_is_one_chain_and_nothing_else_branches(body: 
         ("b.add_conditional_edges('a', lambda s: s['x'], {'x': 'handle_failure', 'ok': 'c'})", True),
         ("def check_errors(s): ...\nb.add_conditional_edges('a', check_errors, ['b', 'c'])", True),
         (
-            "def way(s):\n    if s.get('errors'): return 'b'\n    return 'c'\nb.add_conditional_edges('a', check)",
+            "def way(s):\n    if s.get('errors'): return 'b'\n    return 'c'\nb.add_conditional_edges('a', way)",
             True,
         ),
         ("def check(s): return 'c' if s['evidences'] else END\nb.add_conditional_edges('a', check)", True),
@@ -170,7 +170,7 @@ def test_a_graph_is_linear_when_it_is_one_chain_and_nothing_else_branches(body: 
         ("b.add_node('a', f, destinations=('retry', 'go_on'))", True),
         ("b.add_conditional_edges('a', lambda s: s['x'], {'tools': 'tools', 'end': END})", False),
         (
-            "def go_on(s):\n    if s['tool_calls']: return 'tools'\n    return END\nb.add_conditional_edges('a', go_on)",
+            "def go(s):\n    if s['calls']: return 'tools'\n    return END\nb.add_conditional_edges('a', go)",
             False,
         ),
         ("b.add_conditional_edges('a', lambda s: s['x'], {'terror': 'b', 'failsafety': 'c'})", False),
