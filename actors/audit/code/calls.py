@@ -146,19 +146,19 @@ def _part(module: Module, part: ast.expr, scope: Scope) -> list[Word]:
 
 def _added(module: Module, name: ast.Name | ast.Attribute, scope: Scope) -> list[Word] | None:
     """A list that a name is bound to, with what ``+=``, ``append`` and ``extend`` put behind it until it is used."""
-    steps: list[tuple[int, str, ast.expr]] = [
-        (binding.line, binding.kind, binding.value)
+    steps: list[tuple[int, int, str, ast.expr]] = [
+        (binding.line, getattr(binding.node, "col_offset", 0), binding.kind, binding.value)
         for binding in bindings(scope, name)[:BINDINGS_MAX]
         if isinstance(binding.value, ast.List | ast.Tuple | ast.BinOp)
     ]
     if isinstance(name, ast.Name):
         steps += [
-            (addition.line, last_name(addition.node.func), addition.node.args[-1])
+            (addition.line, addition.node.col_offset, last_name(addition.node.func), addition.node.args[-1])
             for addition in module.additions.get((scope, name.id), [])[:WORDS_MAX]
             if isinstance(addition.node, ast.Call) and addition.node.args
         ]
     row: list[Word] | None = None
-    for line, kind, value in sorted(steps, key=lambda step: step[0]):
+    for line, _column, kind, value in sorted(steps, key=lambda step: step[:2]):
         if line > name.lineno and isinstance(name, ast.Name):
             break
         part = row_of(module, [value], scope) if kind in {"append", "insert"} else argv(module, value, scope)

@@ -147,10 +147,8 @@ def test_a_flaw_that_may_be_harmless_is_told_but_not_confirmed(text: str) -> Non
         "import subprocess\ndef f(u): subprocess.run(f'git clone {u} out'.split())",
         "import subprocess, shlex\ndef f(u): subprocess.run(shlex.split(f'git clone {u}'))",
         "import subprocess, os\ndef f(u): subprocess.run(['git', 'clone', u, os.getcwd()])",
-        "import subprocess\nfrom pathlib import Path\nHERE = Path('clones')\n"
-        "def f(u):\n    subprocess.run(['git', 'clone', u, str(HERE / 'x')])",
-        "import subprocess\ndef f(u):\n    cmd = ['git', 'clone']\n    cmd.append(u)\n    cmd += ['x']\n"
-        "    subprocess.check_call(cmd)",
+        "import subprocess\nHERE = Path('clones')\ndef f(u):\n    subprocess.run(['git', 'clone', u, str(HERE / 'x')])",
+        "import subprocess\ndef f(u):\n    c = ['git', 'clone']; c.append(u); c += ['x']\n    subprocess.run(c)",
         "import os\ndef f(u): os.system('git clone ' + u)",
         "from git import Repo\ndef f(u): Repo.clone_from(u, 'repo')",
         "import git\ndef f(u): git.Repo.clone_from(u, to_path='/srv/repo')",

@@ -1,0 +1,179 @@
+"""What is done with what models answer: bound, validated, asked for again, or taken as text."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.audit.code.outputs import OutputReader
+from contracts.audit_facts import Finding
+from tests.support.detected import detected, goals, lines, of
+
+HEAD = """
+import json, re
+from langchain_openai import ChatOpenAI
+from pydantic import BaseModel, ValidationError
+class Opinion(BaseModel):
+    score: int
+llm = ChatOpenAI(model="m")
+"""
+
+
+def found(*programs: str, **named: str) -> list[Finding]:
+    return detected(OutputReader(), *programs, **named)
+
+
+def after_head(text: str) -> list[Finding]:
+    """Findings of a program behind the head; its first line is line 1."""
+    shift = HEAD.lstrip("\n").count("\n")
+    findings = found(HEAD + text)
+    return [one for one in findings if one.line > shift]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("llm.with_structured_output(Opinion)", "with_structured_output binds to Opinion, a Pydantic model"),
+        ("llm.with_structured_output(schema=Opinion)", "with_structured_output binds to Opinion, a Pydantic model"),
+        ("class J:\n    def __init__(self, m): self.m = m.with_structured_output(Opinion, method='json_mode')",
+         "with_structured_output binds to Opinion"),
+        ("llm.bind_tools([Opinion])", "bind_tools binds to Opinion, a Pydantic model"),
+        ("c.chat.completions.create(response_model=Opinion)", "response_model binds to Opinion"),
+        ("c.beta.chat.completions.parse(response_format=Opinion)", "response_format binds to Opinion"),
+        ("c.chat.completions.create(response_format={'type': 'json_schema', 'json_schema': {}})",
+         "response_format with a JSON schema binds to a schema"),
+        ("c.responses.parse(text_format=Opinion)", "text_format binds to Opinion"),
+        ("from langchain.agents import create_agent\ncreate_agent(llm, response_format=Opinion)",
+         "response_format binds to Opinion"),
+        ("create_agent(llm, response_format=ToolStrategy(Opinion))", "ToolStrategy binds to Opinion"),
+        ("from pydantic_ai import Agent\nAgent('m', output_type=list[Opinion])", "output_type binds to Opinion"),
+    ],
+)  # fmt: skip
+def test_a_binding_is_found_with_the_schema_it_binds_to(text: str, says: str) -> None:
+    (finding,) = of(after_head(text), "output.structured")
+    assert finding.text.startswith(says)
+    assert finding.confidence >= 0.9
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "@app.get('/x', response_model=Opinion)\ndef f(): ...",  # a web framework's
+        "c.chat.completions.create(response_format={'type': 'json_object'})",
+        "c.chat.completions.create(response_format=None)",
+        "def with_structured_output(schema): ...",
+        "with_structured_output(Opinion)",
+        "TEXT = 'llm.with_structured_output(Opinion)'",
+        "c.images.edit(response_format='url')",
+    ],
+)
+def test_what_only_looks_like_a_binding_is_none(text: str) -> None:
+    assert "output.structured" not in goals(after_head(text))
+
+
+def test_bound_tools_are_no_sure_schema_of_an_answer() -> None:
+    (finding,) = of(after_head("def search(q): ...\nllm.bind_tools([search])"), "output.structured")
+    assert finding.confidence == 0.5
+
+
+def test_the_schema_is_recognised_in_another_module() -> None:
+    models = "from pydantic import BaseModel\nclass Verdict(BaseModel):\n    score: int\n"
+    judge = "from m0 import Verdict as V\ndef f(llm):\n    return llm.with_structured_output(V)\n"
+    (finding,) = of(found(models, judge), "output.structured")
+    assert "binds to Verdict, a Pydantic model (app/m0.py:2)" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("def f():\n    r = llm.invoke('x')\n    return json.loads(r.content)", 3),
+        ("def f():\n    return json.loads(llm.invoke('x').content)", 2),
+        ("def f():\n    t = llm.invoke('x').content.strip()\n    return int(re.search('[0-9]', t)[0])", 3),
+        ("def f():\n    t = llm.invoke('x').content\n    return t.split(':')[1]", 3),
+        ("async def f():\n    r = await llm.ainvoke('x')\n    return json.loads(r.content)", 3),
+        ("def f(p):\n    chain = p | llm | StrOutputParser()\n    return json.loads(chain.invoke({}))", 3),
+        (("class J:\n    def __init__(self): self.llm = ChatOpenAI()\n"
+         "    def f(self):\n        r = self.llm.invoke('x')\n        return float(r.content)"), 5),
+        (("def f(client):\n    r = client.chat.completions.create(model='m', messages=[])\n"
+         "    return json.loads(r.choices[0].message.content)"), 3),
+        ("PATTERN = re.compile('x')\ndef f():\n    r = llm.invoke('x')\n    return PATTERN.search(r.content)", 4),
+    ],
+)  # fmt: skip
+def test_an_answer_taken_as_text_is_a_flaw(text: str, line: int) -> None:
+    findings = of(after_head(text), "output.freeform")
+    shift = HEAD.lstrip("\n").count("\n")
+    assert line in [finding.line - shift for finding in findings]
+    assert all(finding.confidence >= 0.8 for finding in findings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    s = llm.with_structured_output(Opinion)\n    return int(s.invoke('x').score)",
+        "def f(graph):\n    return json.loads(graph.invoke({}))",
+        "def f(builder):\n    app = builder.compile()\n    return app.invoke({})['a'].split()",
+        "def f(tool):\n    return json.loads(tool.invoke('x'))",
+        "def f(response):\n    return json.loads(response.text)",
+        "def f():\n    r = llm.invoke('x')\n    return r.content",
+        "def f():\n    r = llm.invoke('x')\n    r = fetch()\n    return json.loads(r)",
+        "def f(subprocess):\n    return subprocess.run('x').stdout.split()",
+    ],
+)
+def test_a_bound_answer_and_what_no_model_said_are_no_free_text(text: str) -> None:
+    assert "output.freeform" not in goals(after_head(text))
+
+
+def test_free_text_that_is_validated_afterwards_is_not_confirmed() -> None:
+    text = "def f():\n    r = llm.invoke('x')\n    return Opinion.model_validate(json.loads(r.content))"
+    findings = after_head(text)
+    assert [one.confidence for one in of(findings, "output.freeform")] == [0.5]
+    assert len(of(findings, "output.validated")) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ("def f():\n    for attempt in range(3):\n        try:\n            return llm.invoke('x')\n"
+        "        except ValidationError:\n            continue"),
+        ("def f():\n    while True:\n        try:\n            return llm.invoke('x')\n"
+        "        except Exception as error:\n            messages.append(str(error))"),
+        "import tenacity\n@tenacity.retry(stop=3)\ndef f():\n    return llm.invoke('x')",
+        "from tenacity import retry as again\n@again\ndef f():\n    return llm.invoke('x')",
+        "s = llm.with_structured_output(Opinion).with_retry(stop_after_attempt=3)",
+        "from langgraph.types import RetryPolicy\ng.add_node('a', f, retry_policy=RetryPolicy(max_attempts=3))",
+        "c.chat.completions.create(response_model=Opinion, max_retries=3)",
+        "p = RetryOutputParser.from_llm(llm)\nq = RetryOutputParser(llm)",
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_asked_for_again_is_found(text: str) -> None:
+    assert of(after_head(text), "output.retried")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ("def f(items):\n    for item in items:\n        try:\n            llm.invoke(item)\n"
+        "        except ValueError:\n            continue"),  # over things, not attempts
+        ("def f():\n    for attempt in range(3):\n        try:\n            return llm.invoke('x')\n"
+        "        except ValueError:\n            raise"),
+        "def f():\n    for attempt in range(3):\n        llm.invoke('x')",
+        "def retry(f): ...",
+    ],
+)  # fmt: skip
+def test_a_loop_over_things_or_one_that_gives_up_is_no_retry(text: str) -> None:
+    assert "output.retried" not in goals(after_head(text))
+
+
+def test_a_misfit_that_is_caught_where_a_model_is_asked_counts_as_validation() -> None:
+    text = "def f():\n    try:\n        return llm.invoke('x')\n    except (ValidationError, KeyError):\n        raise"
+    (finding,) = of(after_head(text), "output.validated")
+    assert finding.text.startswith("catches ValidationError")
+
+
+def test_files_that_ask_no_model_say_nothing() -> None:
+    text = "import json\nfrom pydantic import BaseModel\nclass A(BaseModel): ...\nA.model_validate(json.loads(input()))"
+    assert found(text) == []
+    assert found(tests__test_it=HEAD + "llm.with_structured_output(Opinion)\n") == []
+
+
+def test_the_line_is_that_of_the_call() -> None:
+    assert lines(found(HEAD + "x = 1\ny = llm.with_structured_output(Opinion)\n"), "output.structured") == [8]
