@@ -31,6 +31,7 @@ from actors.audit.repository.tree import Tree, tree
 from benchmarks.harness import Bench, Row, Spread, child, seconds
 from benchmarks.repositories import generate
 from contracts.audit_events import AuditLimits, Question
+from contracts.audit_facts import History
 
 T = TypeVar("T")
 CHILD = b"actors.audit.repository.survey_child"
@@ -96,14 +97,14 @@ def _measure(source: Path) -> dict[str, float]:
         assert survey.graphs
         told["fetch"], clone = _timed(lambda: fetch(str(source), LIMITS, str(parts)))
         told["git_clone"], _ = _timed(lambda: _git("clone", "--bare", "--quiet", f"file://{source}", f"{folder}/bare"))
-        told["history"], _ = _timed(lambda: history(clone.ask, REF))
+        told["history"], past = _timed(lambda: history(clone.ask, REF))
         told["git_log"], _ = _timed(lambda: _git("-C", clone.top, "log", "--format=%H %cd", "--date=raw", REF))
         told["tree"], listed = _timed(lambda: tree(clone.ask, REF, LIMITS.clone_bytes))
-        told |= _read(clone, listed)
+        told |= _read(clone, listed, past)
     return told
 
 
-def _read(clone: Clone, listed: Tree) -> dict[str, float]:
+def _read(clone: Clone, listed: Tree, past: History) -> dict[str, float]:
     """The phases of the process that reads, and ast.parse alone, turn and turn about."""
     told = {"parse": 0.0, "detect": 0.0, "ast_parse": 0.0}
     reader = CodeReader(ASKED)
@@ -113,7 +114,7 @@ def _read(clone: Clone, listed: Tree) -> dict[str, float]:
             told["parse"] += took
             told["detect"] += seconds(lambda: reader.take(source))  # noqa: B023 - the same
             told["ast_parse"] += seconds(lambda: ast.parse(source.text))  # noqa: B023 - the same
-    told["detect"] += seconds(lambda: reader.facts([entry.path for entry in listed.files]))
+    told["detect"] += seconds(lambda: reader.facts([entry.path for entry in listed.files], lambda _: None, past))
     return told
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from actors.audit.code.agents import AgentReader
 from actors.audit.code.graph import GraphReader
+from actors.audit.code.history import history_findings
 from actors.audit.code.outputs import OutputReader
 from actors.audit.code.parse import role_of
 from actors.audit.code.personas import PersonaReader
 from actors.audit.code.processes import ProcessReader
+from actors.audit.code.project import ProjectReader, Read, project_findings
 from actors.audit.code.security import SecurityReader
 from actors.audit.code.source import Detector, Role, Source
 from actors.audit.code.state import StateReader
+from actors.audit.code.synthesis import SynthesisReader
 from actors.audit.code.terms import TermReader
 from contracts.audit_events import Question
 from contracts.audit_facts import (
@@ -23,6 +28,7 @@ from contracts.audit_facts import (
     CodeGraph,
     Fact,
     Finding,
+    History,
     Similarity,
     Term,
     Unparsed,
@@ -35,8 +41,8 @@ _RANK: Final[Mapping[Role, int]] = {"code": 0, "example": 1, "test": 2}
 
 
 class CodeFacts(Fact, frozen=True, kw_only=True):
-    """The part of a ``RepoSurvey`` that is about code; see there. ``unparsed`` are the first of those
-    that ``examined`` counts."""
+    """The part of a ``RepoSurvey`` that is about code; see there. ``unparsed`` are the first files that
+    Python would not take, also those of them that were read nevertheless; ``examined`` counts those that were not."""
 
     examined: dict[str, int]
     graphs: list[CodeGraph]
@@ -53,13 +59,17 @@ class CodeReader:
     def __init__(self, questions: Sequence[Question]) -> None:
         self._graphs = GraphReader()
         self._personas = PersonaReader()
+        self._project = ProjectReader()
         self._detectors: tuple[Detector, ...] = (
             StateReader(),
             self._graphs,
+            ProcessReader(),
+            SecurityReader(),
             OutputReader(),
             self._personas,
-            SecurityReader(),
-            ProcessReader(),
+            SynthesisReader(),
+            AgentReader(),
+            self._project,
         )
         self._terms = TermReader(term for question in questions for term in question.terms)
         self._unparsed: list[Unparsed] = []
@@ -70,8 +80,9 @@ class CodeReader:
         self._examined["notebooks" if source.path.endswith(".ipynb") else "python_files"] += 1
         self._examined["lines"] += source.text.count("\n") + 1 if source.text else 0
         if source.reason:
-            self.refuse(Unparsed(path=source.path, line=source.line, reason=source.reason))
+            self._note(Unparsed(path=source.path, line=source.line, reason=source.reason))
         if source.tree is None:
+            self._examined["unparsed"] += 1
             return
         self._examined["parsed"] += 1
         for detector in self._detectors:
@@ -79,17 +90,21 @@ class CodeReader:
         self._terms.take(source)
 
     def refuse(self, unparsed: Unparsed) -> None:
-        """A file that cannot be read as Python, or not by us."""
+        """A file that is not to be looked at, because of what it did to who looked."""
+        self._examined["notebooks" if unparsed.path.endswith(".ipynb") else "python_files"] += 1
         self._examined["unparsed"] += 1
+        self._note(unparsed)
+
+    def _note(self, unparsed: Unparsed) -> None:
         if len(self._unparsed) < UNPARSED_MAX:
             self._unparsed.append(unparsed)
 
-    def facts(self, files: Sequence[str], more: Iterable[Finding] = ()) -> CodeFacts:
-        """What was found; ``more`` are findings of others. ``files`` are the repository's paths."""
+    def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
+        """What was found. ``files`` are the repository's paths, ``read`` gives the content of one."""
+        of_project = project_findings(files, read, self._project)
+        all_found = (*(one.findings() for one in self._detectors), of_project, history_findings(history))
         found: dict[str, list[Finding]] = {}
-        for finding in (
-            finding for all_of in (*(one.findings() for one in self._detectors), more) for finding in all_of
-        ):
+        for finding in itertools.chain.from_iterable(all_found):
             found.setdefault(finding.goal, []).append(finding)
         examined = dict(self._examined)
         for detector in self._detectors:
@@ -112,12 +127,14 @@ def _kept(found: list[Finding]) -> list[Finding]:
     return sorted(found, key=lambda finding: _RANK[role_of(finding.path)])[:FINDINGS_MAX]
 
 
-def survey_code(sources: Iterable[Source], questions: Sequence[Question], files: Sequence[str] = ()) -> CodeFacts:
-    """Read ``sources`` (in the order of their paths) once, and say what there is in them."""
+def survey_code(
+    sources: Iterable[Source], questions: Sequence[Question], files: Sequence[str], read: Read, history: History
+) -> CodeFacts:
+    """Read ``sources`` (in the order of their paths) once, and say what there is in them; the rest as ``facts``."""
     reader = CodeReader(questions)
     for source in sources:
         reader.take(source)
-    return reader.facts(files)
+    return reader.facts(files, read, history)
 
 
 def storable(value: Any) -> Any:

@@ -65,8 +65,9 @@ class _Survey:
             if self._is_wanted(entry):
                 self._take(entry)
         announced.finish()
+        code = self._reader.facts(list(self._by_path), self.content, self._request.history)
         pointers = self._pointers()
-        return Answer(code=self._reader.facts(list(self._by_path)), notes=list(self._notes(pointers)))
+        return Answer(code=code, notes=list(self._notes(pointers)))
 
     def _is_wanted(self, entry: Entry) -> bool:
         """By its name; what may be a script is opened to see."""
