@@ -15,7 +15,7 @@ import fastjsonschema
 import msgspec
 
 from actors.audit.goals import GOALS
-from actors.audit.rubric_words import lowered
+from actors.audit.rubric_words import FAMILIES, TERM_GOALS, lowered
 from actors.orchestra.shape import nearest, shown
 from actors.orchestra.text import BadText, decoded, from_json
 from contracts.audit import Judge
@@ -154,15 +154,21 @@ def _misused(document: Any) -> Iterator[Fault]:
             if first != place:
                 text = f"{shown(name)} is the id of /dimensions/{first} already"
                 yield Fault((*path, "id"), "duplicate id", text, "give each dimension an id of its own")
-        yield from _goals(dimension.get("goals"), path)
+        yield from _goals(dimension.get("goals"), dimension.get("target_artifact"), path)
         yield from _personas(dimension.get("judicial_logic"), path)
 
 
-def _goals(goals: Any, path: Path) -> Iterator[Fault]:
+def _goals(goals: Any, target: Any, path: Path) -> Iterator[Fault]:
+    """A goal that nobody looks for in this artifact would be passed over in silence."""
+    families = FAMILIES.get(target, ()) if isinstance(target, str) else ()
+    terms = TERM_GOALS.get(target, "") if isinstance(target, str) else ""
     for place, goal in enumerate(goals if isinstance(goals, list) else ()):
+        where = (*path, "goals", place)
         if isinstance(goal, str) and goal not in GOALS:
-            where = (*path, "goals", place)
             yield Fault(where, "unknown goal", f"there is no goal {shown(goal)}", nearest(goal, GOALS))
+        elif isinstance(goal, str) and families and goal != terms and goal.partition(".")[0] not in families:
+            text = f"{shown(goal)} is not looked for in {target}"
+            yield Fault(where, "goal of another artifact", text, f"goals there begin with {', '.join(families)}")
 
 
 def _personas(logic: Any, path: Path) -> Iterator[Fault]:

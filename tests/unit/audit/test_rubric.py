@@ -185,6 +185,7 @@ def test_there_is_at_least_one_dimension_and_not_too_many() -> None:
         ({"goals": []}, "/dimensions/0/goals"),
         ({"goals": ["graph.builder", 7]}, "/dimensions/0/goals/1"),
         ({"goals": ["graph.builder", "graph.bilder"]}, "/dimensions/0/goals/1"),
+        ({"goals": ["graph.builder", "report.term"]}, "/dimensions/0/goals/1"),
         ({"architecture": "yes"}, "/dimensions/0/architecture"),
     ],
 )
