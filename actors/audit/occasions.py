@@ -40,9 +40,9 @@ NEEDS: Final[dict[str, tuple[str, ...]]] = {
     "justice.rules": _SCORES,
     "justice.variance": _SCORES,
     "justice.dissent": _SCORES,
-    "justice.report_file": ("score_functions", "model_calls"),
+    "justice.report_file": _SCORES,
     "agent.limits": _MODELS,
-    "agent.approval": _MODELS,
+    "agent.approval": (*_OUTSIDE, "graphs"),
     "agent.persistence": _MODELS,
 }
 """Counts of the survey (``RepoSurvey.examined``), by goal: one of them at least is above 0 where it has an occasion."""

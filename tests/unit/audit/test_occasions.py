@@ -1,0 +1,68 @@
+"""What a repository has no occasion for does not count against it, where a rubric says so; and only there."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.audit.code.survey import survey_code
+from actors.audit.evidence import judgeable, repo_evidence
+from actors.audit.goals import GOALS
+from actors.audit.occasions import NEEDS, no_occasion
+from actors.audit.rubric import Dimension, dimension_of
+from contracts.audit_facts import History
+from pmagent.audit.rubrics import default_rubric
+from tests.support.audits import dimension, finding, survey
+
+NOTHING = {name: 0 for needs in NEEDS.values() for name in needs}
+
+
+def about(*goals: str, where_applicable: bool = True) -> Dimension:
+    return dimension_of(dimension("one", goals=list(goals), where_applicable=where_applicable))
+
+
+def test_only_assets_need_an_occasion_and_it_is_something_that_is_counted() -> None:
+    assert {GOALS[goal].kind for goal in NEEDS} == {"asset"}
+    history = History(total=0, shown=[], span_s=0, burst=0.0)
+    assert set(NOTHING) <= set(survey_code([], [], [], lambda _: None, history).examined)
+
+
+@pytest.mark.parametrize("goal", NEEDS)
+def test_there_is_an_occasion_where_one_of_the_things_is_there_or_nobody_counted(goal: str) -> None:
+    assert no_occasion(goal, NOTHING).startswith("no ")
+    for name in NEEDS[goal]:
+        assert no_occasion(goal, NOTHING | {name: 1}) == ""
+        assert no_occasion(goal, {other: 0 for other in NOTHING if other != name}) == ""
+
+
+def test_other_goals_need_none() -> None:
+    assert no_occasion("project.tests", NOTHING) == ""
+
+
+def test_what_there_is_no_occasion_for_counts_neither_way_where_the_rubric_says_so() -> None:
+    bare = survey(examined=NOTHING | {"python_files": 3, "parsed": 3})
+    scope, tests, limits = repo_evidence(about("project.tests", "tools.time_limits"), bare)
+    assert (scope.found, tests.found, limits.found) == (True, False, False)
+    assert tests.confidence > 0
+    assert limits.confidence == 0
+    assert "no processes started, no requests sent, no clones in 3 Python files" in limits.rationale
+    strict = repo_evidence(about("project.tests", "tools.time_limits", where_applicable=False), bare)
+    assert strict[2].confidence > 0
+
+
+def test_what_was_found_counts_whatever_was_counted() -> None:
+    odd = survey(examined=NOTHING, findings=[finding("tools.time_limits")])
+    assert repo_evidence(about("tools.time_limits"), odd)[1].found
+
+
+def test_a_project_without_models_graphs_and_processes_is_judged_on_the_rest() -> None:
+    """Nobody who starts no process is told by the default rubric that its tools are unsafe."""
+    bare = survey(examined=NOTHING | {"python_files": 3, "parsed": 3}, findings=[], graphs=[])
+    judged = {
+        one.id: judgeable(repo_evidence(one, bare), one)
+        for one in default_rubric().dimensions
+        if one.target_artifact == "github_repo"
+    }
+    assert judged == {
+        "history": True, "typed_data": True, "orchestration": False, "safe_tools": False,
+        "structured_answers": False, "decisions": False, "engineering": True, "handover": True,
+    }  # fmt: skip
