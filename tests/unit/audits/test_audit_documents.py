@@ -221,6 +221,15 @@ def test_an_older_report_never_comes_back_when_its_audit_is_given_out_late() -> 
     assert len(on_disk) == 2 + 5
 
 
+def test_audits_that_hold_much_leave_the_state_sooner_and_the_newest_stays() -> None:
+    court = concluded()
+    court.ask(audit_id=OTHER)
+    court.audit(OTHER)
+    for bound, kept in ((1, {OTHER}), (view(court.history).items * 2, {AUDIT, OTHER})):
+        state = folded(court.history, projection=Audits(items=bound))._states["audits"]
+        assert set(state.audits) == kept
+
+
 @pytest.mark.parametrize(
     "output",
     [
