@@ -26,10 +26,11 @@ def change_line(change: Change) -> list[Piece]:
 def table(progress: Progress, now: str, columns: int, rows: int) -> list[list[Piece]]:
     """The audit at log time ``now``: a heading, what the detectives read, and the criteria. At most ``rows`` lines,
     none wider than ``columns``. Where not all criteria find room, those that are at work come first, and the rest is
-    counted."""
+    counted. When it is over the heading is left: the answer has the criteria."""
     lines = [_heading(progress, now, columns)]
-    if not progress.over:
-        lines += [_source_row(progress.sources[name], now, columns) for name in SOURCES]
+    if progress.over:
+        return lines
+    lines += [_source_row(progress.sources[name], now, columns) for name in SOURCES]
     criteria = list(progress.criteria.values())
     room = max(0, rows - len(lines))
     if len(criteria) > room:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -74,8 +75,12 @@ def test_on_a_terminal_the_table_is_drawn_in_place(workspace: Path, sources: Sou
     with started(workspace, *sources.quick, terminal=(100, 24)) as audit:
         done = audit.end()
     assert done.code == 0, audit.shown
-    heading, state, accuracy = audit.shown.splitlines()
+    (heading,) = audit.shown.splitlines()
     assert heading.startswith(f"audit {latest(workspace)['audit_id'][:8]}  ✓ concluded  ")
+    shown = done.err.decode()
+    assert re.search(r"repository +running +[0-9]", shown), "detectives at work were drawn"
+    assert re.search(r"State +waiting", shown)
+    state, accuracy = done.lines[1:3]
     assert state.split()[:3] == ["✓", "State", "ruled"]
     assert accuracy.split()[:3] == ["✓", "Accuracy", "ruled"]
     assert all(f"  {judge} " in state for judge in "PDT")
