@@ -20,7 +20,7 @@ BOXES: Final = 3
 STROKES: Final = 6
 WIDTH_MIN: Final = 60.0
 HEIGHT_MIN: Final = 24.0
-PATHS_MAX: Final = 20_000
+PATHS_MAX: Final = 5_000
 """A page with more paths is taken as one drawing: a plot, or a map."""
 PER_PAGE: Final = 10
 
@@ -47,17 +47,18 @@ class _Kinds(NamedTuple):
 def drawings(page: Any) -> list[Drawing]:
     """The drawings of a page, from top to bottom; at most ``PER_PAGE``."""
     paths = attempted(page.get_cdrawings) or ()
-    whole = abs(page.rect.get_area()) or 1.0
+    bounds = unturned(page)
+    whole = abs(bounds.get_area()) or 1.0
     found: list[tuple[Any, Any]] = []
     for path in paths:
         area = mupdf.Rect(path["rect"])
-        if path.get("type") == "clip" or path.get("type") == "group" or not (area & page.rect).is_valid:
+        if path.get("type") == "clip" or path.get("type") == "group" or not (area & bounds).is_valid:
             continue
         if abs(area.get_area()) < _WHOLE * whole:
             found.append((area, path))
     if len(found) > PATHS_MAX:
-        return [Drawing(page.rect, len(found))]
-    kept = [Drawing(area & page.rect, len(inside)) for area, inside in _clusters(found) if _shows(area, inside)]
+        return [Drawing(bounds, len(found))]
+    kept = [Drawing(area & bounds, len(inside)) for area, inside in _clusters(found) if _shows(area, inside)]
     kept.sort(key=lambda each: (each.area.y0, each.area.x0))
     return kept[:PER_PAGE]
 
@@ -169,6 +170,11 @@ def _apart(boxes: Sequence[Any]) -> int:
         )
     frames = sum(sum(box.contains(other) for other in distinct if other is not box) > 1 for box in distinct)
     return int(count - frames)
+
+
+def unturned(page: Any) -> Any:
+    """The rectangle of a page, as if it was not turned: so are the places of all that is found on it."""
+    return (page.rect * page.derotation_matrix).normalize()
 
 
 def widened(area: Any, by: float) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.audit.pdf.drawings import drawings, widened
+from actors.audit.pdf.drawings import drawings, unturned, widened
 from actors.audit.pdf.opening import CONTENT_BYTES, attempted, damaged, heavy, mupdf, open_pdf
 from actors.audit.pdf.wire import Pictured, Task
 from actors.audit.pdf.words import clean, clipped
@@ -124,7 +124,7 @@ class _Search:
         # Which images are shown where is found out by unpacking them.
         shown = (attempted(lambda: page.get_image_info(xrefs=True)) or ()) if not huge else ()
         for each in shown:
-            area, image = mupdf.Rect(each["bbox"]) & page.rect, int(each["xref"])
+            area, image = mupdf.Rect(each["bbox"]) & unturned(page), int(each["xref"])
             if min(each["width"], each["height"]) < SMALL or not area.is_valid or area.is_empty:
                 self._small |= {image} - {0}
                 self._inline_small += not image
@@ -158,14 +158,16 @@ class _Search:
         return picture, png
 
     def _pixels(self, found: Found) -> Any:
-        """The pixels of a picture, RGB on white."""
+        """The pixels of a picture, in grey or RGB, on white."""
         if not found.image:
             page = self._document[found.page - 1]
-            area = widened(found.area, _MARGIN) & page.rect
+            turned = found.area * page.rotation_matrix  # a page is shown turned, the places of what is on it are not
+            area = widened(turned, _MARGIN) & page.rect
             return _shown(page, area, ZOOM)
         image = mupdf.Pixmap(self._document, found.image)
-        if image.colorspace is None:  # a stencil: it is a mask itself
-            image = mupdf.Pixmap(mupdf.csGRAY, image)
+        if image.colorspace is None:  # a stencil, through which colour comes: it is shown black on white
+            image = mupdf.Pixmap(mupdf.csGRAY, image.width, image.height, bytes(image.samples_mv), 0)
+            image.invert_irect()
         elif found.mask:
             image = mupdf.Pixmap(image, 0) if image.alpha else image
             mask = attempted(lambda: mupdf.Pixmap(self._document, found.mask))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from actors.audit.pdf.layout import Line
 from actors.audit.pdf.lines import plain
-from actors.audit.pdf.opening import attempted, mupdf
+from actors.audit.pdf.opening import attempted, heavy, mupdf
 
 DOTS: Final = 200
 """Resolution at which a page is shown to it, per inch; less where the page would have more than ``SIDE`` pixels."""
@@ -21,17 +21,24 @@ TEXT_BYTES: Final = 200_000
 _FEW: Final = 20
 """A page with fewer characters and a large image was scanned."""
 _LARGE: Final = 0.5
+_SHAPES: Final = 300
 
 
 def image_only(page: Any, characters: int) -> bool:
-    """Whether the page shows an image, and no text to speak of."""
+    """Whether the page shows an image, or letters that are drawn, and no text to speak of."""
     if characters >= _FEW:
         return False
     images = attempted(page.get_image_info) or ()
     if not characters:
-        return bool(images)
-    area = abs(page.rect.get_area()) or 1.0
-    return any(abs((mupdf.Rect(each["bbox"]) & page.rect).get_area()) > _LARGE * area for each in images)
+        return bool(images) or _drawn(page)
+    bounds = (page.rect * page.derotation_matrix).normalize()
+    area = abs(bounds.get_area()) or 1.0
+    return any(abs((mupdf.Rect(each["bbox"]) & bounds).get_area()) > _LARGE * area for each in images)
+
+
+def _drawn(page: Any) -> bool:
+    """Whether a page has so many shapes that they are likely to be letters."""
+    return not attempted(lambda: heavy(page)) and len(attempted(page.get_cdrawings) or ()) > _SHAPES
 
 
 class Recognition:

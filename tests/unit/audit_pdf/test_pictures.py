@@ -45,7 +45,7 @@ def kinds(reading: PictureReading) -> list[tuple[int, str]]:
 
 def pixel(png: bytes, x: int, y: int) -> tuple[int, ...]:
     """The colour there, as RGB."""
-    pixels = mupdf.Pixmap(png)
+    pixels = mupdf.Pixmap(mupdf.csRGB, mupdf.Pixmap(png))
     return tuple(pixels.pixel(x, y)[:3])
 
 
@@ -152,6 +152,89 @@ def test_a_diagram_is_rendered_with_its_words(tmp_path: Path) -> None:
     assert found.shapes == 5
     assert 600 < found.width <= 1_600
     assert near(pixel(blobs[found.sha256], 2, 2), (255, 255, 255))
+
+
+@pytest.mark.parametrize("turn", [90, 180, 270])
+def test_a_diagram_on_a_turned_page_is_rendered_as_the_page_is_shown(turn: int, tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    pdfs.boxes_and_arrows(page, ["START", "judges", "END"])
+    page.draw_rect(mupdf.Rect(82, 102, 110, 110), fill=(1, 0, 0), color=None)
+    page.set_rotation(turn)
+    reading, blobs = pictures(made, tmp_path)
+    (found,) = reading.pictures
+    assert sorted(found.words) == ["END", "START", "judges"]
+    assert (found.width < found.height) == (turn in {90, 270})
+    corner = {90: (found.width - 30, 40), 180: (found.width - 60, found.height - 30), 270: (30, found.height - 40)}[
+        turn
+    ]
+    assert near(pixel(blobs[found.sha256], *corner), (255, 0, 0))
+
+
+def test_what_lies_outside_of_the_part_that_a_page_shows_is_not_rendered(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    pdfs.boxes_and_arrows(page, ["START", "judges", "END"], top=400)
+    page.set_cropbox(mupdf.Rect(60, 380, 560, 560))
+    (found,) = pictures(made, tmp_path)[0].pictures
+    assert sorted(found.words) == ["END", "START", "judges"]
+    assert found.width > 3 * found.height
+
+
+def embedded(header: bytes, data: bytes) -> bytes:
+    """A page that shows an image with this dictionary."""
+    body = b"<< /Type /XObject /Subtype /Image %s /Length %d >>\nstream\n%s\nendstream" % (header, len(data), data)
+    drawn = b"1 0 0 rg q 200 0 0 200 50 50 cm /Im1 Do Q"
+    return pdfs.one_page(drawn, resources=b"/XObject << /Im1 6 0 R >>", more=[body])
+
+
+@pytest.mark.parametrize(
+    ("header", "data", "colours"),
+    [
+        (b"/Width 64 /Height 64 /BitsPerComponent 1 /ImageMask true", b"\xf0" * 512, ((255, 255, 255), (0, 0, 0))),
+        (b"/Width 64 /Height 64 /BitsPerComponent 1 /ColorSpace /DeviceGray", b"\xf0" * 512, ((255,) * 3, (0,) * 3)),
+        (
+            b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace [/Indexed /DeviceRGB 1 <FF000000FF00>]",
+            (b"\x00" * 4 + b"\x01" * 4) * 512,
+            ((255, 0, 0), (0, 255, 0)),
+        ),
+        (
+            b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace /DeviceGray /Decode [1 0]",
+            (b"\x00" * 4 + b"\xff" * 4) * 512,
+            ((255, 255, 255), (0, 0, 0)),
+        ),
+    ],
+    ids=["stencil", "bits", "palette", "inverted"],
+)
+def test_images_of_every_build_come_in_their_colours(
+    header: bytes, data: bytes, colours: tuple[tuple[int, ...], ...], tmp_path: Path
+) -> None:
+    reading, blobs = pictures(embedded(header, data), tmp_path)
+    (found,) = reading.pictures
+    png = blobs[found.sha256]
+    assert (found.width, found.height) == (64, 64)
+    assert near(pixel(png, 1, 1), colours[0])
+    assert near(pixel(png, 5, 1), colours[1])
+
+
+def test_a_jpeg_is_unpacked_and_one_that_is_cut_off_shows_what_there_is(tmp_path: Path) -> None:
+    jpeg = bytes(image(200, 150).tobytes("jpeg"))
+    header = b"/Width 200 /Height 150 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /DCTDecode"
+    for data in (jpeg, jpeg[: len(jpeg) // 2]):
+        (found,) = pictures(embedded(header, data), tmp_path)[0].pictures
+        assert (found.width, found.height) == (200, 150)
+
+
+def test_an_image_that_cannot_be_unpacked_is_counted(tmp_path: Path) -> None:
+    header = b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /JPXDecode"
+    reading, _ = pictures(embedded(header, b"no JPEG 2000 at all"), tmp_path)
+    assert (reading.count, reading.pictures) == (0, [])
+
+
+def test_a_page_with_very_many_paths_is_one_drawing(tmp_path: Path) -> None:
+    paths = b"".join(b"%d %d m %d %d l S\n" % (n % 500, n // 30, n % 500 + 5, n // 30 + 3) for n in range(6_000))
+    (found,) = pictures(pdfs.one_page(paths), tmp_path)[0].pictures
+    assert (found.kind, found.shapes) == ("drawing", 6_000)
 
 
 def test_two_diagrams_of_a_page_are_two_pictures(tmp_path: Path) -> None:

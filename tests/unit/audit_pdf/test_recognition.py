@@ -72,6 +72,13 @@ def test_with_tesseract_they_are_read(tmp_path: Path, monkeypatch: pytest.Monkey
         assert [each["page_no"] for each in ingested.segments] == [1, 2, 3]
 
 
+def test_letters_that_are_drawn_are_not_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    shapes = b"".join(b"%d %d 2 6 re f\n" % (50 + n % 100 * 4, 100 + n // 100 * 12) for n in range(1_000))
+    (tmp_path / "r.pdf").write_bytes(pdfs.one_page(shapes))
+    assert len(reading(str(tmp_path / "r.pdf")).notes) == 1
+
+
 @pytest.mark.parametrize("script", ["#!/bin/sh\nexit 1\n", "#!/no/such/interpreter\n", "#!/bin/sh\nkill -9 $$\n"])
 def test_a_tesseract_that_fails_is_said_to_have_failed(
     script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
