@@ -102,7 +102,7 @@ def _of_call(module: Module, call: ast.Call, site: Site, *, agents: bool) -> Ite
     elif written in _IN_MEMORY and name.startswith("langgraph"):
         yield "agent.persistence", f"{written}: checkpoints that do not outlive the process", 0.5
     for given in call.keywords:
-        yield from _of_keyword(module, given, site, written)
+        yield from _of_keyword(module, given, site, written, name)
 
 
 def _limits(call: ast.Call, written: str, *, agents: bool) -> Iterator[tuple[str, str, float]]:
@@ -120,7 +120,9 @@ def _limits(call: ast.Call, written: str, *, agents: bool) -> Iterator[tuple[str
             yield "agent.limits", f"{name} of a model is set", 0.9
 
 
-def _of_keyword(module: Module, given: ast.keyword, site: Site, written: str) -> Iterator[tuple[str, str, float]]:
+def _of_keyword(
+    module: Module, given: ast.keyword, site: Site, written: str, called_by: str
+) -> Iterator[tuple[str, str, float]]:
     name = given.arg or ""
     if _is_nothing(given.value):
         return

@@ -88,14 +88,15 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
             continue
         text = text[:CHARS_MAX]
         opening = _OPENING.search(text[:OPENING_MAX])
-        if opening is None and not (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site))):
+        slot = _has_slot(text)
+        if opening is None and not slot and not (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site))):
             continue
         said = _same(_said(opening))
         persona = _same(_persona(name)) or said or _same(_around(site))
         if (persona, text) not in seen:
             seen.add((persona, text))
             line = getattr(expression, "lineno", site.line)
-            yield Prompt(persona, text, module.source.path, line, said, _has_slot(text))
+            yield Prompt(persona, text, module.source.path, line, said, slot)
 
 
 def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site]]:

@@ -1,0 +1,68 @@
+"""Agents that are held: limits, a person who is asked, runs that can go on."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.audit.code.agents import AgentReader
+from contracts.audit_facts import Finding
+from tests.support.detected import detected, goals, of
+
+HEAD = """
+from langchain.agents import create_agent
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import MemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import interrupt, interrupt as ask
+"""
+
+
+def found(text: str) -> list[Finding]:
+    return detected(AgentReader(), HEAD + text)
+
+
+@pytest.mark.parametrize(
+    ("text", "goal", "sure"),
+    [
+        ("graph.invoke(x, {'recursion_limit': 20})", "agent.limits", 1.0),
+        ("graph.invoke(x, config=dict(recursion_limit=20))", "agent.limits", 0.9),
+        ("ChatOpenAI(max_tokens=100)", "agent.limits", 0.8),
+        ("ChatOpenAI(timeout=30)", "agent.limits", 0.9),
+        ("AgentExecutor(agent=a, max_iterations=5)", "agent.limits", 0.9),
+        ("ModelCallLimitMiddleware(run_limit=5)", "agent.limits", 0.95),
+        ("def node(s):\n    return interrupt('may I?')", "agent.approval", 1.0),
+        ("def node(s):\n    return ask('may I?')", "agent.approval", 1.0),
+        ("g.compile(interrupt_before=['send'])", "agent.approval", 0.95),
+        ("create_agent(m, middleware=[HumanInTheLoopMiddleware(interrupt_on={'send': True})])", "agent.approval", 0.95),
+        ("def request_approval(action): ...", "agent.approval", 0.6),
+        ("g.compile(checkpointer=SqliteSaver(c))", "agent.persistence", 1.0),
+        ("saver = SqliteSaver.from_conn_string('x')", "agent.persistence", 1.0),
+        ("g.compile(checkpointer=saver)", "agent.persistence", 0.95),
+        ("g.compile(checkpointer=MemorySaver())", "agent.persistence", 0.5),
+        ("memory = MemorySaver()\ng.compile(checkpointer=memory)", "agent.persistence", 0.5),
+    ],
+)
+def test_what_holds_an_agent_is_found(text: str, goal: str, sure: float) -> None:
+    assert max(finding.confidence for finding in of(found(text), goal)) == sure
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g.compile()",
+        "g.compile(checkpointer=None)",
+        "g.compile(interrupt_before=[])",
+        "ChatOpenAI(max_tokens=None)",
+        "requests.get('x', timeout=3)",
+        "def interrupt_handler(signum): ...",
+        "signal.interrupt()",
+        "TEXT = 'recursion_limit, interrupt() and SqliteSaver'",
+        "re.compile('x', store=1)",
+    ],
+)
+def test_what_sets_nothing_or_something_else_is_not(text: str) -> None:
+    assert goals(found(text)) <= set()
+
+
+def test_tests_hold_no_agent() -> None:
+    assert detected(AgentReader(), tests__test_it=HEAD + "ChatOpenAI(max_tokens=100)") == []

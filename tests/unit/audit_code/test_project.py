@@ -1,0 +1,140 @@
+"""Engineering at large: what stands in files by their names, and what in the code."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.audit.code.engineering import ProjectReader
+from actors.audit.code.project import project_findings
+from contracts.audit_facts import Finding
+from tests.support.detected import detected, goals, of, source
+
+
+def found(files: dict[str, str], *programs: str, **named: str) -> list[Finding]:
+    """Findings about a repository of these files, and of these programs."""
+    reader = ProjectReader()
+    inside = detected(reader, *programs, **named)
+    contents = {path: text.encode() for path, text in files.items()}
+    return [*project_findings(list(files), contents.get, reader), *inside]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "goal"),
+    [
+        (".github/workflows/ci.yml", "run: pytest", "project.ci"),
+        (".gitlab-ci.yml", "script: make test", "project.ci"),
+        ("uv.lock", "", "project.lock"),
+        ("backend/poetry.lock", "", "project.lock"),
+        ("requirements.txt", "a==1\nb[x]==2.0 \\\n    --hash=sha256:1\n# c\n", "project.lock"),
+        ("ruff.toml", "", "project.lint"),
+        ("pyproject.toml", "[project]\n[tool.mypy]\nstrict = true", "project.lint"),
+        ("setup.cfg", "[flake8]\n", "project.lint"),
+        ("README.md", "# Tool\n\n```\npython -m tool run\n```\n", "project.readme"),
+        ("README.rst", "Run `make test`.", "project.readme"),
+        ("LICENSE", "", "project.license"),
+        ("COPYING.txt", "", "project.license"),
+        (".env.example", "KEY=", "project.environment"),
+    ],
+)
+def test_a_file_counts_for_what_it_is(path: str, text: str, goal: str) -> None:
+    (finding,) = found({path: text})
+    assert (finding.goal, finding.path) == (goal, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("requirements.txt", "a\nb>=2\nc==1\n"),
+        ("pyproject.toml", "[tool.poetry]\n[tool.ruffle]\n"),
+        ("README.md", "A tool. You need Python 3.11; make sure that it is there."),
+        ("docs/README.md", "```\npython -m tool\n```"),
+        ("vendor/x/LICENSE", ""),
+        ("src/license.py", ""),
+        (".env", "KEY=1"),
+        ("workflows/ci.yml", "run: pytest"),
+    ],
+)
+def test_a_file_that_only_looks_like_it_does_not_count(path: str, text: str) -> None:
+    assert found({path: text}) == []
+
+
+def test_a_readme_is_quoted_where_it_says_how() -> None:
+    (finding,) = found({"README.md": "# Tool\n\nSee below.\n\n    $ uv run tool --help\n"})
+    assert (finding.line, finding.text) == (5, "says how to run it: uv run tool --help")
+
+
+def test_a_file_that_cannot_be_read_is_passed_over() -> None:
+    reader = ProjectReader()
+    findings = list(
+        project_findings(["README.md", "pyproject.toml", ".github/workflows/a.yml"], lambda _path: None, reader)
+    )
+    assert [(finding.goal, finding.confidence) for finding in findings] == [("project.ci", 0.7)]
+
+
+@pytest.mark.parametrize(
+    ("body", "counted"),
+    [
+        ("assert f() == 1", True),
+        ("with pytest.raises(ValueError):\n        f()", True),
+        ("mock.assert_called_once()", True),
+        ("self.assertEqual(1, f())", True),
+        ("f()", False),
+        ("print(f())", False),
+    ],
+)
+def test_tests_count_where_they_assert(body: str, counted: bool) -> None:
+    findings = found({}, tests__test_it=f"def test_f(self, mock):\n    {body}\n")
+    assert ("project.tests" in goals(findings)) is counted
+
+
+def test_tests_that_mostly_assert_nothing_count_less() -> None:
+    text = "def test_a():\n    assert 1\ndef test_b(): ...\ndef test_c(): ...\ndef helper(): assert 1\n"
+    (finding,) = of(found({}, tests__test_it=text), "project.tests")
+    assert (finding.confidence, finding.text) == (0.5, "3 tests, 1 of them assert something; the first is test_a")
+
+
+def test_annotations_are_counted_over_the_code_not_over_tests() -> None:
+    typed = "def f(a: int) -> int: ...\nclass A:\n    def g(self) -> None: ...\n    def __init__(self, a: int): ...\n"
+    bare = "def test_a(x): assert x\ndef b(x): ...\n"
+    (finding,) = of(found({}, typed, tests__test_it=bare * 5), "project.types")
+    assert finding.text == "3 of 3 functions are annotated (100%)"
+    assert "project.types" not in goals(found({}, typed, "def a(x): ...\n" * 3))
+
+
+@pytest.mark.parametrize(
+    ("handler", "sure"),
+    [
+        ("except:\n    pass", 0.9),
+        ("except Exception:\n    pass", 0.9),
+        ("except (KeyError, BaseException) as error:\n    ...", 0.9),
+        ("except Exception:\n    '''It does not matter.'''", 0.9),
+        ("except Exception:\n    f = None", 0.0),
+        ("except KeyError:\n    pass", 0.0),
+        ("except Exception:\n    raise", 0.0),
+        ("except Exception as error:\n    log(error)", 0.0),
+    ],
+)
+def test_an_exception_that_is_dropped_is_a_flaw(handler: str, sure: float) -> None:
+    findings = of(found({}, f"try:\n    f()\n{handler}\n"), "project.swallowed")
+    assert [finding.confidence for finding in findings] == ([sure] if sure else [])
+
+
+def test_a_silent_return_is_told_but_not_confirmed() -> None:
+    text = "def g():\n    try:\n        f()\n    except Exception:\n        return None\n"
+    (finding,) = of(found({}, text), "project.swallowed")
+    assert finding.confidence < 0.8
+
+
+def test_settings_count_whole_with_code_and_example() -> None:
+    reads = "import os\nKEY = os.environ['KEY']\nOTHER = os.getenv('OTHER')\n"
+    (both,) = of(found({".env.example": "KEY=\n"}, reads), "project.environment")
+    assert (both.confidence, both.path) == (1.0, ".env.example")
+    assert "app/m0.py:2, app/m0.py:3" in both.text
+    (alone,) = of(found({}, reads), "project.environment")
+    assert (alone.confidence, alone.path) == (0.5, "app/m0.py")
+
+
+def test_a_file_that_does_not_parse_is_passed_over() -> None:
+    reader = ProjectReader()
+    reader.take(source("x = 1")._replace(tree=None, reason="does not parse"))
+    assert list(reader.findings()) == []

@@ -1,0 +1,145 @@
+"""How scores are combined: by code under named rules, or by a model that is asked for the last word."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.audit.code.synthesis import SynthesisReader
+from contracts.audit_facts import Finding
+from tests.support.detected import detected, goals, of
+
+BY_CODE = """
+    from statistics import median
+    from pathlib import Path
+
+    SECURITY_CAP = 3
+    TECH_LEAD_WEIGHT = 2
+
+    def security_override(score, flaws):
+        return min(score, SECURITY_CAP) if flaws else score
+
+    def fact_supremacy(opinions, evidence):
+        return [opinion for opinion in opinions if opinion.cited in evidence]
+
+    def chief_justice_node(state):
+        results = []
+        for criterion, opinions in state["opinions"].items():
+            scores = [opinion.score for opinion in opinions]
+            final_score = median(scores)
+            dissent = None
+            if max(scores) - min(scores) > 2:
+                dissent = f"{criterion}: the judges differ"
+            results.append(Result(score=final_score, dissent_summary=dissent))
+        Path("audit").joinpath("report.md").write_text(render(results))
+        return {"final": results}
+"""
+BY_MODEL = """
+    from langchain_openai import ChatOpenAI
+    llm = ChatOpenAI().with_structured_output(Verdict)
+    def chief_justice_node(state):
+        verdict = llm.invoke("average these: " + str(state["opinions"]))
+        return {"final_score": verdict.score}
+"""
+
+
+def found(text: str, **named: str) -> list[Finding]:
+    return detected(SynthesisReader(), text, **named)
+
+
+def test_synthesis_by_code_is_found_with_its_rules() -> None:
+    findings = found(BY_CODE)
+    assert goals(findings) == {
+        "justice.deterministic", "justice.rules", "justice.variance", "justice.dissent", "justice.report_file",
+    }  # fmt: skip
+    (deterministic,) = of(findings, "justice.deterministic")
+    assert deterministic.line == 13
+    assert "chief_justice_node() combines scores by if, max, median, min" in deterministic.text
+    rules = {finding.text.split("\n")[0] for finding in of(findings, "justice.rules")}
+    assert {"rule about security: security_override()", "rule about facts: fact_supremacy()"} <= rules
+    assert "rule about weight: TECH_LEAD_WEIGHT" in rules
+
+
+def test_a_model_with_the_last_word_is_a_flaw() -> None:
+    findings = found(BY_MODEL)
+    (flaw,) = of(findings, "justice.model_decides")
+    assert flaw.line == 5
+    assert flaw.confidence >= 0.8
+    assert "justice.deterministic" not in goals(findings)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def prosecutor_node(s):\n    o = llm.invoke('x')\n    return {'opinions': [o.score]}",  # not the last word
+        "def chief_justice(s):\n    t = llm.invoke('write it up').content\n    return {'summary': t}",
+        "def chief_justice(s):\n    return {'final_score': min(o.score for o in s['opinions'])}",
+        "PROMPT = 'ChiefJustice: average the scores of the three judges, verdict.score'",
+    ],
+)
+def test_a_model_that_judges_or_writes_does_not_decide(text: str) -> None:
+    head = "from langchain_openai import ChatOpenAI\nllm = ChatOpenAI()\n"
+    assert "justice.model_decides" not in goals(found(head + text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def chief_justice(s):\n    score = float(llm.invoke('x').content)\n    return score",
+        "def synthesize(s):\n    r = llm.invoke('x')\n    return Report(overall=r['score'])",
+        "class ChiefJustice:\n    def run(self, s):\n        r = self.llm.invoke(s)\n        return r.overall_score",
+        "async def final_verdict(s, llm):\n    answer = await llm.ainvoke(s)\n    return answer.rating",
+    ],
+)
+def test_a_score_from_an_answer_is_found_however_it_is_taken(text: str) -> None:
+    head = "from langchain_openai import ChatOpenAI\nllm = ChatOpenAI()\n"
+    assert of(found(head + text), "justice.model_decides")
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("def f(scores):\n    if max(scores) - min(scores) > 2: raise E", True),
+        ("def f(scores):\n    spread = max(scores) - min(scores)\n    return spread >= LIMIT", True),
+        ("import statistics as st\ndef f(scores):\n    return st.pvariance(scores) > 2", True),
+        ("def f(case):\n    return case.variance > case.limit", True),
+        ("def f(heights):\n    return len(heights) > 2", False),
+        ("def f(a, b):\n    return a - b > 2", False),
+    ],
+)
+def test_variance_is_a_comparison_of_how_far_scores_lie_apart(text: str, counted: bool) -> None:
+    assert ("justice.variance" in goals(found(text))) is counted
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("from pathlib import Path\ndef f(t): Path('out/report.md').write_text(t)", True),
+        ("def f(t, slug):\n    with open(f'audit/report_{slug}.md', 'w') as out: out.write(t)", True),
+        ("def f(folder, t):\n    target = folder / 'REPORT.md'\n    target.write_text(t)", True),
+        ("NAME = 'report.md'\ndef f(folder, t):\n    (folder / NAME).open('w').write(t)", True),
+        ("def f(t): print(t)", False),
+        ("def f(): return open('report.md').read()", False),
+        ("def f(t): open('data.bin', 'wb').write(t)", False),
+    ],
+)
+def test_a_report_is_a_file_that_is_written(text: str, counted: bool) -> None:
+    assert ("justice.report_file" in goals(found(text))) is counted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def average(values): return sum(values) / len(values)",
+        "def clamp(value): return max(1, min(5, value))",
+        "def show_scores(scores): print(scores)",
+        "def unsupported_headers(names): return names",
+        "dissent = None",
+        "class Result:\n    dissent_summary: str | None = None",
+    ],
+)
+def test_code_that_settles_nothing_says_nothing(text: str) -> None:
+    assert found(text) == []
+
+
+def test_tests_settle_nothing() -> None:
+    assert detected(SynthesisReader(), tests__test_it=BY_CODE, examples__show=BY_MODEL) == []
