@@ -53,9 +53,10 @@ class Clone(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def fetch(repo_url: str, limits: AuditLimits, folder: str, stop: threading.Event | None = None) -> Clone:
-    """Fetch ``repo_url`` into ``folder`` (absolute, exists, empty). Raises SourceFailed: bad_url, not_found, auth,
+    """Fetch ``repo_url`` into ``folder`` (exists, is empty). Raises SourceFailed: bad_url, not_found, auth,
     network, too_large, timed_out, cancelled, git."""
     where = address(repo_url)
+    folder = os.path.abspath(folder)  # git is not started here
     top = os.path.join(folder, "repository")
     git_dir = os.path.join(top, ".git")
     git = Git(

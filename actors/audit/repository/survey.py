@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -32,10 +33,11 @@ def survey_repository(
     folder: str,
     stop: threading.Event | None = None,
 ) -> RepoSurvey:
-    """Fetch ``repo_url`` into ``folder`` (absolute, exists, empty; its removal is the caller's) and say all that is
+    """Fetch ``repo_url`` into ``folder`` (exists, is empty; its removal is the caller's) and say all that is
     known of it. ``stop``, once set, ends it. The same commit gives the same survey.
 
     Raises SourceFailed: bad_url, not_found, auth, network, too_large, timed_out, cancelled, git, failed."""
+    folder = os.path.abspath(folder)
     clone = fetch(repo_url, limits, folder, stop)
     past = history(clone.ask, REF)
     listed = tree(clone.ask, REF, limits.clone_bytes)
