@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from actors.audit.code.graph_shape import Shape, linear, shape, speaks_of_failure
+from actors.audit.code.graph_failure import speaks_of_failure
+from actors.audit.code.graph_shape import Shape, linear, shape
 from actors.audit.code.graph_values import END, Builder, EdgeSeen
 from contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_build import note
 from actors.audit.code.graph_calls import call
+from actors.audit.code.graph_failure import decides_by_failure
 from actors.audit.code.graph_members import class_attribute
 from actors.audit.code.graph_pure import items_of
-from actors.audit.code.graph_shape import decides_by_failure
 from actors.audit.code.graph_values import (
     END,
     START,
@@ -74,7 +74,8 @@ def _branch(run: Run, builder: Builder, branch: BranchSeen) -> None:
     name = path.name if isinstance(path, Func) else ""
     ways = _ways(run, path) if isinstance(path, Func) else [Way(None)]
     sent = {way.target for way in ways if way.kind == "send"}
-    many = any(way.many for way in ways)
+    unread = any(way.target is None for way in ways)
+    many = any(way.many for way in ways) or (unread and isinstance(path, Func) and _several(path))
     alarm = isinstance(path, Func) and decides_by_failure(path.node)
     before = len(builder.edges)
     for label, target in _targets(run, builder, branch, path, ways):
@@ -104,6 +105,8 @@ def _targets(run: Run, builder: Builder, branch: BranchSeen, path: Value, ways: 
     if branch.path_map is not None:
         mapped = _mapped(builder, branch.path_map, branch.line)
         if mapped is not None:
+            if not isinstance(path, Func | External):
+                note(builder, branch.line, f"the function that chooses at {branch.source}")
             return mapped
     if isinstance(path, External) and path.name.endswith(".tools_condition"):
         return [("tools", "tools"), (END, END)]
@@ -131,7 +134,7 @@ def _mapped(builder: Builder, path_map: Value, line: int) -> list[tuple[str, str
                     note(builder, line, "a target in the map of a conditional edge")
                 else:
                     found.append((_label(label, name), name))
-    return list({target: (label, target) for label, target in reversed(found)}.values())[::-1]
+    return list(dict.fromkeys(found))
 
 
 def _label(label: Value, target: str) -> str:
@@ -167,6 +170,17 @@ def _leads(value: Value, *, many: bool = False, depth: int = 0) -> Iterator[Way]
                 yield from _leads(one, many=many or len(option.items) > 1 or option.open, depth=depth + 1)
         elif not (isinstance(option, Const) and option.value is None):
             yield Way(text_of(option), many=many)
+
+
+def _several(function: Func) -> bool:
+    """Whether a function says that it returns a list."""
+    returns = None if isinstance(function.node, ast.Lambda) else function.node.returns
+    names = [
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(returns or ast.Constant(None))
+        if isinstance(node, ast.Name | ast.Attribute)
+    ]
+    return any(name.lower() in ("list", "sequence", "iterable", "tuple", "set") for name in names)
 
 
 def _declared(run: Run, function: Func, wanted: str) -> list[str]:

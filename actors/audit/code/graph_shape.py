@@ -2,9 +2,10 @@
 
 - A node is a **parallel source** when it has two or more unconditional successors (END does not count, nor do two that
   stand in branches of the program of which only one is taken), or when what it goes on with is mapped: ``Send``, or a
-  conditional edge or command that goes to several at once. A conditional edge alone is none: it takes one of its ways.
-- A **fan-in** is a node with two or more predecessors. A predecessor that the node itself leads to is a way back (a
-  retry, an agent's tools) and does not count. What follows a mapped node joins its copies, which count as many.
+  conditional edge or command that goes to several nodes at once. A conditional edge that takes one of its ways is none.
+- A **fan-in** is a node with two or more predecessors. A way back does not count as one: an edge to a node that leads
+  here itself and is nearer to START (a retry, an agent's tools). What follows a mapped node joins its copies, which
+  count as many.
 - A **join** is a fan-in of which two predecessors are reached from one parallel source over different branches of it.
 - **Two stages** are two parallel sources with different joins, the second of which begins where the first is joined, or
   behind it.
@@ -12,47 +13,12 @@
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from actors.audit.code.graph_values import END, START, EdgeSeen, excluding
 
-_FAILURE: Final = frozenset(
-    [
-        "abort",
-        "aborted",
-        "degraded",
-        "dead",
-        "error",
-        "errors",
-        "errored",
-        "escalate",
-        "except",
-        "exception",
-        "exceptions",
-        "fail",
-        "failed",
-        "failing",
-        "failure",
-        "failures",
-        "fails",
-        "fallback",
-        "incomplete",
-        "insufficient",
-        "invalid",
-        "missing",
-        "retries",
-        "retry",
-        "retrying",
-        "timeout",
-        "unavailable",
-    ]
-)
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_EVIDENCE: Final = "evidence"
 _SOURCES_MAX: Final = 64
 _REACH_MAX: Final = 200_000
 
@@ -89,7 +55,8 @@ def shape(edges: Sequence[EdgeSeen]) -> Shape:
 
 
 def _parallel(leaving: Sequence[EdgeSeen]) -> bool:
-    if any(edge.kind == "send" or (edge.many and edge.target != END) for edge in leaving):
+    at_once = {edge.target for edge in leaving if edge.many and edge.target != END}
+    if len(at_once) > 1 or any(edge.kind == "send" for edge in leaving):
         return True
     plain = [edge for edge in leaving if edge.kind == "plain" and edge.target != END][:_SOURCES_MAX]
     return any(
@@ -104,27 +71,35 @@ def _comes_together(before: Sequence[str], mapped: set[str]) -> bool:
 
 
 def _forward(names: Iterable[str], targets: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """The edges without those that lead back to where a walk from START has come from."""
-    result: dict[str, list[str]] = {name: [] for name in names}
-    done: set[str] = set()
-    for root in dict.fromkeys((START, *result)):
-        if root not in result or root in done:
-            continue
-        done.add(root)
-        path, waiting = {root}, [(root, iter(dict.fromkeys(targets[root])))]
-        while waiting:
-            name, rest = waiting[-1]
-            target = next(rest, None)
-            if target is None:
-                waiting.pop()
-                path.discard(name)
-            elif target not in path:
+    """The edges without ways back: those to a node that leads here itself and is nearer to START."""
+    levels = _levels(names, targets)
+    back: dict[str, set[str]] = {}
+    result: dict[str, list[str]] = {}
+    for name in names:
+        result[name] = []
+        for target in dict.fromkeys(targets[name]):
+            if levels[target] < levels[name] and target not in back:
+                back[target] = _reached(target, targets)
+            if target != name and not (levels[target] < levels[name] and name in back[target]):
                 result[name].append(target)
-                if target not in done:
-                    done.add(target)
-                    path.add(target)
-                    waiting.append((target, iter(dict.fromkeys(targets[target]))))
     return result
+
+
+def _levels(names: Iterable[str], targets: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """How many edges each node is away from START; what is not reached from there, from where it begins."""
+    entered = {target for several in targets.values() for target in several}
+    levels: dict[str, int] = {}
+    for root in (START, *(name for name in names if name not in entered), *names):
+        if root in levels:
+            continue
+        levels[root] = 0
+        waiting = [root]
+        for name in waiting:
+            for target in targets.get(name, ()):
+                if target not in levels:
+                    levels[target] = levels[name] + 1
+                    waiting.append(target)
+    return levels
 
 
 def _reached(start: str, forward: Mapping[str, Sequence[str]]) -> set[str]:
@@ -146,7 +121,10 @@ def _joins(
 ) -> list[tuple[str, str]]:
     """The nodes at which branches of a parallel source meet: those first met of each way only."""
     unconditional = [edge for edge in leaving if edge.kind in ("plain", "send") or edge.many]
-    heads = list(dict.fromkeys(edge.target for edge in unconditional if edge.target != END))[:_SOURCES_MAX]
+    heads = [
+        one for one in dict.fromkeys(edge.target for edge in unconditional) if one in forward[source] and one != END
+    ]
+    heads = heads[:_SOURCES_MAX]
     reach = {head: _reached(head, forward) for head in heads}
     found = []
     for node, before in meet.items():
@@ -179,28 +157,3 @@ def linear(nodes: Iterable[str], edges: Sequence[EdgeSeen]) -> bool:
     count = len(set(nodes))
     single = len(set(sources)) == len(sources) and len(set(targets)) == len(targets) and len(entries) <= 1
     return count >= 3 and single and len(pairs) == count - 1 and not entries & set(targets)
-
-
-def speaks_of_failure(text: str) -> bool:
-    """Whether a name or label has a word for failure or for what is missing."""
-    return any(word.lower() in _FAILURE for word in _WORD.findall(text[:1_000]))
-
-
-def decides_by_failure(function: ast.AST) -> bool:
-    """Whether a condition in a function is about something named for failure, or about whether there is evidence."""
-    tests = [node.test for node in ast.walk(function) if isinstance(node, ast.If | ast.IfExp)]
-    return any(_about_failure(test) for test in tests)
-
-
-def _about_failure(test: ast.expr) -> bool:
-    for node in ast.walk(test):
-        text = ""
-        if isinstance(node, ast.Name):
-            text = node.id
-        elif isinstance(node, ast.Attribute):
-            text = node.attr
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            text = node.value
-        if text and (speaks_of_failure(text) or _EVIDENCE in text.lower()):
-            return True
-    return False

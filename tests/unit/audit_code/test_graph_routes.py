@@ -103,6 +103,18 @@ def test_a_map_says_where_a_conditional_edge_goes(path: str, found: set[tuple[st
     assert ways("", path) == found
 
 
+def test_two_labels_of_one_target_are_two_edges() -> None:
+    assert ways("", "lambda s: s['x'], {'failed': END, 'waiting': END}") == {
+        ("conditional", "failed", E),
+        ("conditional", "waiting", E),
+    }
+
+
+def test_a_function_that_is_not_there_is_said_though_its_map_is() -> None:
+    graph = graph_of("b.add_conditional_edges('a', unknown, {'x': 'x', 'y': 'y'})")
+    assert (edges(graph), graph.unresolved) == ({("a", "x"), ("a", "y")}, ["5: the function that chooses at a"])
+
+
 def test_a_way_that_is_not_in_the_map_is_read_of_the_map_alone() -> None:
     assert targets("def choose(s): return 'ghost'", "choose, {'x': 'x'}") == {"x"}
 

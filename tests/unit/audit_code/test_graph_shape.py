@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.audit.code.graph_shape import linear, shape, speaks_of_failure
+from actors.audit.code.graph_failure import speaks_of_failure
+from actors.audit.code.graph_shape import linear, shape
 from actors.audit.code.graph_values import END, START, EdgeSeen, excluding
 from tests.support.graphs import findings_of, goals_of, graph_of
 
@@ -51,6 +52,12 @@ def test_one_conditional_edge_is_no_parallelism() -> None:
         ("b.add_conditional_edges('a', lambda s: [Send('w', x) for x in s['all']], ['w'])", ["a"]),
         ("b.add_conditional_edges('a', lambda s: ['b', 'c'])", ["a"]),
         ("b.add_conditional_edges('a', lambda s: ['b'])", []),
+        ("b.add_conditional_edges('a', lambda s: [x for x in s['all']], ['b'])", []),
+        (
+            "import typing\ndef c(s) -> typing.List: return s['x']\nb.add_conditional_edges('a', c, ['b', 'd'])",
+            ["a"],
+        ),
+        ("def c(s) -> str: return s['x']\nb.add_conditional_edges('a', c, ['b', 'd'])", []),
         ("b.add_conditional_edges('a', lambda s: [x for x in s['all']], ['b', 'c'])", ["a"]),
         ("def n(s): return Command(goto=['b', 'c'])\nb.add_node(n)", ["n"]),
         ("def n(s): return Command(goto='b' if s else 'c')\nb.add_node(n)", []),
@@ -76,6 +83,8 @@ def test_a_parallel_source_has_two_successors_for_sure_or_is_mapped(body: str, s
         (links("S>a", "S>b", "a>E", "b>E"), [], []),
         (links("S>a>x", "S>b>x", "S>c>x", "x>y>E"), ["x"], [(START, "x")]),
         (links("S>a>b>d", "a>c>d", "S>e>d"), ["d"], [(START, "d"), ("a", "d")]),
+        (links("S>x>a>z", "x>b>z>a", "z>b", "z>E"), ["z"], [("x", "z")]),
+        (links("S>a", "S>b", "a>b", "b>a"), ["a", "b"], []),
     ],
 )
 def test_a_join_is_where_branches_of_one_source_meet(
