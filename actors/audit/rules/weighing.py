@@ -38,7 +38,7 @@ _NAMED_FLAW: Final = Fraction(1)
 _OTHER_FLAW: Final = Fraction(1, 2)
 _PLACE: Final = re.compile(r".+:[1-9][0-9]*|page [1-9][0-9]*|[0-9a-f]{7,64}", re.DOTALL)
 
-_LIMITS: Final[dict[str, dict[Judge, int]]] = {
+LIMITS: Final[dict[str, dict[Judge, int]]] = {
     "graph.linear": {"Prosecutor": 1},
     "output.freeform": {"Prosecutor": 2},
     "judges.collusion": {"Prosecutor": 2},
@@ -47,7 +47,7 @@ _LIMITS: Final[dict[str, dict[Judge, int]]] = {
     "report.contradicted": {"Prosecutor": 1, "TechLead": 3, "Defense": 4},
 }
 """Highest score of a judge beside a flaw that the failure pattern names."""
-_SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
+SECURITY_LIMITS: Final[dict[Judge, int]] = {"Prosecutor": 2, "TechLead": 3}
 
 
 class Item(NamedTuple):
@@ -121,7 +121,7 @@ def _item(dimension: Dimension, key: str, evidence: Evidence) -> Item | None:
     if unread:
         limits = dict.fromkeys(("Prosecutor", "Defense", "TechLead"), UNREAD_MAX)
     elif goal.kind == "flaw" and sure >= SURE:
-        limits = _SECURITY_LIMITS if goal.security else _LIMITS.get(goal.id, {}) if named else {}
+        limits = SECURITY_LIMITS if goal.security else LIMITS.get(goal.id, {}) if named else {}
     return Item(
         key=key,
         goal=goal,

@@ -11,6 +11,7 @@ import pytest
 
 from actors.audit.goals import GOALS
 from actors.audit.rubric import BadRubric, read_rubric
+from actors.audit.rules.weighing import LIMITS
 from contracts.audit_events import RUBRIC_BYTES_MAX
 from pmagent.audit.rubrics import default_rubric, load_rubric
 
@@ -91,3 +92,12 @@ def test_the_error_on_the_page_is_the_one_that_is_told() -> None:
     page = PAGE.read_text()
     assert caught.value.message in page
     assert caught.value.hint in page
+
+
+def test_the_limits_on_the_page_are_the_judges() -> None:
+    written: dict[str, dict[str, int]] = {}
+    for row in re.findall(r"^  \| (`[a-z._`, ]+`) \|([^|]*)\|([^|]*)\|([^|]*)\|$", PAGE.read_text(), re.MULTILINE):
+        told = zip(("Prosecutor", "TechLead", "Defense"), row[1:], strict=True)
+        limits = {judge: int(cell) for judge, cell in told if cell.strip()}
+        written |= dict.fromkeys(re.findall(r"`([a-z._]+)`", row[0]), limits)
+    assert written == LIMITS
