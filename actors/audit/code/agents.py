@@ -93,12 +93,9 @@ def _of_call(module: Module, call: ast.Call, site: Site, *, agents: bool) -> Ite
         yield "agent.approval", written, 0.95
     elif name in _CONFIRMING and agents:
         yield "agent.approval", f"{name}() asks a person", 0.5
-    if _SAVERS.fullmatch(written) or (written == "from_conn_string" and _SAVERS.fullmatch(_owner(call))):
-        yield (
-            "agent.persistence",
-            f"{written if written != 'from_conn_string' else _owner(call)} keeps checkpoints",
-            1.0,
-        )
+    saver = _owner(call) if written == "from_conn_string" else written
+    if _SAVERS.fullmatch(saver):
+        yield "agent.persistence", f"{saver} keeps checkpoints", 1.0
     elif written in _IN_MEMORY and name.startswith("langgraph"):
         yield "agent.persistence", f"{written}: checkpoints that do not outlive the process", 0.5
     for given in call.keywords:
@@ -132,13 +129,7 @@ def _of_keyword(
         yield "agent.approval", f"{name} is set", 0.8
     elif name == "human_input_mode" and isinstance(given.value, ast.Constant) and given.value.value != "NEVER":
         yield "agent.approval", "human_input_mode asks a person", 0.9
-    elif name in _KEEPING and written in {
-        "compile",
-        "create_agent",
-        "create_react_agent",
-        "entrypoint",
-        "create_deep_agent",
-    }:
+    elif name in _KEEPING and written in _RUNNABLE and not called_by.startswith("re."):
         kept = dotted(module, given.value, site.scope)
         memory = any(saver in kept for saver in _IN_MEMORY)
         sure = 0.5 if memory else 0.95
