@@ -85,9 +85,7 @@ def _of_call(module: Module, call: ast.Call, site: Site, *, agents: bool) -> Ite
     written = last_name(call.func)
     yield from _limits(call, written, agents=agents)
     name = called(module, call, site)
-    if name in {"langgraph.types.interrupt", "langgraph.types.interrupt()"} or name.endswith(
-        "langgraph.types.interrupt"
-    ):
+    if name == "langgraph.types.interrupt":
         yield "agent.approval", "interrupt() waits for a person", 1.0
     elif _ASKING.fullmatch(written):
         yield "agent.approval", written, 0.95

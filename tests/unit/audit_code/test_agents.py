@@ -57,7 +57,7 @@ def test_what_holds_an_agent_is_found(text: str, goal: str, sure: float) -> None
         "def interrupt_handler(signum): ...",
         "signal.interrupt()",
         "TEXT = 'recursion_limit, interrupt() and SqliteSaver'",
-        "re.compile('x', store=1)",
+        "import re\nre.compile('x', store=1)",
     ],
 )
 def test_what_sets_nothing_or_something_else_is_not(text: str) -> None:
