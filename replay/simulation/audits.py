@@ -97,6 +97,8 @@ class Audits:
     def _rubric(self) -> dict[str, Any]:
         random = self._world.random
         names = random.sample(sorted(TARGETS), random.choice((1, 1, 2, 3)))
+        if random.random() < 0.3:
+            names = ["safety"]
         dimensions = [
             {
                 "id": name, "name": name.title(), "target_artifact": TARGETS[name], "goals": GOALS[name],
@@ -184,7 +186,7 @@ def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
     cited = [f"{criterion}#{number}" for number in range(1, 5) if random.random() < 0.6]
     if faults.strike("judge: cites what is not there"):
         cited = [random.choice(ODD) for _ in range(random.randrange(3))]
-    score: object = random.choice((2, 3, 4, 5))
+    score: object = random.choice((2, 4, 5, 5))
     if faults.strike("judge: contradicts the others"):
         score = {"Prosecutor": 1, "Defense": 5}.get(judge, 3)
     if faults.strike("judge: score out of bounds"):

@@ -31,11 +31,13 @@ def commands(text: str, program: str) -> list[list[str]]:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A new git repository that holds the example plan."""
+    """A new git repository that holds the example plan, and the example's report."""
     folder = tmp_path / "mine"
     git = ["git", "-C", str(folder), "-c", "user.name=somebody", "-c", "user.email=somebody@localhost"]
     (folder / "examples").mkdir(parents=True)
     shutil.copy(ROOT / "examples" / "plan.yaml", folder / "examples")
+    make_report = ROOT / "examples" / "audited" / "make_report.py"
+    subprocess.run([sys.executable, "-I", make_report, folder / "report.pdf"], check=True)
     for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "begin"]):
         subprocess.run([*git, *command], check=True)
     return folder

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from actors.audit import actor, justice, justice_ruling, nodes, progress, state
+from actors.audit import actor, actor_clerk, justice, justice_ruling, nodes, progress
 from actors.audit.actor import Auditor
 from actors.audit.actor_clerk import ActorClerk
-from actors.audit.judges import opinions
 from actors.audit.justice_ruling import _Rules
 from tests.support.planted import plant
 from tests.support.simulated import AUDITS, failure
 
 NEUTRAL = """if tries >= TRIES:
-            return JudicialOpinion(
-                judge=brief.judge, criterion_id=brief.dimension_id, score=3, argument="-", cited_evidence=[]
-            )
-        if False:"""
+        return JudicialOpinion(
+            judge=brief.judge, criterion_id=brief.dimension_id, score=3, argument="-", cited_evidence=[]
+        )
+    if False:"""
 
 PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     # what the failure says, and where what is exchanged for what
@@ -30,7 +29,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (ActorClerk, "opinion", "if tries >= TRIES:", "if tries > TRIES:"),
     ]),
     "replies are not checked": ("halted|the model did not say so|of another question|opinion number", [
-        (opinions, "read_opinion", "check(given[name], brief)", "pass"),
+        (actor_clerk, "read_opinion", "check(given[name], brief)", "pass"),
     ]),
     "nine questions at once": ("9 questions at once", [
         (progress, "_requests", "if open_asks >= QUESTIONS_MAX:", "if open_asks > QUESTIONS_MAX:"),
@@ -68,7 +67,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
          "return state"),
     ]),
     "what a dead audit asked for runs on": ("has no end|no such audit|are open though|.", [
-        (state, "of_request", "audit.permit_asked, *audit.open_effects, *audit.open_asks", "audit.permit_asked,"),
+        (actor, "of_request", "audit.permit_asked, *audit.open_effects, *audit.open_asks", "audit.permit_asked,"),
     ]),
     "a judge speaks twice in a round": ("opinion number|halted|rounds", [
         (nodes, "_judged", "if len(own) > (dimension.id in state.get(\"disputed\", [])):", "if len(own) > 1:"),
