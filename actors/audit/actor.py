@@ -131,7 +131,20 @@ def _objection(state: AuditorState, asked: AuditRequested) -> tuple[FailureCode,
         return "known", f"the audit {asked.audit_id} is open already", "ask with a new audit id"
     if len(state.audits) >= AUDITS_MAX:
         return "busy", f"{len(state.audits)} audits are open", "wait until some have ended, or cancel some"
+    if not _is_checked(asked):
+        return "rubric", f"{asked.rubric_source} is no valid rubric", "pmagent audit says what is wrong with it"
     return None
+
+
+def _is_checked(asked: AuditRequested) -> bool:
+    """Whether the rubric is one: who asks by a command finds out before anything is recorded."""
+    from actors.audit.rubric import BadRubric, rubric_of
+
+    try:
+        rubric_of(asked.rubric)
+    except BadRubric:
+        return False
+    return True
 
 
 def _own(audit: Audit, event: Event) -> Audit:

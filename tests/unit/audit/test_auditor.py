@@ -208,3 +208,19 @@ def test_a_performer_that_raises_is_the_audits_failure_not_the_actors() -> None:
 
 def test_the_auditor_hears_every_way_in_which_what_it_asked_for_can_end() -> None:
     assert {AuditSurveyed, AuditSourceFailed, EffectFailed} <= Auditor.hears
+
+
+@pytest.mark.parametrize(
+    "document", [{}, {"dimensions": 3}, {"dimensions": [{"id": "x"}]}, rubric(dimension("a", "manual"))]
+)
+def test_a_rubric_that_nobody_checked_is_the_audits_failure(document: dict[str, object]) -> None:
+    court = Court()
+    court.tell(
+        AuditRequested(
+            audit_id=AUDIT, repo_url="/r", pdf_path="/p", rubric=document, rubric_source="x.json", output="audit/report"
+        ),
+        AUDIT, AUDIT,
+    )  # fmt: skip
+    (failed,) = court.of(AuditFailed)
+    assert (failed.code, failed.reasons) == ("rubric", ["x.json is no valid rubric"])
+    assert court.of(ActorHalted) == []
