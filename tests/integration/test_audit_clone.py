@@ -101,6 +101,19 @@ def test_a_linked_working_tree_is_audited_at_its_own_head(source: Made, tmp_path
     assert (clone.branch, history(clone.ask, REF).total) == ("linked", 1)
 
 
+def test_objects_may_be_named_by_sha_256(tmp_path: Path, folder: str) -> None:
+    source = tmp_path / "source"
+    subprocess.run(["git", "init", "--quiet", "--object-format=sha256", str(source)], check=True)
+    made = Made(source)
+    commit = made.commit("One", {"a.py": "a = 1\n"})
+    clone = fetch(str(source), LIMITS, folder)
+    assert clone.commit == commit
+    assert len(commit) == 64
+    (entry,) = tree(clone.ask, REF, LIMITS.clone_bytes).files
+    with Objects(clone.git_dir, clone.git.config) as objects:
+        assert objects.read(entry.object) == b"a = 1\n"
+
+
 def test_uncommitted_changes_are_not_seen_and_that_is_said(source: Made, folder: str) -> None:
     (source.path / "a.py").write_text("changed")
     clone = fetch(str(source.path), LIMITS, folder)
@@ -189,8 +202,8 @@ def test_links_and_submodules_are_named_and_not_followed(source: Made, tmp_path:
     found = tree(clone.ask, REF, LIMITS.clone_bytes)
     assert [entry.path for entry in found.files] == [".gitmodules", "README", "a.py", "tools/b.py"]
     assert found.notes == [
-        "2 symbolic links were not followed: module.py, way_out",
-        "1 submodules were not fetched: vendored",
+        "2 symbolic links, not followed: module.py, way_out",
+        "1 submodule, not fetched: vendored",
     ]
 
 
@@ -206,7 +219,8 @@ def test_names_of_every_kind_are_kept_apart(tmp_path: Path, folder: str) -> None
     with Objects(clone.git_dir, clone.git.config) as objects:
         assert [objects.read(entry.object) for entry in found.files] == [b"1", b"5", b"2", b"3", b"4"]
     assert any("upper and lower case" in note for note in found.notes)
-    assert any("2 files are shown escaped" in note for note in found.notes)
+    assert any(note.startswith("2 files with names that are shown escaped") for note in found.notes)
+    assert not any("shallow" in note for note in found.notes)
 
 
 def test_a_repository_that_is_too_large_is_left(tmp_path: Path, folder: str) -> None:

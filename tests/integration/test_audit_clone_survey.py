@@ -110,8 +110,8 @@ def test_what_cannot_be_read_is_told_with_its_reason(source: Made, tmp_path: Pat
     }
     assert found.notes == [
         "the commit was audited, not what is changed in the working tree of the source",
-        "1 Python files of installed packages were left out: venv/lib/site-packages/x.py",
-        "2 files are Git LFS pointers; what they point to was not fetched",
+        "1 file of installed packages, left out: venv/lib/site-packages/x.py",
+        "2 pointers of Git LFS; what they point to was not fetched",
     ]
 
 
@@ -207,7 +207,7 @@ def test_limits_on_files_are_kept_and_told(source: Made, tmp_path: Path) -> None
     found = survey(source, tmp_path, limits=AuditLimits(files=2, file_bytes=400))
     assert found.examined["python_files"] + found.examined["notebooks"] == 2
     assert any("larger than 400 bytes" in note and "src/graph.py" in note for note in found.notes)
-    assert any("Python files were not read: more than 2" in note for note in found.notes)
+    assert any("Python files, not read: there are more than 2" in note for note in found.notes)
 
 
 def test_no_survey_is_longer_than_it_may_be(source: Made, tmp_path: Path) -> None:

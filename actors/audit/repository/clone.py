@@ -29,6 +29,7 @@ DETACHED: Final = "HEAD"
 _SLACK_BYTES: Final = 2**20
 """git's files may be so much longer than the limit, that it is seen to be passed."""
 _ADVERTISED_BYTES: Final = 64 * 1024
+_SHA256_DIGITS: Final = 64
 _SYMREF: Final = re.compile(rb"^ref: refs/heads/([^\t\n]+)\tHEAD$", re.MULTILINE)
 _HEAD: Final = re.compile(rb"^([0-9a-f]{40}|[0-9a-f]{64})\tHEAD$", re.MULTILINE)
 
@@ -70,8 +71,8 @@ def fetch(repo_url: str, limits: AuditLimits, folder: str, stop: threading.Event
     if where.protocol == "file":
         where = Address("file", os.path.abspath(where.location))
         notes += _look_at_source(git, where.location)
-    _made(git, top)
-    branch = _branch(git, where)
+    branch, known = _branch(git, where)
+    _made(git, top, "sha256" if len(known) == _SHA256_DIGITS else "sha1")
     _fetched(git, where, git_dir, limits, folder)
     clone = Clone(top=top, git_dir=git_dir, commit="", branch=branch, notes=(), git=git)
     commit = clone.ask("rev-parse", "--verify", "--end-of-options", f"{REF}^{{commit}}").decode().strip()
@@ -123,28 +124,30 @@ def _git_dir(git: Git, path: str) -> str:
     )
 
 
-def _made(git: Git, top: str) -> None:
-    made = git.run(("init", "--quiet", "--template=", "--", top))
-    if made.code:
-        raise failed(made.stderr, (top,))
-
-
-def _branch(git: Git, where: Address) -> str:
-    """The name of the default branch. Raises SourceFailed where there is no commit on it."""
+def _branch(git: Git, where: Address) -> tuple[str, str]:
+    """The name of the default branch, and its commit. Raises SourceFailed where there is no commit on it."""
     told = git.run(
         ("ls-remote", "--quiet", "--symref", "--", where.location, "HEAD"),
         protocol=where.protocol, output_bytes=_ADVERTISED_BYTES,
     )  # fmt: skip
     if told.code:
         raise failed(told.stderr, (where.location,))
-    if not _HEAD.search(told.stdout):
+    head = _HEAD.search(told.stdout)
+    if head is None:
         raise SourceFailed(
             "git",
             "the repository has no commit on its default branch",
             "commit to it, or set its HEAD to another branch",
         )
     named = _SYMREF.search(told.stdout)
-    return named[1].decode("utf-8", "backslashreplace") if named else DETACHED
+    return named[1].decode("utf-8", "backslashreplace") if named else DETACHED, head[1].decode("ascii")
+
+
+def _made(git: Git, top: str, names: str) -> None:
+    """An empty repository, whose objects are named as the source's are."""
+    made = git.run(("init", "--quiet", "--template=", f"--object-format={names}", "--", top))
+    if made.code:
+        raise failed(made.stderr, (top,))
 
 
 def _fetched(git: Git, where: Address, git_dir: str, limits: AuditLimits, folder: str) -> None:

@@ -13,7 +13,7 @@ from actors.audit.code.parse import LFS_MARK, is_installed, is_python
 from actors.audit.code.survey import CodeFacts, CodeReader
 from actors.audit.repository import announced
 from actors.audit.repository.objects import Missing, Objects
-from actors.audit.repository.tree import Entry, named
+from actors.audit.repository.tree import Entry, counted, named
 from contracts.audit_events import Question
 from contracts.audit_facts import History, Unparsed
 
@@ -118,16 +118,16 @@ class _Survey:
 
     def _notes(self, pointers: int) -> Iterator[str]:
         if self._installed:
-            yield f"{len(self._installed)} Python files of installed packages were left out: {named(self._installed)}"
+            yield f"{counted(len(self._installed), 'file')} of installed packages, left out: {named(self._installed)}"
         if self._large:
             most = self._request.file_bytes
-            yield f"{len(self._large)} files were not read, for they are larger than {most} bytes: {named(self._large)}"
+            yield f"{counted(len(self._large), 'file')} larger than {most} bytes, not read: {named(self._large)}"
         if self._unread:
-            yield f"{self._unread} Python files were not read: more than {self._request.read_max}"
+            yield f"{counted(self._unread, 'Python file')}, not read: there are more than {self._request.read_max}"
         if self._missing:
-            yield f"{len(self._missing)} files are missing from git's objects: {named(self._missing)}"
+            yield f"{counted(len(self._missing), 'file')}, missing from git's objects: {named(self._missing)}"
         if pointers:
-            yield f"{pointers} files are Git LFS pointers; what they point to was not fetched"
+            yield f"{counted(pointers, 'pointer')} of Git LFS; what they point to was not fetched"
 
 
 def answer(request: bytes) -> bytes:

@@ -74,6 +74,11 @@ def named(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of them."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def _bounded(files: list[Entry], clone_bytes: int, notes: list[str]) -> Tree:
     size = sum(entry.size for entry in files)
     if len(files) > ENTRIES_MAX:
@@ -90,14 +95,14 @@ def _bounded(files: list[Entry], clone_bytes: int, notes: list[str]) -> Tree:
 def _notes(links: list[str], modules: list[str], files: list[Entry], foreign: int) -> list[str]:
     notes: list[str] = []
     if links:
-        notes.append(f"{len(links)} symbolic links were not followed: {named(sorted(links))}")
+        notes.append(f"{counted(len(links), 'symbolic link')}, not followed: {named(sorted(links))}")
     if modules:
-        notes.append(f"{len(modules)} submodules were not fetched: {named(sorted(modules))}")
+        notes.append(f"{counted(len(modules), 'submodule')}, not fetched: {named(sorted(modules))}")
     if foreign:
-        notes.append(f"the names of {foreign} files are shown escaped, because they are not printable UTF-8")
+        notes.append(f"{counted(foreign, 'file')} with names that are shown escaped: they are not printable UTF-8")
     alike = len(files) - len({_folded(entry.path) for entry in files})
     if alike:
-        notes.append(f"{alike} paths differ from another only in upper and lower case")
+        notes.append(f"{counted(alike, 'path')} like another but for upper and lower case")
     return notes
 
 

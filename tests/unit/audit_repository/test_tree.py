@@ -41,7 +41,7 @@ def test_files_links_and_submodules_are_told_apart() -> None:
     found = tree(Lists(said), "HEAD", 100)
     assert [(one.path, one.size, one.executable) for one in found.files] == [("a/b c", 30, False), ("run", 12, True)]
     assert found.size == 42
-    assert found.notes == ["1 symbolic links were not followed: link", "1 submodules were not fetched: module"]
+    assert found.notes == ["1 symbolic link, not followed: link", "1 submodule, not fetched: module"]
 
 
 def test_a_size_that_is_not_told_counts_as_none() -> None:
