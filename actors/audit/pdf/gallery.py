@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.audit.pdf.drawings import drawings, unturned, widened
+from actors.audit.pdf.drawings import drawings
 from actors.audit.pdf.opening import CONTENT_BYTES, attempted, damaged, heavy, mupdf, open_pdf
+from actors.audit.pdf.shapes import unturned, widened
 from actors.audit.pdf.wire import Pictured, Task
 from actors.audit.pdf.words import clean, clipped
 from contracts.audit_facts import Picture, PictureReading
@@ -99,7 +100,7 @@ class _Search:
             if page is None:
                 self.unread += 1
                 continue
-            if attempted(lambda page=page: heavy(page)) is not False:  # type: ignore[misc]
+            if heavy(page):
                 self._heavy += 1
                 continue
             for each in self._embedded(page, index + 1):

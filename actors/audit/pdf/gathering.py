@@ -79,7 +79,7 @@ def cut(task: Task) -> Segmented:
 def _gathered(task: Task, *, tables: bool) -> Gathered:
     document = open_pdf(task.pdf, task.pages)
     notes = ["the PDF is damaged; what could be mended was read"] if document.is_repaired else []
-    counted = Tables(document.page_count, task.seconds) if tables else None
+    counted = Tables() if tables else None
     recognition = Recognition(task.tesseract, task.seconds)
     every: list[Line] = []
     characters = text_pages = unread = broken = left_out = 0

@@ -110,8 +110,10 @@ def attempted(act: Callable[[], T]) -> T | None:
 
 
 def heavy(page: Any) -> bool:
-    """Whether a page says so much that its paths are better not made objects of: more than ``CONTENT_BYTES``."""
-    return sum(_unpacked(page.parent, number) for number in page.get_contents()) > CONTENT_BYTES
+    """Whether a page says so much that its paths are better not made objects of: more than ``CONTENT_BYTES``; or
+    nobody can say how much."""
+    size = attempted(lambda: sum(_unpacked(page.parent, number) for number in page.get_contents()))
+    return size is None or size > CONTENT_BYTES
 
 
 def _unpacked(document: Any, number: int) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from actors.audit.pdf.layout import Line
 from actors.audit.pdf.lines import plain
 from actors.audit.pdf.opening import attempted, heavy, mupdf
+from actors.audit.pdf.shapes import unturned
 
 DOTS: Final = 200
 """Resolution at which a page is shown to it, per inch; less where the page would have more than ``SIDE`` pixels."""
@@ -31,14 +32,14 @@ def image_only(page: Any, characters: int) -> bool:
     images = attempted(page.get_image_info) or ()
     if not characters:
         return bool(images) or _drawn(page)
-    bounds = (page.rect * page.derotation_matrix).normalize()
+    bounds = unturned(page)
     area = abs(bounds.get_area()) or 1.0
     return any(abs((mupdf.Rect(each["bbox"]) & bounds).get_area()) > _LARGE * area for each in images)
 
 
 def _drawn(page: Any) -> bool:
     """Whether a page has so many shapes that they are likely to be letters."""
-    return not attempted(lambda: heavy(page)) and len(attempted(page.get_cdrawings) or ()) > _SHAPES
+    return not heavy(page) and len(attempted(page.get_cdrawings) or ()) > _SHAPES
 
 
 class Recognition:

@@ -116,11 +116,16 @@ def test_ruled_tables_are_counted_but_not_drawings(tmp_path: Path) -> None:
     assert reading(made.saved(tmp_path / "r.pdf")).tables == 3
 
 
-def test_tables_of_a_very_long_report_are_not_counted_and_that_is_said(tmp_path: Path) -> None:
-    path = pdfs.plain_pages(tmp_path / "r.pdf", ["a page"] * 301)
+def test_a_page_with_too_many_lines_has_its_tables_uncounted_and_that_is_said(tmp_path: Path) -> None:
+    paths = b"".join(b"%d %d m %d %d l S\n" % (n % 500, n // 30, n % 500 + 5, n // 30 + 3) for n in range(6_000))
+    (tmp_path / "r.pdf").write_bytes(pdfs.one_page(paths + pdfs.says(b"A map.")))
+    assert reading(str(tmp_path / "r.pdf")).notes == ["tables were not counted on pages with too many lines: 1"]
+
+
+def test_a_report_of_very_many_pages_is_read_whole(tmp_path: Path) -> None:
+    path = pdfs.plain_pages(tmp_path / "r.pdf", [f"page {number}" for number in range(400)])
     found = reading(path)
-    assert (found.pages, found.tables) == (301, 0)
-    assert found.notes == ["tables were not counted: the report has more than 300 pages"]
+    assert (found.pages, found.text_pages, found.segments, found.notes) == (400, 400, 400, [])
 
 
 def test_a_pdf_that_only_its_owner_may_change_is_read(tmp_path: Path) -> None:
