@@ -223,3 +223,10 @@ def test_no_survey_is_longer_than_it_may_be(source: Made, tmp_path: Path) -> Non
     assert short.file_count == found.file_count
     assert any(note.startswith("of files the first ") for note in short.notes)
     assert fitted(short) == short
+
+
+def test_a_file_for_which_there_is_no_memory_is_left_out(source: Made, tmp_path: Path) -> None:
+    source.commit("Data", {"data.py": "x = [" + "1," * 500_000 + "]\n"})
+    found = survey(source, tmp_path, limits=AuditLimits(survey_memory=2**27))
+    assert "data.py" in {one.path for one in found.unparsed}
+    assert len(found.graphs) == 1

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 import threading
@@ -45,10 +46,14 @@ def finish() -> None:
 
 def answering(answer: Callable[[bytes], bytes]) -> None:
     """Answer the request on standard input, on a stack on which deep trees can be walked. Exits with 1 if it fails."""
-    threading.stack_size(_STACK_BYTES)
+    room = resource.getrlimit(resource.RLIMIT_AS)[0]
+    threading.stack_size(_STACK_BYTES if room == resource.RLIM_INFINITY else min(_STACK_BYTES, room // 8))
     done = threading.Event()
     thread = threading.Thread(target=_answer, args=(answer, done))
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:  # there is no room for its stack
+        os._exit(OUT_OF_MEMORY)
     thread.join()
     sys.exit(0 if done.is_set() else 1)
 

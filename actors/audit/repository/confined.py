@@ -72,6 +72,10 @@ def main() -> None:
         runpy.run_module(module, run_name="__main__", alter_sys=True)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # nothing is tidied up: that would want memory
+    except ImportError as error:
+        if "failed to map" in error.msg:  # a library for which there is no room
+            os._exit(OUT_OF_MEMORY)
+        raise
 
 
 if __name__ == "__main__":
