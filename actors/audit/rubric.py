@@ -102,7 +102,7 @@ def _built(encoded: bytes) -> Rubric:
         target=about.get("grading_target", ""),
         dimensions=tuple(dimension_of(raw) for raw in document["dimensions"]),
         rules={name: text for name, text in rules.items() if isinstance(text, str)},
-        parameters=SynthesisParameters(**given),
+        parameters=msgspec.convert(given, SynthesisParameters),
         document=document,
     )
 

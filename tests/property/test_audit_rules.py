@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.audit.clerk import Brief
-from actors.audit.evidence import judgeable
+from actors.audit.evidence.items import judgeable
 from actors.audit.goals import GOALS
 from actors.audit.rubric import BadRubric, dimension_of, read_rubric, rubric_of
 from actors.audit.rules.judge import opinion
 from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from contracts.audit_events import ARGUMENT_CHARS_MAX, CITATIONS_MAX, OpinionItem
+from contracts.audit_rubric import RubricDocument
 from pmagent.audit.rubrics import default_rubric
 
 ASSETS = [goal.id for goal in GOALS.values() if goal.kind == "asset"]
@@ -196,6 +197,7 @@ def refused_at(document: Any) -> str | None:
     if refused is None:
         made = read_rubric(content, "r.json")
         assert rubric_of(made.document) == made
+        msgspec.convert(made.document, RubricDocument)
     return refused.pointer if refused else None
 
 

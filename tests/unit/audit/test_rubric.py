@@ -70,6 +70,8 @@ def test_the_numbers_of_synthesis_are_the_rubrics_or_the_rulings() -> None:
     assert (plain.security_cap, plain.spread, plain.tech_lead_weight, plain.total_cap) == (3, 2, 2, False)
     own = rubric_of(document(synthesis_parameters={"security_cap": 2, "spread": 1})).parameters
     assert (own.security_cap, own.spread, own.tech_lead_weight) == (2, 1, 2)
+    whole = rubric_of(document(synthesis_parameters={"tech_lead_weight": 4.0})).parameters.tech_lead_weight
+    assert (whole, type(whole)) == (4, int)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +250,12 @@ def test_what_is_no_json_object_is_refused_in_one_line(content: bytes, said: str
     assert "\n" not in error.message
     assert error.pointer == ""
     assert error.hint
+
+
+@pytest.mark.parametrize("version", [{}, {"a": "b"}, ["1"], True, None])
+def test_a_version_is_a_text_or_a_number(version: Any) -> None:
+    error = refusal(document(rubric_metadata={"version": version}))
+    assert (error.pointer, error.hint) == ("/rubric_metadata/version", "it must be a text or a number")
 
 
 # --- rubrics that were not written for this program ----------------------------------------------------------------
