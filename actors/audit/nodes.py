@@ -13,15 +13,12 @@ from typing import Any, Final
 from langchain_core.runnables import RunnableConfig
 
 from actors.audit.clerk import Brief, Clerk, NodeFailed
-from actors.audit.evidence import (
-    cross_referenced,
-    judgeable,
-    key_of,
-    picture_evidence,
-    repo_evidence,
-    report_evidence,
-)
-from actors.audit.justice import disputed, synthesize
+from actors.audit.evidence.claims import cross_referenced
+from actors.audit.evidence.items import judgeable, key_of
+from actors.audit.evidence.pictures import picture_evidence
+from actors.audit.evidence.repo import repo_evidence
+from actors.audit.evidence.report import report_evidence
+from actors.audit.justice.synthesis import disputed, synthesize
 from actors.audit.rubric import Dimension, Rubric, questions, rubric_of
 from contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
 

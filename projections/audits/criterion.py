@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from actors.audit.justice_dissent import NAMES
-from actors.audit.justice_scores import shown
+from actors.audit.justice.dissent import NAMES
+from actors.audit.justice.scores import shown
 from contracts.audit import CriterionResult, Evidence, Judge, JudicialOpinion, UnjudgedCriterion
 from projections.markdown import code, inline, table
 

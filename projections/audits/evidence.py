@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.audit.justice_scores import shown
+from actors.audit.justice.scores import shown
 from contracts.audit import AuditReport, Evidence
 from projections.markdown import code, cut, fenced, inline
 

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.audit.evidence import repo_evidence
+from actors.audit.evidence.repo import repo_evidence
 from actors.audit.goals import GOALS, goal_id
 from actors.audit.rubric import Dimension
 from contracts.audit_events import EVIDENCE_MAX

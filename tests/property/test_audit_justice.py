@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from actors.audit.clerk import NodeFailed
 from actors.audit.goals import SECURITY, goal_id
-from actors.audit.justice import disputed
+from actors.audit.justice.synthesis import disputed
 from actors.audit.progress import as_item, as_opinion_item
 from actors.audit.rubric import Rubric
 from contracts.audit import (

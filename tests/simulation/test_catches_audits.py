@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from actors.audit import actor, actor_clerk, justice, justice_ruling, nodes, progress
+from actors.audit import actor, actor_clerk, nodes, progress
 from actors.audit.actor import Auditor
 from actors.audit.actor_clerk import ActorClerk
-from actors.audit.justice_ruling import _Rules
+from actors.audit.justice import ruling, synthesis
+from actors.audit.justice.ruling import _Rules
 from tests.support.planted import plant
 from tests.support.simulated import AUDITS, failure
 
@@ -41,16 +42,16 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (ActorClerk, "reading", "if audit.reading is None and not audit.pdf:", "if audit.reading is None:"),
     ]),
     "no second round": ("rounds", [
-        (justice, "_is_disputed", "return ", "return False and "),
+        (synthesis, "_is_disputed", "return ", "return False and "),
     ]),
     "opinions that rest on nothing count": ("set aside are|instead of|rounds", [
-        (justice_ruling, "rests_on_facts", "and case.known[key].found", ""),
+        (ruling, "rests_on_facts", "and case.known[key].found", ""),
     ]),
     "a flaw that nobody is sure of caps": ("instead of|the score is", [
-        (justice_ruling, "confirmed", "and one.confidence >= CONFIRMED", ""),
+        (ruling, "confirmed", "and one.confidence >= CONFIRMED", ""),
     ]),
     "a flaw caps nothing": ("instead of|the score is", [
-        (justice_ruling, "confirmed", "one.found and", "not one.found and"),
+        (ruling, "confirmed", "one.found and", "not one.found and"),
     ]),
     "half is rounded to even": ("instead of", [
         (_Rules, "_based", "score = half_up(base)", "score = round(base)"),

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.audit.goals import GOALS
-from actors.audit.justice import synthesize
+from actors.audit.justice.synthesis import synthesize
 from actors.audit.rubric import Rubric, rubric_of
 from contracts.audit import JUDGES, AuditReport, CriterionResult, Evidence, Judge, JudicialOpinion
 from tests.support.audits import dimension, rubric

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.audit.clerk import Brief
-from actors.audit.evidence import key_of
+from actors.audit.evidence.items import key_of
 from actors.audit.goals import GOALS, goal_id
 from actors.audit.judges.opinions import SHAPE_NAME, shown
 from actors.audit.judges.personas import LOGIC, PERSONAS, SECOND_ROUND

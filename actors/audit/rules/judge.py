@@ -27,7 +27,7 @@ from math import floor
 from typing import Final, NamedTuple
 
 from actors.audit.clerk import Brief, NodeFailed
-from actors.audit.evidence import key_of
+from actors.audit.evidence.items import key_of
 from actors.audit.goals import goal_id
 from actors.audit.rubric import dimension_of
 from actors.audit.rules.arguing import Said, against, argument, cited, favour

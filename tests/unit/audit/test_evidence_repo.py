@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.audit.evidence import judgeable, key_of, repo_evidence
-from actors.audit.evidence_repo import ABSENCE, UNRESOLVED, at_boundary
-from actors.audit.evidence_text import clean
+from actors.audit.evidence.items import judgeable, key_of
+from actors.audit.evidence.repo import ABSENCE, UNRESOLVED, at_boundary, repo_evidence
+from actors.audit.evidence.text import clean
 from actors.audit.goals import GOALS, goal_id
 from actors.audit.progress import as_item
 from actors.audit.rubric import Dimension, dimension_of

@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.audit.evidence import cross_referenced, judgeable, picture_evidence, report_evidence
-from actors.audit.evidence_pictures import NOT_INSPECTED, SEEN_SURE
-from actors.audit.evidence_report import EXPLAINED
-from actors.audit.evidence_text import clean
+from actors.audit.evidence.claims import cross_referenced
+from actors.audit.evidence.items import judgeable
+from actors.audit.evidence.pictures import NOT_INSPECTED, SEEN_SURE, picture_evidence
+from actors.audit.evidence.report import EXPLAINED, report_evidence
+from actors.audit.evidence.text import clean
 from actors.audit.goals import goal_id
 from actors.audit.progress import as_item
 from actors.audit.rubric import Dimension, dimension_of

@@ -8,9 +8,9 @@ import pytest
 
 from actors.audit.clerk import NodeFailed
 from actors.audit.goals import GOALS
-from actors.audit.justice import disputed
-from actors.audit.justice_advice import ADVICE
-from actors.audit.justice_remedy import NOTHING, REMEDIES
+from actors.audit.justice.advice import ADVICE
+from actors.audit.justice.remedy import NOTHING, REMEDIES
+from actors.audit.justice.synthesis import disputed
 from contracts.audit import Judge
 from contracts.audit_events import REMEDIATION_CHARS_MAX
 from tests.support.verdicts import bench, case, item, judged, rules, ruling, said, scoped

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from actors.audit.code.survey import survey_code
-from actors.audit.evidence import judgeable, repo_evidence
+from actors.audit.evidence.items import judgeable
+from actors.audit.evidence.repo import repo_evidence
 from actors.audit.goals import GOALS
 from actors.audit.occasions import NEEDS, no_occasion
 from actors.audit.rubric import Dimension, dimension_of

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.audit.justice import synthesize
+from actors.audit.justice.synthesis import synthesize
 from actors.audit.progress import as_evidence, as_opinion
 from actors.audit.rubric import rubric_of
 from contracts.audit import AuditReport

@@ -10,15 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from actors.audit.evidence_claims import cross_referenced
-from actors.audit.evidence_pictures import picture_evidence
-from actors.audit.evidence_repo import repo_evidence
-from actors.audit.evidence_report import report_evidence
 from actors.audit.goals import GOALS, goal_id
 from actors.audit.rubric import Dimension
 from contracts.audit import Evidence
-
-__all__ = ["cross_referenced", "judgeable", "key_of", "picture_evidence", "repo_evidence", "report_evidence"]
 
 SCOPES: Final = frozenset(("repo.scope", "report.scope", "images.scope"))
 

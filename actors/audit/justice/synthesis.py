@@ -33,11 +33,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 from actors.audit.clerk import NodeFailed
-from actors.audit.evidence import judgeable, key_of
-from actors.audit.evidence_text import one_line
-from actors.audit.justice_ruling import Case, confirmed, on_facts, ruled
-from actors.audit.justice_scores import exact, spread, tenths
-from actors.audit.justice_text import executive_summary, remediation_plan
+from actors.audit.evidence.items import judgeable, key_of
+from actors.audit.evidence.text import one_line
+from actors.audit.justice.ruling import Case, confirmed, on_facts, ruled
+from actors.audit.justice.scores import exact, spread, tenths
+from actors.audit.justice.text import executive_summary, remediation_plan
 from actors.audit.rubric import Rubric
 from contracts.audit import (
     JUDGES,

@@ -1,0 +1,1 @@
+"""From what detectives brought home to evidence with keys; pure."""
