@@ -94,7 +94,8 @@ def _built(encoded: bytes) -> Rubric:
         raise BadRubric("the rubric", found)
     about = document["rubric_metadata"]
     rules = document["synthesis_rules"]
-    given = dict(document.get("synthesis_parameters", {}))
+    numbers = document.get("synthesis_parameters", {})
+    given = {name: int(one) if isinstance(one, float) else one for name, one in numbers.items()}  # 3.0 is whole in JSON
     given.setdefault("total_cap", _TOTAL.search(rules["security_override"]) is not None)
     return Rubric(
         name=about.get("rubric_name", ""),
