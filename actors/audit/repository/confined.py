@@ -1,4 +1,4 @@
-"""Becomes a module with few means: ``python -I -m actors.audit.repository.confined MEMORY SECONDS LIFELINE MODULE``.
+"""Becomes a module with few means: ``main`` with the arguments MEMORY SECONDS LIFELINE MODULE; see ``limited``.
 
 What reads repositories and PDFs of others runs below this. The limits are set by the process itself, before it has read
 a byte of them, so that nothing has to happen between fork and exec in a program that has threads.
@@ -76,7 +76,3 @@ def main() -> None:
         if "failed to map" in error.msg:  # a library for which there is no room
             os._exit(OUT_OF_MEMORY)
         raise
-
-
-if __name__ == "__main__":
-    main()

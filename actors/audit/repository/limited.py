@@ -11,7 +11,6 @@ import math
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ import msgspec
 
 from actors.audit.repository.confined import OUT_OF_MEMORY
 from actors.audit.repository.conversation import Conversation
-from actors.audit.repository.wall import ENVIRONMENT, wall
+from actors.audit.repository.wall import ENVIRONMENT, isolated, wall
 
 Ended = Literal["done", "timed_out", "memory", "output", "crashed", "stopped"]
 
@@ -55,8 +54,9 @@ def run_limited(
     stop: threading.Event | None = None,
     readable: Sequence[str] = (),
 ) -> Limited:
-    """Run ``python -I -m <module>`` within limits: ``seconds`` of time (and of CPU), ``memory_bytes`` of address space,
-    ``output_bytes`` of answer. It may read the absolute paths ``readable``. ``stop``, once set, ends it.
+    """Run a module, as ``python -I -m <module>`` does, within limits: ``seconds`` of time (and of CPU),
+    ``memory_bytes`` of address space, ``output_bytes`` of answer. It may read the absolute paths ``readable``.
+    ``stop``, once set, ends it.
 
     When it returns or raises, nothing of the process is alive. Raises
     OSError where no process can be started."""
@@ -65,7 +65,7 @@ def run_limited(
     try:
         words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)
         process = subprocess.Popen(
-            (*walls, sys.executable, "-I", "-m", "actors.audit.repository.confined", *words),
+            (*walls, *isolated("from actors.audit.repository.confined import main; main()"), *words),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env=ENVIRONMENT, cwd="/", start_new_session=True, pass_fds=(held,), bufsize=0,
         )  # fmt: skip

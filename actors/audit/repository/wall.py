@@ -25,6 +25,8 @@ _SYSTEM: Final = (
 )
 _PROBE_SECONDS: Final = 30.0
 
+_START: Final = "import sys; sys.path += [at for at in sys.argv.pop(1).split(':') if at not in sys.path]; {}"
+
 ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/"}
 """All that the process has of an environment."""
 
@@ -53,17 +55,29 @@ def _options(program: str, readable: Sequence[str]) -> tuple[str, ...]:
 def _interpreter() -> list[str]:
     """Where Python and what it imports lie, outer folders before inner ones; only what the system's folders lack."""
     named = {sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.dirname(os.path.realpath(sys.executable))}
-    named |= {path for path in sys.path if path}
     named |= {sysconfig.get_path(which) for which in ("stdlib", "platstdlib", "purelib", "platlib")}
+    named |= set(imported_from())
     found = {path for name in named for path in (os.path.abspath(name), os.path.realpath(name))}
     found = {path for path in found if os.path.exists(path) and not path.startswith("/usr/") and path != "/"}
     return sorted(found, key=lambda path: path.split("/"))
 
 
+def imported_from() -> list[str]:
+    """Where this program and its libraries are imported from. An isolated interpreter does not look into a user's own
+    packages, and this may be one."""
+    ours = os.path.abspath(os.path.join(os.path.dirname(__file__), *(os.pardir,) * len(__package__.split("."))))
+    return [ours, *(path for path in sys.path if os.path.basename(path) in {"site-packages", "dist-packages"})]
+
+
+def isolated(statement: str) -> tuple[str, ...]:
+    """The command of an interpreter of its own that runs ``statement``; what is put behind it are its arguments."""
+    return (sys.executable, "-I", "-c", _START.format(statement), os.pathsep.join(imported_from()))
+
+
 @functools.cache
 def _builds(program: str) -> bool:
     """Whether bubblewrap can build the wall here, and Python finds us behind it; asked once."""
-    probe = (*_options(program, ()), sys.executable, "-I", "-c", "import actors.audit.repository.confined")
+    probe = (*_options(program, ()), *isolated("import actors.audit.repository.confined"))
     try:
         ended = subprocess.run(
             probe, env=ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False,

@@ -66,7 +66,11 @@ def test_half_a_surrogate_pair_can_be_stored() -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=CodeFacts) == found
 
 
-@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@given(
+    st.recursive(
+        st.text() | st.integers(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
+    )
+)
 def test_what_is_storable_can_be_encoded(value: object) -> None:
     assert msgspec.json.encode(storable(value))
     assert storable(storable(value)) == storable(value)

@@ -37,11 +37,11 @@ def test_the_answer_comes_whole(run: functools.partial[Limited]) -> None:
 
 
 def test_one_that_does_not_end_is_ended(run: functools.partial[Limited]) -> None:
-    assert run(b"loop ", seconds=1).ended == "timed_out"
+    assert run(b"loop ", seconds=0.5).ended == "timed_out"
 
 
 def test_one_that_says_no_more_and_stays_is_ended(run: functools.partial[Limited]) -> None:
-    assert run(b"wait ", seconds=1).ended == "timed_out"
+    assert run(b"wait ", seconds=0.5).ended == "timed_out"
 
 
 def test_memory_is_bounded(run: functools.partial[Limited]) -> None:
@@ -108,6 +108,28 @@ def test_behind_the_wall_only_what_is_readable_is_there(tmp_path: Path) -> None:
     assert not (inside / "new").exists()
 
 
+@pytest.mark.parametrize("script", ["exit 1", "exec tail -f /dev/null"])
+def test_without_a_bubblewrap_that_works_there_is_no_wall(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(wall, "_PROBE_SECONDS", 0.5)
+    ended = run_limited(CHILD, b"echo word", seconds=30, memory_bytes=2**30, output_bytes=10)
+    assert (ended.ended, ended.output, ended.walled) == ("done", b"drow", False)
+
+
+def test_what_is_only_in_a_users_own_packages_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+    (packages / "own_module.py").write_text("import os\nos.write(1, b'found')\n")
+    monkeypatch.syspath_prepend(packages)
+    ended = run_limited("own_module", b"", seconds=30, memory_bytes=2**30, output_bytes=10)
+    assert (ended.ended, ended.output) == ("done", b"found")
+
+
 def test_behind_the_wall_there_is_no_network() -> None:
     if not wall.wall(()):
         pytest.skip("no bubblewrap here that can build a wall")
@@ -135,7 +157,7 @@ def _lines(word: bytes) -> list[list[bytes]]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             words = path.read_bytes().split(b"\0")
-            if word in words and b"-c" not in words:
+            if word in words and words[-2] == CHILD.encode():
                 found.append(words)
     return found
 
@@ -145,7 +167,7 @@ def test_it_ends_with_its_owner(walls: str) -> None:
     memory = str(2**30 + os.getpid()).encode()  # by which it is known
     until = time.monotonic() + 30
     with subprocess.Popen([sys.executable, "-c", _OWNER, walls, memory], stdin=subprocess.DEVNULL) as owner:
-        while not any(words[3:4] == [b"actors.audit.repository.confined"] for words in _lines(memory)):
+        while not any(words[0] == sys.executable.encode() for words in _lines(memory)):
             assert time.monotonic() < until
         owner.kill()
     while _lines(memory):
