@@ -2,14 +2,15 @@
 
 Usage: benchmarks/graph_accuracy.py [PROGRAM]...
 
-Each program of ``graph_programs`` has a compiled ``graph``. Its nodes and edges, with whether an edge is conditional, as
-``graph.get_graph()`` draws them, are held against what ``GraphReader`` reads from the program's text. The two do not
-speak of the same thing everywhere, so both are brought to one form first:
+Each program of ``graph_programs`` has a compiled ``graph``. Its nodes and edges, and whether an edge is conditional, as
+``graph.get_graph()`` draws them, are held against what ``GraphReader`` reads from the program's text. The two do
+not speak of the same thing everywhere, so both are brought to one form first:
 
 - ``get_graph()`` is a drawing. It shows an unconditional edge to END only for a node that nothing else leaves, also
   where the program has none; edges of nodes that are not reached from START it leaves out; of several edges between the
   same nodes it shows one, a conditional one if there is any. ``as_drawn`` does the same to what was read.
 - START and END are no nodes of the program: they are left out of the nodes, not out of the edges.
+- Where no edge leads to END, it invents a conditional one: ``_invented`` takes that away.
 - It draws nothing of a conditional edge without map and annotation, and of a Command without either. Such programs have
   ``RUNS``: inputs with which the graph is run, and each step that follows a step of one node only counts as an edge.
 """
@@ -96,15 +97,20 @@ def total(results: Iterable[Accuracy]) -> Accuracy:
 
 
 def read_graph(name: str) -> Drawn:
-    """What is read from the text of a program: of its graphs the one that is compiled last."""
-    path = PROGRAMS / f"{name}.py"
-    text = path.read_text()
-    reader = GraphReader()
-    reader.take(Source(path.name, text, ast.parse(text), "code"))
-    graphs = reader.graphs()
+    """What is read from the text of a program, and of what it imports: of its graphs, that of ``graph``."""
+    graphs = read_graphs(name)
     if not graphs:
         return Drawn(frozenset(), frozenset())
     return as_drawn(next((graph for graph in graphs if graph.name == "graph"), graphs[-1]))
+
+
+def read_graphs(name: str) -> list[CodeGraph]:
+    """The graphs of a program."""
+    reader = GraphReader()
+    for path in (PROGRAMS / f"{name}.py", *sorted(PROGRAMS.glob("parts/*.py"))):
+        text = path.read_text()
+        reader.take(Source(str(path.relative_to(PROGRAMS.parents[1])), text, ast.parse(text), "code"))
+    return [graph for graph in reader.graphs() if name == "template_method" or "/parts/" not in graph.path]
 
 
 def as_drawn(graph: CodeGraph) -> Drawn:
@@ -139,10 +145,22 @@ def drawn_graph(name: str) -> Drawn:
     """What ``get_graph()`` says, and what the runs of the program show besides."""
     module = importlib.import_module(f"benchmarks.graph_programs.{name}")
     drawing = module.graph.get_graph()
-    edges = {(edge.source, edge.target, edge.conditional) for edge in drawing.edges}
+    drawn = {(edge.source, edge.target, edge.conditional) for edge in drawing.edges}
+    edges = {edge for edge in drawn if not _invented(module.graph, edge)}
     if hasattr(module, "RUNS"):
         edges = _with_runs(module.graph, edges, module.RUNS)
     return Drawn(frozenset(drawing.nodes) - {START, END}, _settled(edges))
+
+
+def _invented(graph: Any, edge: Edge) -> bool:
+    """Whether a conditional edge to END is in the drawing only because no other leads there."""
+    builder = getattr(graph, "builder", None)
+    if edge[1] != END or not edge[2] or builder is None:
+        return False
+    declared = {*(builder.nodes[edge[0]].ends or ())} if edge[0] in builder.nodes else set()
+    for branch in builder.branches[edge[0]].values():
+        declared.update((branch.ends or {}).values())
+    return END not in declared
 
 
 def _with_runs(graph: Any, drawn: set[Edge], runs: Sequence[dict[str, Any]]) -> set[Edge]:
@@ -162,19 +180,14 @@ def _with_runs(graph: Any, drawn: set[Edge], runs: Sequence[dict[str, Any]]) -> 
 
 def _steps(graph: Any, values: dict[str, Any]) -> Iterable[tuple[str, str]]:
     """Which node follows which, for steps of one node."""
-    before = [START]
-    for step in graph.stream(values, stream_mode="debug"):
-        if step["type"] != "task":
-            continue
-        number, name = step["step"], step["payload"]["name"]
-        if number == len(before):
-            before.append(name)
-            if before[-2]:
-                yield before[-2], name
-        elif name != before[-1]:
-            before[-1] = ""
-    if before[-1]:
-        yield before[-1], END
+    steps: dict[int, set[str]] = {0: {START}}
+    for event in graph.stream(values, stream_mode="debug"):
+        if event["type"] == "task":
+            steps.setdefault(event["step"], set()).add(event["payload"]["name"])
+    steps[len(steps)] = {END}
+    for number in range(1, len(steps)):
+        if len(steps[number - 1]) == 1:
+            yield from ((next(iter(steps[number - 1])), name) for name in sorted(steps[number]))
 
 
 def _shown(edge: Edge) -> str:

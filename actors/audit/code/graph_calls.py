@@ -47,6 +47,7 @@ CALLS_MAX: Final = 16
 __all__ = ["Arguments", "call"]
 
 _BUILDERS: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
+_GROWING: Final = frozenset(("append", "add", "extend", "insert", "update"))
 _THROUGH: Final = frozenset(
     (
         "asyncio.run",
@@ -90,6 +91,7 @@ def _function(run: Run, function: Func, given: Arguments) -> Value:
     if len(run.stack) >= CALLS_MAX or any(one.node is function.node for one in run.stack):
         return UNKNOWN
     scope = Scope(function.scope.path, "function", function.scope)
+    scope.begun = (run.arms, run.loose)
     _bind(run, function, given, scope)
     run.stack.append(function)
     try:
@@ -275,6 +277,7 @@ def _method(run: Run, method: Method, given: Arguments) -> Value:
     if isinstance(owner, Compiled):
         return owner if name in ("with_config", "with_retry", "with_types") else UNKNOWN
     if isinstance(owner, Seq):
+        owner.open = owner.open or (run.loose > owner.loose and name in _GROWING)
         return list_method(owner, name, given.args)
     if isinstance(owner, Map):
         return dict_method(owner, name, given.args, given.named)

@@ -227,7 +227,7 @@ def _collection(run: Run, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
     if len(node.elts) > _LITERALS_MAX:
         return UNKNOWN
     kinds = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}
-    whole = Seq([], kinds[type(node)])  # type: ignore[arg-type]
+    whole = Seq([], kinds[type(node)], loose=run.loose)  # type: ignore[arg-type]
     for element in node.elts:
         value = run.value(element.value if isinstance(element, ast.Starred) else element, scope)
         if not isinstance(element, ast.Starred):
@@ -272,10 +272,9 @@ def _yield(run: Run, node: ast.Yield | ast.YieldFrom, scope: Scope) -> Value:
     value = run.value(node.value, scope) if node.value is not None else Const(None)
     if scope.yielded is None:
         scope.yielded = []
-    if isinstance(node, ast.Yield):
-        scope.yielded.append(value)
-    elif (items := items_of(value)) is not None:
-        scope.yielded.extend(items.items)
+    items = Seq([value]) if isinstance(node, ast.Yield) else items_of(value)
+    scope.yielded.extend(items.items if items is not None else [])
+    scope.uneven = scope.uneven or (run.arms, run.loose) != scope.begun or items is None or items.open
     return UNKNOWN
 
 

@@ -7,6 +7,7 @@ import re
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Final
 
 from actors.audit.code.source import Source
@@ -15,6 +16,12 @@ _GRAPH_WORDS: Final = re.compile(
     r"\b(?:StateGraph|MessageGraph|Graph|create_react_agent|create_agent|create_supervisor|create_swarm|entrypoint"
     r"|add_node|add_edge|add_conditional_edges|add_sequence)\b(?:\s+as\s+(\w+))?"
 )
+_WORD: Final = re.compile(r"[^\W\d]\w*")
+_IMPORT: Final = re.compile(
+    r"^[ \t]*(?:from[ \t]+(\.*)([\w.]*)[ \t]+import[ \t]+\(?([\w \t,]*)|import[ \t]+([\w.]+))", re.MULTILINE
+)
+IMPORTERS_MAX: Final = 200
+"""So many files that import those that speak of graphs are followed too."""
 _OUTSIDE: Final = frozenset(
     [
         "collections",
@@ -90,6 +97,22 @@ class Program:
         found_anywhere = [path for path in self._by_name[parts[-1]] if f"/{_module_name(path)}".endswith(tail)]
         return found_anywhere[0] if len(found_anywhere) == 1 else None
 
+    def importers(self) -> list[str]:
+        """The files that do not speak of graphs themselves, but import one that does."""
+        about = set(self.about_graphs)
+        found = []
+        for path, source in self.sources.items():
+            if path not in about and not about.isdisjoint(self._imports(source)):
+                found.append(path)
+        return sorted(found)[:IMPORTERS_MAX]
+
+    def _imports(self, source: Source) -> Iterator[str]:
+        for dots, module, names, plain in _IMPORT.findall(source.text):
+            inside = [f"{module}.{name}" for name in names.replace(",", " ").split()] if names else []
+            for dotted in (plain or module, *inside):
+                if dotted or dots:
+                    yield self.locate(dotted, len(dots), source.path) or ""
+
     def inside(self, path: str, name: str) -> str | None:
         """The module ``name`` of a package or folder."""
         if path.endswith("/"):
@@ -125,8 +148,7 @@ class Mentions:
 
     def also(self, names: set[str]) -> None:
         """Count the lines that hold one of these names too."""
-        words = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(names))) + r")\b")
-        found = {self._line(match.start()) for match in words.finditer(self._text)}
+        found = {self._line(match.start()) for match in _WORD.finditer(self._text) if match[0] in names}
         self.lines = sorted(found.union(self.lines))
 
     def within(self, node: ast.stmt) -> bool:

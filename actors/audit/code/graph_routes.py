@@ -223,8 +223,6 @@ def _literals(value: Value, wanted: str, *, within: bool, depth: int = 0) -> Ite
 
 def _commands(run: Run, builder: Builder, node: NodeSeen) -> None:
     """The edges of a node that says itself where it goes on."""
-    if isinstance(node.action, Compiled):
-        return
     if node.destinations is not None:
         for label, target in _mapped_destinations(builder, node):
             _goto(builder, node, target, label, "goto")

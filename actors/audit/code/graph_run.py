@@ -40,7 +40,11 @@ STEPS_MIN: Final = 400
 
 
 class Run:
-    """A walk through the program; holds what has been found."""
+    """A walk through the program; holds what has been found.
+
+    ``arms``: the branches that are being followed; ``loose``: so many loops around, of which it is not known how often
+    they go round. ``steps``: so many may still be taken here, ``purse``: of those for all of it.
+    """
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -51,6 +55,7 @@ class Run:
         self.stack: list[Func] = []
         self.defined: list[Func] = []
         self.arms: Arms = ()
+        self.loose = 0
         self.steps = 0
         self.purse = 0
         self.exhausted = False
@@ -76,10 +81,11 @@ class Run:
         scope = self._modules[path] = Scope(path, "module")
         if (tree := self.program.tree(path)) is not None:
             arms, self.arms = self.arms, ()
+            loose, self.loose = self.loose, 0
             stack, self.stack = self.stack, []
             scope.bind("__name__", Const("__main__"))
             self.block(tree.body, scope)
-            self.arms, self.stack = arms, stack
+            self.arms, self.stack, self.loose = arms, stack, loose
         return scope
 
     def loaded(self, path: str) -> Value:
@@ -188,9 +194,11 @@ class Run:
         found = items_of(items)
         if found is None or found.open:
             known = found.items if found is not None else []
+            self.loose += 1
             for item in known[:ROUNDS_MAX] or [UNKNOWN]:
                 self.assign(target, item, scope)
                 body()
+            self.loose -= 1
             return False
         for item in found.items[:ROUNDS_MAX]:
             self.assign(target, item, scope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import Final, Literal
 
-from actors.audit.code.graph_values import External, Seq, Value, one_of
+from actors.audit.code.graph_values import Arms, External, Seq, Value, one_of
 
 _BUILTINS: Final = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 _STAR: Final = frozenset(
@@ -27,9 +27,12 @@ _STAR: Final = frozenset(
 
 
 class Scope:
-    """The names of a module, of a call of a function, or of the body of a class in the module at ``path``."""
+    """The names of a module, of a call of a function, or of the body of a class in the module at ``path``.
 
-    __slots__ = ("elsewhere", "journal", "kind", "names", "parent", "path", "returned", "yielded")
+    ``begun``: in which branches and loops a call began; ``uneven``: it yielded in others, so once, never or often.
+    """
+
+    __slots__ = ("begun", "elsewhere", "journal", "kind", "names", "parent", "path", "returned", "uneven", "yielded")
 
     def __init__(self, path: str, kind: Literal["module", "function", "class"], parent: Scope | None = None) -> None:
         self.path = path
@@ -40,6 +43,8 @@ class Scope:
         self.journal: list[tuple[str, Value | None]] | None = None
         self.returned: list[Value] = []
         self.yielded: list[Value] | None = None
+        self.begun: tuple[Arms, int] = ((), 0)
+        self.uneven = False
 
     @property
     def module(self) -> Scope:
@@ -85,7 +90,7 @@ class Scope:
     def gives(self) -> Value | None:
         """What a call of the function whose scope this is returns; None: nothing was returned."""
         if self.yielded is not None:
-            return Seq(self.yielded, open=True)
+            return Seq(self.yielded, open=self.uneven)
         return one_of(self.returned) if self.returned else None
 
 

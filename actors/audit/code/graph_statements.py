@@ -96,14 +96,16 @@ def _for(run: Run, statement: ast.For | ast.AsyncFor, scope: Scope) -> Flow:
 
 def _while(run: Run, statement: ast.While, scope: Scope) -> Flow:
     if truth(run.value(statement.test, scope)) is not False:
+        run.loose += 1
         run.block(statement.body, scope)
+        run.loose -= 1
     return "on"
 
 
 def _with(run: Run, statement: ast.With | ast.AsyncWith, scope: Scope) -> Flow:
     for item in statement.items:
         value = run.value(item.context_expr, scope)
-        if isinstance(value, Seq) and value.open:
+        if isinstance(value, Seq):  # what a generator yields that is a context
             value = one_of(value.items)
         if item.optional_vars is not None:
             run.assign(item.optional_vars, value, scope)

@@ -44,11 +44,13 @@ class Const(Value, eq=False):
 
 
 class Seq(Value, eq=False):
-    """A list, tuple or set (in the order of the program). ``open``: it may hold more, or fewer, of the same kind."""
+    """A list, tuple or set (in the order of the program). ``open``: it may hold more, or fewer, of the same kind.
+    ``loose``: in so many loops of unknown length it was made."""
 
     items: list[Value]
     kind: Literal["list", "tuple", "set"] = "list"
     open: bool = False
+    loose: int = 0
 
 
 class Map(Value, eq=False):
