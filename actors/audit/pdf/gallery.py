@@ -4,13 +4,13 @@ size; runs in the reading process."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from actors.audit.pdf.drawings import drawings
-from actors.audit.pdf.opening import CONTENT_BYTES, attempted, damaged, heavy, mupdf, open_pdf
+from actors.audit.pdf.opening import CONTENT_BYTES, attempted, broken_down, damaged, heavy, mupdf, open_pdf, page_of
 from actors.audit.pdf.shapes import unturned, widened
 from actors.audit.pdf.wire import Pictured, Task
 from actors.audit.pdf.words import clean, clipped
@@ -48,7 +48,7 @@ class Found(msgspec.Struct):
 def collect(task: Task) -> Pictured:
     """The pictures of the report: the largest ``task.pictures``, in their order. Raises Unreadable, or MemoryError."""
     document = open_pdf(task.pdf, task.pages)
-    search = _Search(document)
+    search = _Search(document, task.skip)
     found = list(search.found())
     if search.unread == document.page_count:
         damaged()
@@ -82,8 +82,9 @@ def collect(task: Task) -> Pictured:
 class _Search:
     """Looks for pictures in a document, and renders them."""
 
-    def __init__(self, document: Any) -> None:
+    def __init__(self, document: Any, skip: Sequence[int]) -> None:
         self._document = document
+        self._skip = skip
         self.unread = 0
         self.failed = 0
         self._small: set[int] = set()
@@ -96,7 +97,7 @@ class _Search:
         """Every picture there is, an embedded one once."""
         embedded: dict[int, Found] = {}
         for index in range(self._document.page_count):
-            page = attempted(lambda index=index: self._document[index])  # type: ignore[misc]
+            page = page_of(self._document, index + 1, self._skip)
             if page is None:
                 self.unread += 1
                 continue
@@ -161,7 +162,9 @@ class _Search:
     def _pixels(self, found: Found) -> Any:
         """The pixels of a picture, in grey or RGB, on white."""
         if not found.image:
-            page = self._document[found.page - 1]
+            page = page_of(self._document, found.page, ())
+            if page is None:
+                return None
             turned = found.area * page.rotation_matrix  # a page is shown turned, the places of what is on it are not
             area = widened(turned, _MARGIN) & page.rect
             return _shown(page, area, ZOOM)
@@ -188,8 +191,9 @@ class _Search:
     def notes(self) -> list[str]:
         """What was left out, and why."""
         found = ["the PDF is damaged; what could be mended was read"] if self._mended else []
-        if self.unread:
-            found.append(f"pages that could not be read: {self.unread}")
+        if self.unread > len(self._skip):
+            found.append(f"pages that could not be read: {self.unread - len(self._skip)}")
+        found += broken_down(self._skip)
         if self._heavy:
             bound = f"{CONTENT_BYTES // 2**20} MiB"
             found.append(f"pages that draw with more than {bound} of instructions, not looked at: {self._heavy}")

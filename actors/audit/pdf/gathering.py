@@ -10,7 +10,7 @@ import msgspec
 from actors.audit.pdf.index import DocStore
 from actors.audit.pdf.layout import Line, Paragraph, headings, look, paragraphs
 from actors.audit.pdf.lines import lines
-from actors.audit.pdf.opening import attempted, damaged, open_pdf, ran_into_errors
+from actors.audit.pdf.opening import attempted, broken_down, damaged, open_pdf, page_of, ran_into_errors
 from actors.audit.pdf.passages import excerpts
 from actors.audit.pdf.paths import claims
 from actors.audit.pdf.recognition import Recognition, image_only
@@ -88,7 +88,7 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
         if characters > TEXT_CHARS:
             left_out += 1
             continue
-        page = _page(document, index)
+        page = page_of(document, index + 1, task.skip)
         found = _lines(page, index + 1)
         if page is None or found is None:
             unread += 1
@@ -105,8 +105,9 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
         characters += sum(len(line.text) for line in found)
     if unread == document.page_count:
         damaged()
-    if unread:
-        notes.append(f"pages that could not be read: {unread}")
+    if unread > len(task.skip):
+        notes.append(f"pages that could not be read: {unread - len(task.skip)}")
+    notes += broken_down(task.skip)
     if broken:
         notes.append(f"pages on which nothing could be read, because of errors in them: {broken}")
     if left_out:
@@ -123,10 +124,6 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
         outline=_outline(document),
         notes=notes,
     )
-
-
-def _page(document: Any, index: int) -> Any | None:
-    return attempted(lambda: document[index])
 
 
 def _lines(page: Any | None, number: int) -> list[Line] | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sized
 from typing import Any, Final, NoReturn, TypeVar
 
 import pymupdf
 
+from actors.audit.pdf.wire import AT
 from contracts.audit_events import FailureCode
 
 T = TypeVar("T")
@@ -80,6 +83,20 @@ def open_pdf(pdf: bytes, pages: int) -> Any:
             "audit a shorter report, or raise pdf_pages",
         )
     return document
+
+
+def page_of(document: Any, number: int, skip: Container[int]) -> Any | None:
+    """The page with that number, from 1; None where it cannot be had, or is to be skipped. Who started this process is
+    told of it first: it may be the end of it."""
+    if number in skip:
+        return None
+    os.write(sys.stderr.fileno(), b"%s%d\n" % (AT, number))
+    return attempted(lambda: document[number - 1])
+
+
+def broken_down(skip: Sized) -> list[str]:
+    """A note on the pages that were skipped."""
+    return [f"pages on which the reader broke down, left out: {len(skip)}"] if len(skip) else []
 
 
 def ran_into_errors() -> bool:

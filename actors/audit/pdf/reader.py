@@ -5,15 +5,17 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import re
 import shutil
 import stat
 import threading
+import time
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from actors.audit.failures import SourceFailed
-from actors.audit.pdf.wire import MODULE, Answer, Refused, Task
+from actors.audit.pdf.wire import AT, MODULE, Answer, Refused, Task
 from actors.audit.pdf.words import clean, clipped
 from actors.audit.repository.limited import Limited, run_limited
 from contracts.audit_events import AuditLimits
@@ -21,6 +23,8 @@ from contracts.audit_events import AuditLimits
 T = TypeVar("T", bound=msgspec.Struct)
 
 ANSWER_BYTES: Final = 64 * 2**20
+BREAKS_MAX: Final = 5
+"""So many pages may bring the reading process down: each is left out, and the rest is read by another."""
 _CHUNK: Final = 2**20
 _SHORT: Final = 200
 
@@ -37,12 +41,22 @@ def asked(path: str, limits: AuditLimits, kind: type[T], stop: threading.Event |
         tesseract=os.path.realpath(tesseract) if tesseract else "",
         **wishes,
     )
+    over = time.monotonic() + limits.pdf_seconds
+    while True:
+        ended = _run(task, max(over - time.monotonic(), 0.0), limits.pdf_memory, stop)
+        page = _broke_at(ended)
+        if page is None or page in task.skip or len(task.skip) == BREAKS_MAX:
+            return _said(ended, path, limits, kind)
+        task = msgspec.structs.replace(task, skip=[*task.skip, page])
+
+
+def _run(task: Task, seconds: float, memory: int, stop: threading.Event | None) -> Limited:
     try:
-        ended = run_limited(
+        return run_limited(
             MODULE,
             msgspec.msgpack.encode(task),
-            seconds=limits.pdf_seconds,
-            memory_bytes=limits.pdf_memory,
+            seconds=seconds,
+            memory_bytes=memory,
             output_bytes=ANSWER_BYTES,
             stop=stop,
             readable=(task.tesseract,) if task.tesseract else (),
@@ -52,7 +66,14 @@ def asked(path: str, limits: AuditLimits, kind: type[T], stop: threading.Event |
         raise SourceFailed(
             "failed", f"the process that reads PDFs could not be started ({reason})", "see what the machine is short of"
         ) from error
-    return _said(ended, path, limits, kind)
+
+
+def _broke_at(ended: Limited) -> int | None:
+    """The page at which a signal has ended the process, if that is how it ended."""
+    if ended.ended != "crashed" or not ended.signal:
+        return None
+    pages = re.findall(rb"^%s(\d+)$" % AT, ended.told, re.MULTILINE)
+    return int(pages[-1]) if pages else None
 
 
 def content(path: str, limit: int) -> bytes:

@@ -12,6 +12,9 @@ from contracts.audit_facts import PdfReading, PictureReading
 MODULE: Final = "actors.audit.pdf.child"
 """The process's program, for ``run_limited``."""
 
+AT: Final = b"at page "
+"""Begins a line on standard error that says which page is looked at from now on."""
+
 ChunkBy = Literal["char", "page"]
 
 
@@ -24,7 +27,8 @@ class Segment(TypedDict):
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
     """Read ``pdf``, the bytes of one, within ``seconds``; at most ``pages``. ``tesseract``: the path of that program,
-    "" where there is none. The other fields are for one kind of task each."""
+    "" where there is none. ``skip``: pages that have brought an earlier process down. The other fields are for one kind
+    of task each."""
 
     what: Literal["reading", "segments", "pictures"]
     pdf: bytes
@@ -32,6 +36,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     pages: int
     tesseract: str = ""
+    skip: list[int] = []
     questions: list[Question] = []
     chunk_by: ChunkBy = "char"
     pictures: int = 0

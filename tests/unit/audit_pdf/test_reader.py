@@ -122,6 +122,26 @@ def test_a_bomb_ends_at_the_limit_of_memory_or_time(tmp_path: Path) -> None:
     assert "the limit" in found.message
 
 
+def test_pages_that_bring_the_process_down_are_left_out_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MODULE", "tests.support.breaking_reader")
+    found = read_pdf(pdfs.plain_pages(tmp_path / "r.pdf", ["one", "BREAK", "three", "BREAK"]), [], LIMITS)
+    assert (found.pages, found.text_pages, found.characters) == (4, 2, len("onethree"))
+    assert found.notes == ["pages on which the reader broke down, left out: 2"]
+
+
+def test_a_pdf_that_brings_the_process_down_again_and_again_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MODULE", "tests.support.breaking_reader")
+    monkeypatch.setattr(reader, "BREAKS_MAX", 2)
+    broken = failure(pdfs.plain_pages(tmp_path / "r.pdf", ["BREAK"] * 4))
+    assert broken.code == "pdf_damaged"
+    assert "broke down (signal 6)" in broken.message
+    assert failure(pdfs.plain_pages(tmp_path / "all.pdf", ["BREAK"] * 2)).code == "pdf_damaged"
+
+
 def test_a_reading_is_cancelled(tmp_path: Path) -> None:
     path = pdfs.plain_pages(tmp_path / "r.pdf", ["one"])
     stop = threading.Event()
