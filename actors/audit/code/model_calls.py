@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from actors.audit.code.names import bindings, called, dotted, inside, last_name
+from actors.audit.code.names import bindings, called, dotted, last_name, own_function
 from actors.audit.code.scopes import Module, Scope, Site
 
 PACKAGES: Final = (
@@ -26,8 +26,9 @@ PACKAGES: Final = (
 
 INVOKES: Final = frozenset({"invoke", "ainvoke", "stream", "astream", "batch", "abatch", "predict", "apredict",
                             "predict_messages", "generate", "agenerate", "call_as_llm", "complete", "acomplete", "chat",
-                            "achat", "run_sync", "kickoff", "run", "arun"})  # fmt: skip
-_SURE_INVOKES: Final = INVOKES - {"run", "kickoff", "chat", "arun", "stream", "batch"}
+                            "achat", "run_sync", "kickoff", "run", "arun", "call",
+                            "ask", "query"})  # fmt: skip
+_SURE_INVOKES: Final = INVOKES - {"run", "kickoff", "chat", "arun", "stream", "batch", "call", "ask", "query"}
 _DIRECT: Final = re.compile(
     r"(?:chat\.completions|completions|messages|responses|models)\."
     r"(?:create|parse|stream|generate_content|generate_content_stream|create_with_completion)$"
@@ -36,7 +37,7 @@ _DIRECT: Final = re.compile(
 _FUNCTIONS: Final = frozenset({"litellm.completion", "litellm.acompletion", "ollama.chat", "ollama.generate",
                                "openai.ChatCompletion.create", "openai.chat.completions.create"})  # fmt: skip
 _CHAT_CLASS: Final = re.compile(
-    r"(?:^|\.)(?:Chat[A-Z]\w*|AzureChatOpenAI|Azure\w*OpenAI|OpenAI|Anthropic|Ollama\w*|HuggingFace\w*|init_chat_model"
+    r"(?:^|[.:])(?:\w*LLM\w*|Chat[A-Z]\w*|AzureChatOpenAI|Azure\w*OpenAI|OpenAI|Anthropic|Ollama\w*|HuggingFace\w*|init_chat_model"
     r"|Gemini|GenerativeModel|Bedrock\w*|VertexAI|LLMChain|Groq|Mistral|Cohere|Fake\w*ChatModel|BaseChatModel)\(\)"
 )
 _BOUND: Final = re.compile(r"\.(?:with_structured_output|bind_tools|bind|with_retry|with_fallbacks|with_config)\(\)")
@@ -48,6 +49,8 @@ _NAMED: Final = re.compile(
 _GRAPH: Final = re.compile(
     r"(?:^|_)(?:graph|app|workflow|builder|compiled|tool|tools|agent_executor|retriever)(?:$|_)", re.IGNORECASE
 )
+_MODEL: Final = re.compile(r"(?:^|_)(?:llms?|lm|chat_model|gpt|claude|gemini)(?:$|_|\d)", re.IGNORECASE)
+_TALKING: Final = re.compile(r"(?:^|[._])(?:llms?|openai|anthropic|gemini|ollama)(?:[._]|$)", re.IGNORECASE)
 _PROMPT: Final = re.compile(r"prompt", re.IGNORECASE)
 
 
@@ -61,8 +64,12 @@ class ModelCall(NamedTuple):
 
 
 def talks_to_models(module: Module) -> bool:
-    """Whether the file imports anything that talks to models."""
-    return module.imports(*PACKAGES)
+    """Whether the file imports anything that talks to models: a package for it, or a module that is named for it."""
+    known = module.memo.get("talks")
+    if known is None:
+        talks = module.imports(*PACKAGES) or any(_TALKING.search(name) for name in module.imported)
+        known = module.memo["talks"] = frozenset(("yes",) if talks else ())
+    return bool(known)
 
 
 def model_calls(module: Module) -> Iterator[ModelCall]:
@@ -97,7 +104,7 @@ def model_call(module: Module, call: ast.Call, site: Site, *, known: bool) -> Mo
     if chain.model and call.func.attr in INVOKES:
         return ModelCall(call, site, 1.0, bound)
     said = last_name(receiver)
-    if _GRAPH.search(said) or call.func.attr not in _SURE_INVOKES:
+    if _GRAPH.search(said) or (call.func.attr not in _SURE_INVOKES and not _MODEL.search(said)):
         return None
     if _NAMED.search(said) or (chain.prompt and known):
         return ModelCall(call, site, 0.8 if known else 0.5, bound)
@@ -133,6 +140,10 @@ class Chain:
                     self._called(one, seen_from)
                     if isinstance(func, ast.Attribute):
                         todo.append((func.value, seen_from))
+                    own = own_function(self._module, func, seen_from)
+                    inner = None if own is None else self._module.scopes.get(own)
+                    if inner is not None:
+                        todo += [(value, inner) for value in inner.returned[:4]]
                 case ast.Await(value=value) | ast.NamedExpr(value=value):
                     todo.append((value, seen_from))
                 case ast.Name() | ast.Attribute():
@@ -172,41 +183,3 @@ def _written(expression: ast.expr) -> str:
     if isinstance(expression, ast.Name):
         parts.append(expression.id)
     return ".".join(reversed(parts))
-
-
-class Answers:
-    """In one function: which names hold what a model answered. Follows assignments in the order in which they stand."""
-
-    def __init__(self, body: ast.AST, asked: list[ModelCall]) -> None:
-        self._calls = {id(one.call): one for one in asked}
-        self.names: dict[str, ModelCall] = {}
-        for node in sorted(
-            (node for node in inside(body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For)),
-            key=lambda node: (node.lineno, node.col_offset),
-        ):
-            self._assign(node)
-
-    def source(self, expression: ast.AST | None) -> ModelCall | None:
-        """The question whose answer is in ``expression``, or in what a call there is given."""
-        todo: list[ast.AST] = [] if expression is None else [expression]
-        steps = 400
-        while todo and steps > 0:
-            steps -= 1
-            node = todo.pop()
-            if id(node) in self._calls:
-                return self._calls[id(node)]
-            if isinstance(node, ast.Name) and node.id in self.names:
-                return self.names[node.id]
-            todo.extend(ast.iter_child_nodes(node))
-        return None
-
-    def _assign(self, node: ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For) -> None:
-        value = node.iter if isinstance(node, ast.For) else node.value
-        asked = self.source(value)
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in targets:
-            for name in [one.id for one in ast.walk(target) if isinstance(one, ast.Name)]:
-                if asked is not None:
-                    self.names[name] = asked
-                else:
-                    self.names.pop(name, None)

@@ -102,6 +102,8 @@ def class_attributes(binding: Binding, name: str) -> list[Binding]:
                     found.append(Binding("value", stmt, binding.scope, value))
                 case ast.AnnAssign(target=ast.Name(id=target), value=ast.expr() as value) if target == name:
                     found.append(Binding("value", stmt, binding.scope, value))
+                case ast.FunctionDef(name=target) | ast.AsyncFunctionDef(name=target) if target == name:
+                    found.append(Binding("function", stmt, binding.scope))
     return found
 
 

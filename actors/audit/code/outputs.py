@@ -12,16 +12,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
+from actors.audit.code.answers import Flow, answers, given, questions, readers, reading
 from actors.audit.code.classes import MODELS, ClassTable
 from actors.audit.code.excerpts import by_place, clean, excerpt, found
-from actors.audit.code.model_calls import (
-    SCHEMA_KEYWORDS,
-    Answers,
-    ModelCall,
-    model_calls,
-    talks_to_models,
-)
-from actors.audit.code.names import argument, bindings, called, dotted, inside, keyword, last_name
+from actors.audit.code.model_calls import SCHEMA_KEYWORDS, ModelCall, talks_to_models
+from actors.audit.code.names import argument, bindings, called, dotted, inside, keyword, last_name, own_function
 from actors.audit.code.scopes import Function, Module, Scope, module_of
 from actors.audit.code.source import Source
 from contracts.audit_facts import Finding
@@ -50,13 +45,8 @@ _MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDe
 _RETRYING: Final = frozenset({"with_retry", "with_fallbacks"})
 _RETRY_PARSERS: Final = frozenset({"OutputFixingParser", "RetryOutputParser", "RetryWithErrorOutputParser"})
 _RETRY_DECORATORS: Final = ("tenacity", "stamina", "backoff", "retrying", "retry")
-_LOADING: Final = frozenset({
-    "json.loads", "ast.literal_eval", "yaml.safe_load", "orjson.loads", "builtins.eval", "json5.loads",
-    "json_repair.loads", "json_repair.repair_json",
-})  # fmt: skip
-_READING: Final = frozenset(f"re.{name}" for name in ("search", "match", "fullmatch", "findall", "finditer", "split"))
+_AGAIN: Final = re.compile(r"(?:^|_)(?:retry|retries|retrying|with_backoff)(?:_|$)")
 _COUNTING: Final = frozenset({"range", "count", "Retrying", "AsyncRetrying", "attempt", "retry_context"})
-_NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
 
 
 class _Binding(NamedTuple):
@@ -86,8 +76,8 @@ class OutputReader:
             return
         self._classes.take(module)
         self._bindings.extend(_bindings(module))
-        asked = list(model_calls(module))
-        self._asked += len(asked)
+        asked = questions(module)
+        self._asked += sum(map(len, asked.values()))
         if asked or talks_to_models(module):
             self._found.extend(_per_function(module, asked))
             self._found.extend(_retry_settings(module))
@@ -136,10 +126,10 @@ def _binding(module: Module, call: ast.Call, scope: Scope) -> tuple[str, ast.exp
         return written, first, 0.5
     if written in _STRATEGIES:
         return written, argument(call, 0, "schema"), 1.0
-    for given in call.keywords:
-        takers = _TAKERS.get(given.arg or "")
+    for one in call.keywords:
+        takers = _TAKERS.get(one.arg or "")
         if takers is not None and takers.fullmatch(written):
-            return _by_keyword(module, given.arg or "", given.value, scope)
+            return _by_keyword(module, one.arg or "", one.value, scope)
     if dotted(module, call.func, scope) in {"dspy.Predict", "dspy.ChainOfThought", "dspy.TypedPredictor"} and call.args:
         return written, call.args[0], 0.7
     return None
@@ -178,21 +168,19 @@ def _schema_name(module: Module, schema: ast.expr | None, scope: Scope) -> str:
 # --- within functions ---------------------------------------------------------------------------------------------
 
 
-def _per_function(module: Module, asked: list[ModelCall]) -> Iterator[Finding]:
-    by_function: dict[Function | None, list[ModelCall]] = {}
-    for one in asked:
-        by_function.setdefault(one.site.scope.function, []).append(one)
-    for function, questions in by_function.items():
+def _per_function(module: Module, asked: Mapping[Function | None, list[ModelCall]]) -> Iterator[Finding]:
+    reading_functions = readers(module) if asked else {}
+    for function, of_function in asked.items():
         body: ast.AST = module.tree if function is None else function
-        answers = Answers(body, questions)
-        validated = list(_validations(module, body, answers, max(one.sure for one in questions)))
+        flow = answers(body, of_function)
+        validated = list(_validations(module, body, flow, max(one.sure for one in of_function)))
         yield from validated
-        yield from _retries(module, questions)
-        yield from _freeform(module, body, answers, validated=bool(validated))
-    yield from _elsewhere(module, set(by_function))
+        yield from _retries(module, of_function)
+        yield from _freeform(module, body, flow, reading_functions, validated=bool(validated))
+    yield from _elsewhere(module, set(asked))
 
 
-def _validations(module: Module, body: ast.AST, answers: Answers, sure: float) -> Iterator[Finding]:
+def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], sure: float) -> Iterator[Finding]:
     """Where a function that asks a model validates: by a model's own method, a parser, a check of the type, or by
     catching what a misfit raises."""
     scope = module.scopes.get(body, module.scope)
@@ -204,10 +192,10 @@ def _validations(module: Module, body: ast.AST, answers: Answers, sure: float) -
             case ast.Call(func=func) if last_name(func) in _PARSERS:
                 yield found("output.validated", module, node, says=f"{last_name(func)} reads the answer",
                             confidence=_share(sure, 0.9), lines=4)  # fmt: skip
-            case ast.Call(func=ast.Name(id="isinstance"), args=[one, _kind]) if answers.source(one) is not None:
+            case ast.Call(func=ast.Name(id="isinstance"), args=[one, _kind]) if flow.source(one) is not None:
                 yield found("output.validated", module, node, says="the answer's type is checked",
                             confidence=_share(sure, 0.7), lines=4)  # fmt: skip
-            case ast.Call(func=func, args=[], keywords=[ast.keyword(arg=None, value=spread)]) if answers.source(spread):
+            case ast.Call(func=func, args=[], keywords=[ast.keyword(arg=None, value=spread)]) if flow.source(spread):
                 if last_name(func)[:1].isupper():
                     yield found("output.validated", module, node, says=f"{last_name(func)}(**answer)",
                                 confidence=_share(sure, 0.7), lines=4)  # fmt: skip
@@ -277,6 +265,8 @@ def _retry_settings(module: Module) -> Iterator[Finding]:
             yield found(
                 "output.retried", module, site, says=f"{written}()", confidence=1.0 if written == "with_retry" else 0.7
             )
+        elif _AGAIN.search(written.lower()) and any(isinstance(one, ast.Lambda) for one in call.args):
+            yield found("output.retried", module, site, says=f"{written}() around a call", confidence=0.7)
         elif written in _RETRY_PARSERS:
             yield found("output.retried", module, site, says=f"{written} asks again", confidence=0.95)
         elif written in {"RetryPolicy", "ModelRetryMiddleware"} and name.startswith("lang"):
@@ -289,42 +279,39 @@ def _retry_settings(module: Module) -> Iterator[Finding]:
             yield found("output.retried", module, site, says="retries of an agent", confidence=0.8)
 
 
-def _freeform(module: Module, body: ast.AST, answers: Answers, *, validated: bool) -> Iterator[Finding]:
-    """Text of an unbound answer that is parsed: JSON, a regular expression, split, made a number. 0.85 times how sure
-    the question is; 0.5 at most where the same function validates what it parsed."""
+def _freeform(
+    module: Module, body: ast.AST, flow: Flow[ModelCall], reading_functions: Mapping[Function, Mapping[str, str]],
+    *, validated: bool,
+) -> Iterator[Finding]:  # fmt: skip
+    """Text of an unbound answer that is taken apart, here or by a function that it is given to. 0.85 times how sure the
+    question is; 0.5 at most where the same function validates what came of it."""
     scope = module.scopes.get(body, module.scope)
     for node in inside(body):
         if not isinstance(node, ast.Call):
             continue
-        text, how = _parsed(module, node, scope)
-        asked = answers.source(text)
-        if asked is None or asked.bound:
-            continue
-        sure = min(0.5, _share(asked.sure, 0.85)) if validated else _share(asked.sure, 0.85)
-        says = f"the answer to line {asked.call.lineno} is read by {how}"
-        yield found("output.freeform", module, node, says=says, confidence=sure, lines=4)
+        for text, how in _read(module, node, scope, reading_functions):
+            asked = flow.source(text)
+            if asked is not None and not asked.bound:
+                sure = min(0.5 if validated else 0.85, asked.sure)
+                says = f"the answer to line {asked.call.lineno} is read by {how}"
+                yield found("output.freeform", module, node, says=says, confidence=round(sure, 2), lines=4)
+                break
 
 
-def _parsed(module: Module, call: ast.Call, scope: Scope) -> tuple[ast.expr | None, str]:
-    """The text that a call parses, and how."""
-    name = dotted(module, call.func, scope)
-    if name in _LOADING and call.args:
-        return call.args[0], name
-    if name in _READING and len(call.args) > 1:
-        return call.args[1], name
-    if name in _NUMBERS and call.args:
-        return (
-            (None, "")
-            if isinstance(call.args[0], ast.Call) and last_name(call.args[0].func) == "len"
-            else (call.args[0], name)
+def _read(
+    module: Module, call: ast.Call, scope: Scope, reading_functions: Mapping[Function, Mapping[str, str]]
+) -> Iterator[tuple[ast.expr, str]]:
+    text, how = reading(module, call, scope)
+    if text is not None:
+        yield text, how
+    function = own_function(module, call.func, scope) if reading_functions else None
+    if function is not None and function in reading_functions:
+        known = reading_functions[function]
+        yield from (
+            (value, f"{function.name}(), that is by {known[name]}")
+            for name, value in given(function, call)
+            if name in known
         )
-    match call.func:
-        case ast.Attribute(value=owner, attr="split" | "splitlines" | "partition" | "rpartition" as attr):
-            return owner, f"{attr}()"
-        case ast.Attribute(value=ast.Name() as pattern, attr="search" | "match" | "findall" | "fullmatch" as attr):
-            if dotted(module, pattern, scope).startswith("re.compile") and call.args:
-                return call.args[0], f"{attr}() of a regular expression"
-    return None, ""
 
 
 def _caught(kind: ast.expr) -> list[str]:

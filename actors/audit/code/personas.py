@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
 from actors.audit.code.excerpts import clean
-from actors.audit.code.prompts import Prompt, prompts_in
+from actors.audit.code.prompts import Prompt, is_prompt_file, prompts_in, prompts_in_text
 from actors.audit.code.scopes import module_of
 from actors.audit.code.source import Source
 from contracts.audit_facts import Finding, Similarity
@@ -23,6 +23,8 @@ COLLUSION: Final = 0.5
 """From this share on, two personas share half of their text."""
 PERSONAS_MAX: Final = 30
 """So many personas are compared with each other."""
+FILES_MAX: Final = 100
+"""So many files of prompts are read."""
 _SHINGLE: Final = 3
 _WORD: Final = re.compile(r"[^\W_]+")
 
@@ -87,6 +89,13 @@ class PersonaReader:
         if module is not None and source.role == "code":
             self._prompts.extend(prompts_in(module))
             self._pairs = None
+
+    def take_files(self, files: Sequence[str], read: Callable[[str], bytes | None]) -> None:
+        """Look at prompts in files of their own. ``read`` is asked for a few of ``files`` only."""
+        named = [path for path in sorted(files) if is_prompt_file(path)]
+        for path in named[:FILES_MAX]:
+            self._prompts.extend(prompts_in_text(path, (read(path) or b"").decode("utf-8", "replace")))
+        self._pairs = None
 
     def personas(self) -> list[Prompt]:
         """One prompt for each persona, its longest, in the order of path and line. Those that judge by their name, if

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from actors.audit.code.names import last_name
+from actors.audit.code.parse import role_of
 from actors.audit.code.scopes import Function, Module, Scope, Site
 from actors.audit.code.strings import with_holes
 
@@ -52,6 +53,12 @@ _SAME_ROLE: Final = (
 )
 """Roles that are one persona by whatever words they are introduced."""
 _STOPS: Final = frozenset({"who", "that", "for", "in", "with", "and", "of", "on", "responsible", "tasked", "agent"})
+FILE_CHARS_MAX: Final = 100_000
+_PROMPT_ENDINGS: Final = frozenset({
+    "txt", "md", "jinja", "jinja2", "j2", "prompt", "yaml", "yml", "toml", "json", "xml",
+})  # fmt: skip
+_PROMPT_FOLDER: Final = re.compile(r"(?:\w+_)?(?:prompts?|personas?|judges|system_prompts)")
+_PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 
 
 class Prompt(NamedTuple):
@@ -213,3 +220,32 @@ def _around(site: Site) -> str:
 def _has_slot(text: str) -> bool:
     """Whether the opening says ``You are {…}``: one text for all."""
     return re.search(r"(?:you are|act as)\s+(?:the|an?)?\s*\{[\w.\[\]'\"]*\}", text[:400], re.IGNORECASE) is not None
+
+
+# --- in files of their own ----------------------------------------------------------------------------------------
+
+
+def is_prompt_file(path: str) -> bool:
+    """Whether a file may hold prompts, by its name: text in a folder of prompts or personas, or named for one."""
+    *folders, name = path.split("/")
+    stem, _dot, ending = name.rpartition(".")
+    if ending.lower() not in _PROMPT_ENDINGS or role_of(path) != "code":
+        return False
+    return any(_PROMPT_FOLDER.fullmatch(folder.lower()) for folder in folders) or _PROMPT_FILE.search(stem) is not None
+
+
+def prompts_in_text(path: str, text: str) -> Iterator[Prompt]:
+    """The prompts of a text file: one from each ``You are …`` to the next, or the whole file where there is one."""
+    text = text[:FILE_CHARS_MAX]
+    openings = list(_OPENING.finditer(text))
+    if not openings:
+        return
+    named = _same(_persona(path.rpartition("/")[2].rpartition(".")[0]))
+    whole = len({_same(_said(one)) for one in openings}) == 1
+    starts = [0] if whole else [one.start() for one in openings]
+    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+        part = text[start:end][:CHARS_MAX]
+        said = _same(_said(_OPENING.search(part)))
+        if len(part) >= CHARS_MIN and (said or named):
+            persona = named if whole and _ROLE.search(named) else said or named
+            yield Prompt(persona, part, path, text.count("\n", 0, start) + 1, said, _has_slot(part))

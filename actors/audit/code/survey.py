@@ -101,6 +101,7 @@ class CodeReader:
 
     def facts(self, files: Sequence[str], read: Read, history: History) -> CodeFacts:
         """What was found. ``files`` are the repository's paths, ``read`` gives the content of one."""
+        self._personas.take_files(files, read)
         of_project = project_findings(files, read, self._project)
         all_found = (*(one.findings() for one in self._detectors), of_project, history_findings(history))
         found: dict[str, list[Finding]] = {}

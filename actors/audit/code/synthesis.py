@@ -12,12 +12,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from actors.audit.code.answers import Flow, answers, questions
 from actors.audit.code.excerpts import by_place, found
-from actors.audit.code.model_calls import Answers, ModelCall, model_calls
+from actors.audit.code.model_calls import ModelCall
 from actors.audit.code.names import dotted, inside, last_name
 from actors.audit.code.scopes import Function, Module, Scope, Site, module_of
 from actors.audit.code.source import Source
-from actors.audit.code.synthesis_rules import disagreements, is_score, rules, spreads
+from actors.audit.code.synthesis_rules import branches, disagreements, is_score, rules, spreads
 from actors.audit.code.written_reports import reports
 from contracts.audit_facts import Finding
 
@@ -46,20 +47,19 @@ class SynthesisReader:
         module = module_of(source)
         if module is None or source.role != "code":
             return
-        asked: dict[Function | None, list[ModelCall]] = {}
-        for one in model_calls(module):
-            asked.setdefault(one.site.scope.function, []).append(one)
+        asked = questions(module)
         judging = False
         for function, site in module.functions():
             if not _speaks(module, function) or not any(is_score(name) for name in _mentions(function)):
                 continue
             self._functions += 1
-            questions = asked.get(function, [])
-            combined = _combined(module, function, site) if not questions else None
+            of_function = asked.get(function, [])
+            combined = _combined(module, function, site) if not of_function else None
             if combined is not None:
                 judging = True
                 self._found.append(combined)
-            self._found.extend(_decided(module, function, site, questions))
+                self._found.extend(branches(module, function))
+            self._found.extend(_decided(module, function, site, of_function))
         self._found.extend(rules(module, judging=judging))
         self._found.extend(spreads(module))
         self._found.extend(disagreements(module))
@@ -152,17 +152,17 @@ def _some(node: ast.AST, most: int = 200) -> Iterator[ast.AST]:
         yield one
 
 
-def _decided(module: Module, function: Function, site: Site, questions: list[ModelCall]) -> Iterator[Finding]:
+def _decided(module: Module, function: Function, site: Site, asked_here: list[ModelCall]) -> Iterator[Finding]:
     """A function with the last word that takes a score from a model's answer."""
-    if not questions or not _LAST_WORD.search(_context(module, function, site)):
+    if not asked_here or not _LAST_WORD.search(_context(module, function, site)):
         return
-    answers = Answers(function, questions)
+    flow = answers(function, asked_here)
     folds = any(_folds_score(module, node, site) for node in inside(function))
     for node in sorted(
         (node for node in inside(function) if isinstance(node, ast.Attribute | ast.Subscript | ast.Assign)),
         key=lambda node: (node.lineno, node.col_offset),
     ):
-        asked = _taken(node, answers)
+        asked = _taken(node, flow)
         if asked is not None:
             says = f"{function.name}() takes a score from the answer to line {asked.call.lineno}"
             sure = round(min(asked.sure, 0.5 if folds else 0.85), 2)
@@ -178,12 +178,12 @@ def _folds_score(module: Module, node: ast.AST, site: Site) -> bool:
     )
 
 
-def _taken(node: ast.AST, answers: Answers) -> ModelCall | None:
+def _taken(node: ast.AST, flow: Flow[ModelCall]) -> ModelCall | None:
     match node:
         case ast.Attribute(value=value, attr=name) if _GIVEN.search(name.lower()):
-            return answers.source(value)
+            return flow.source(value)
         case ast.Subscript(value=value, slice=ast.Constant(value=str(name))) if _GIVEN.search(name.lower()):
-            return answers.source(value)
+            return flow.source(value)
         case ast.Assign(targets=[target], value=ast.Call() as value) if last_name(target).lower().endswith("score"):
-            return answers.source(value)
+            return flow.source(value)
     return None

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Final
 
 from actors.audit.code.excerpts import found
-from actors.audit.code.names import bindings, called, dotted, last_name
-from actors.audit.code.scopes import Module, Scope, Site
+from actors.audit.code.names import bindings, called, dotted, inside, last_name
+from actors.audit.code.scopes import Function, Module, Scope, Site
 from contracts.audit_facts import Finding
 
 _SCORE: Final = re.compile(r"(?:^|_)(?:scores?|ratings?|grades?|points|verdicts?|opinions?|votes?|judge?ments?)(?:_|$)")
@@ -73,8 +73,9 @@ def rules(module: Module, *, judging: bool) -> Iterator[Finding]:
         for name in _targets(site.node):
             for rule in _named(name, judging=True):
                 yield found("justice.rules", module, site, says=f"rule about {rule}: {name}", confidence=0.8, lines=4)
+    clamped = _clamped(module)
     for call, site in module.calls():
-        cap = _cap(module, call, site)
+        cap = _cap(module, call, site, clamped)
         if cap:
             yield found("justice.rules", module, site, says=cap, confidence=0.8, lines=4)
         for given in call.args[:1]:
@@ -100,17 +101,78 @@ def _targets(node: ast.AST) -> list[str]:
     return []
 
 
-def _cap(module: Module, call: ast.Call, site: Site) -> str:
-    """``min(score, 3)``: a cap."""
-    if called(module, call, site) != "builtins.min" or len(call.args) != 2:
+def _cap(module: Module, call: ast.Call, site: Site, clamped: set[int]) -> str:
+    """``min(score, 3)``: a cap; but not ``max(1, min(5, score))``, which keeps a score in its range."""
+    if called(module, call, site) != "builtins.min" or len(call.args) != 2 or id(call) in clamped:
         return ""
     one, other = call.args
     for score, cap in ((one, other), (other, one)):
         number = cap.value if isinstance(cap, ast.Constant) else None
         limit = isinstance(number, int | float) or (isinstance(cap, ast.Name) and "cap" in cap.id.lower())
-        if limit and is_score(last_name(score)):
-            return f"a cap of {last_name(score)} at {number if isinstance(number, int | float) else last_name(cap)}"
+        if limit and _names_score(score):
+            return f"a cap of a score at {number if isinstance(number, int | float) else last_name(cap)}"
     return ""
+
+
+def _clamped(module: Module) -> set[int]:
+    """The calls of min that stand within one of max with a number."""
+    return {
+        id(inner)
+        for call, site in module.calls()
+        if called(module, call, site) == "builtins.max" and any(isinstance(one, ast.Constant) for one in call.args)
+        for inner in call.args
+        if isinstance(inner, ast.Call)
+    }
+
+
+_OF_SECURITY: Final = re.compile(r"secur|vulnerab|unsafe|injection")
+_OF_FACTS: Final = re.compile(r"evidence|found|fact|support|cite|citation|artifact|hallucin|missing")
+_OF_STRUCTURE: Final = re.compile(r"architect|orchestrat|graph|functional|modular")
+_LEAD: Final = re.compile(r"tech_?lead")
+
+
+def branches(module: Module, function: Function) -> Iterator[Finding]:
+    """Rules that have no name but stand as branches of a function that combines scores: what is asked about security,
+    facts or architecture before a score is set; a weight of the Tech Lead's. 0.6 to 0.7."""
+    for node in inside(function):
+        match node:
+            case ast.If(test=test, body=body):
+                asked, done = _said(test), " ".join(_said(stmt) for stmt in body[:20])
+                if not is_score(done.replace(" ", "_")) and "return" not in done:
+                    continue
+                says, sure = "", 0.7
+                if _OF_SECURITY.search(asked):
+                    says = "security: a branch asks about it before a score is set"
+                elif _OF_STRUCTURE.search(asked) and _LEAD.search(done):
+                    says = "weight: the Tech Lead's score is treated apart where it is about architecture"
+                elif _OF_FACTS.search(asked):
+                    says, sure = "facts: a branch asks what was found before a score is set", 0.6
+                if says:
+                    yield found("justice.rules", module, test, says=f"rule about {says}", confidence=sure, lines=3)
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                number = isinstance(left, ast.Constant) or isinstance(right, ast.Constant)
+                if number and _LEAD.search(_said(node)):
+                    says = "rule about weight: the Tech Lead's score is multiplied"
+                    yield found("justice.rules", module, node, says=says, confidence=0.7, lines=3)
+
+
+def _said(node: ast.AST) -> str:
+    """The identifiers and short texts of a part of code, in lower case, a bounded number of them."""
+    words: list[str] = []
+    for number, one in enumerate(ast.walk(node)):
+        if number >= 300:
+            break
+        match one:
+            case (
+                ast.Name(id=name)
+                | ast.Attribute(attr=name)
+                | ast.Constant(value=str(name))
+                | ast.keyword(arg=str(name))
+            ):
+                words.append(name[:60].lower())
+            case ast.Return():
+                words.append("return")
+    return " ".join(words)
 
 
 def spreads(module: Module) -> Iterator[Finding]:
@@ -128,9 +190,9 @@ def spreads(module: Module) -> Iterator[Finding]:
 
 def _is_spread(module: Module, part: ast.expr, scope: Scope) -> float:
     match part:
-        case ast.BinOp(left=ast.Call(func=one), op=ast.Sub(), right=ast.Call(func=other) as low):
-            of = {dotted(module, one, scope), dotted(module, other, scope)} == {"builtins.max", "builtins.min"}
-            return 0.9 if of and _names_score(low) else 0.5 if of else 0.0
+        case ast.BinOp(left=high, op=ast.Sub(), right=low):
+            extremes = {_extreme(module, high, scope), _extreme(module, low, scope)}
+            return (0.9 if _names_score(part) else 0.5) if extremes == {"max", "min"} else 0.0
         case ast.Call(func=func):
             name = dotted(module, func, scope)
             return 0.9 if name in _STATISTICS or _SPREAD.search(last_name(func).lower()) else 0.0
@@ -146,13 +208,25 @@ def _is_spread(module: Module, part: ast.expr, scope: Scope) -> float:
     return 0.0
 
 
-def _names_score(call: ast.Call) -> bool:
-    return any(
-        is_score(node.id if isinstance(node, ast.Name) else node.attr)
-        for one in call.args
-        for node in ast.walk(one)
-        if isinstance(node, ast.Name | ast.Attribute)
-    )
+def _extreme(module: Module, expression: ast.expr, scope: Scope) -> str:
+    """``max`` or ``min``, for a call of it or a name that holds its result."""
+    if isinstance(expression, ast.Name):
+        found_here = [one for one in bindings(scope, expression) if isinstance(one.value, ast.Call)]
+        if not found_here or found_here[-1].value is None:
+            return ""
+        expression, scope = found_here[-1].value, found_here[-1].scope
+    name = dotted(module, expression.func, scope) if isinstance(expression, ast.Call) else ""
+    return name.removeprefix("builtins.") if name in {"builtins.max", "builtins.min"} else ""
+
+
+def _names_score(expression: ast.expr) -> bool:
+    for number, node in enumerate(ast.walk(expression)):
+        if number >= 200:
+            break
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) if is_score(name):
+                return True
+    return False
 
 
 def disagreements(module: Module) -> Iterator[Finding]:

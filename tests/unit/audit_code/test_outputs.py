@@ -177,3 +177,59 @@ def test_files_that_ask_no_model_say_nothing() -> None:
 
 def test_the_line_is_that_of_the_call() -> None:
     assert lines(found(HEAD + "x = 1\ny = llm.with_structured_output(Opinion)\n"), "output.structured") == [8]
+
+
+def test_an_answer_is_followed_through_the_functions_that_hand_it_on_and_read_it() -> None:
+    text = """
+def ask(prompt):
+    return llm.invoke(prompt).content
+def again(prompt):
+    return ask(prompt)
+def clean(raw):
+    return raw.strip()
+def read(raw):
+    text = clean(raw)
+    return json.loads(text[text.find("{"):])
+def judge(state):
+    raw = again(str(state))
+    return read(raw)
+"""
+    (finding,) = of(found(HEAD + text), "output.freeform")
+    assert "is read by read(), that is by json.loads" in finding.text
+    assert finding.confidence >= 0.7
+
+
+def test_a_bound_model_is_followed_through_the_functions_that_make_it() -> None:
+    text = """
+def make():
+    return ChatOpenAI().with_structured_output(Opinion)
+class Judge:
+    def __init__(self, raw):
+        self.llm = self._bound(raw)
+    def _bound(self, raw):
+        return raw.with_structured_output(Opinion)
+    def one(self):
+        return int(self.llm.invoke("x").score)
+def two():
+    return int(make().invoke("x").score)
+"""
+    assert "output.freeform" not in goals(found(HEAD + text))
+
+
+def test_a_client_of_their_own_is_a_model_by_its_name() -> None:
+    text = """
+from src.llm_provider import LLMProvider
+import json as _json
+def judge(persona):
+    llm = LLMProvider(provider="x")
+    response = llm.chat([{"role": "user", "content": persona}])
+    return _json.loads(response[response.index("{"):])
+"""
+    (finding,) = of(found(text), "output.freeform")
+    assert finding.confidence >= 0.8
+
+
+def test_a_function_that_repeats_what_it_is_given_is_a_retry() -> None:
+    text = "def judge(self):\n    return self.with_backoff(lambda: llm.invoke('x'))\n"
+    assert of(after_head(text), "output.retried")
+    assert not of(after_head("def judge(self):\n    return self.wrap(lambda: llm.invoke('x'))\n"), "output.retried")

@@ -166,3 +166,33 @@ def test_the_cost_of_comparing_is_bounded() -> None:
 
 def test_prompts_of_tests_are_not_the_projects() -> None:
     assert detected(PersonaReader(), tests__test_it=BY_KEY) == []
+
+
+def read_from(files: dict[str, str]) -> PersonaReader:
+    reader = PersonaReader()
+    reader.take_files(list(files), {path: text.encode() for path, text in files.items()}.get)
+    return reader
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"src/prompts/prosecutor.txt": ATTACK, "src/prompts/defense.txt": CREDIT, "src/prompts/techlead.md": WEIGH},
+        {"personas.yaml": f"prosecutor: |\n  {ATTACK}\ndefense: |\n  {CREDIT}\ntech_lead: |\n  {WEIGH}\n"},
+        {"app/judge_prompts/all.md": f"# A\n\n{ATTACK}\n\n# B\n\n{CREDIT}\n\n# C\n\n{WEIGH}\n"},
+    ],
+)
+def test_prompts_in_files_of_their_own_are_found(files: dict[str, str]) -> None:
+    reader = read_from(files)
+    assert {prompt.persona for prompt in reader.personas()} == {"prosecutor", "defense", "tech lead"}
+    assert goals(list(reader.findings())) == {"judges.personas", "judges.distinct", "judges.stances"}
+
+
+def test_texts_that_are_no_prompts_are_not_read() -> None:
+    reader = PersonaReader()
+    reader.take_files(["README.md", "docs/prompts/a.md", "tests/prompts/b.txt", "prompts/c.png", "a/judge.py"], _refuse)
+    assert list(reader.findings()) == []
+
+
+def _refuse(path: str) -> bytes | None:
+    raise AssertionError(path)

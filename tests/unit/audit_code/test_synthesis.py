@@ -143,3 +143,36 @@ def test_code_that_settles_nothing_says_nothing(text: str) -> None:
 
 def test_tests_settle_nothing() -> None:
     assert detected(SynthesisReader(), tests__test_it=BY_CODE, examples__show=BY_MODEL) == []
+
+
+def test_rules_without_a_name_are_told_by_their_branches() -> None:
+    text = """
+        class ChiefJustice:
+            def __call__(self, opinions, evidence, criterion):
+                scores = {one.judge: one.score for one in opinions}
+                final_score = round(sum(scores.values()) / len(scores))
+                highest = max(scores.values())
+                lowest = min(scores.values())
+                if "security" in opinions[0].argument:
+                    final_score = min(3, int(final_score))
+                if "architecture" in criterion:
+                    final_score = round((scores["P"] + 2 * scores["TechLead"]) / 3)
+                if not [one for one in evidence if one.found]:
+                    final_score = 1
+                apart = highest - lowest
+                if apart > 2:
+                    raise Disputed
+                return max(1, min(5, final_score))
+    """
+    findings = found(text)
+    rules = {(finding.line, finding.text.split(":")[0]) for finding in of(findings, "justice.rules")}
+    assert rules == {
+        (7, "rule about security"), (8, "a cap of a score at 3\nfinal_score = min(3, int(final_score))"),
+        (9, "rule about weight"), (10, "rule about weight"), (11, "rule about facts"),
+    }  # fmt: skip
+    assert [finding.line for finding in of(findings, "justice.variance")] == [14]
+
+
+def test_keeping_a_score_in_its_range_is_no_cap() -> None:
+    text = "def final_score(scores):\n    score = sum(scores) / 3\n    return max(1, min(5, score))\n"
+    assert goals(found(text)) == {"justice.deterministic"}
