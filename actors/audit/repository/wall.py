@@ -81,7 +81,7 @@ def _builds(program: str) -> bool:
     try:
         ended = subprocess.run(
             probe, env=ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False,
-            timeout=_PROBE_SECONDS,
+            timeout=_PROBE_SECONDS, start_new_session=True,  # Ctrl-C in a terminal says nothing about the wall
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return False
