@@ -44,9 +44,9 @@ _ASIDE: Final = _any(
 )
 
 
-def aside(heading: str) -> bool:
-    """Whether what stands under ``heading`` is said of something that is not there: plans, gaps, alternatives."""
-    return bool(_ASIDE.search(heading))
+def aside(*headings: str) -> bool:
+    """Whether what stands under these headings is said of something that is not there: plans, gaps, alternatives."""
+    return any(_ASIDE.search(heading) for heading in headings)
 
 
 def asserted(sentence: str, start: int, end: int) -> bool:

@@ -26,6 +26,7 @@ _PATH_ON: Final = re.compile(r"[/\\][\w.-]|[._][\w-]*\.?\w*|[\w-]+\.(?:py|ipynb|
 _EXTENDED: Final = re.compile(r"\.[A-Za-z]{1,5}$")
 _LEADERS: Final = re.compile(r"(?:[.\u2026_\u00b7]\s?){5,}\s*[\divx]*\s*$")
 """A line of a table of contents."""
+_NUMBERS: Final = re.compile(r"\d{1,2}(?:\.\d{1,2})*\.?\s")
 _NUMBERED: Final = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|[IVX]+\.)\s+\S")
 _TAIL: Final = 300
 """So much of a text is looked at to see how it goes on."""
@@ -57,13 +58,15 @@ class Line(NamedTuple):
 
 class Paragraph(NamedTuple):
     """A passage of running text, or a heading (``level`` from 1; 0: it is none). ``codes``: parts in a font for code,
-    as (start, end). ``heading``: what it stands under, "" for none."""
+    as (start, end). ``heading``: what it stands under, "" for none; ``above``: the headings above that one, from the
+    outermost, without the report's title."""
 
     text: str
     page: int
     level: int
     codes: tuple[tuple[int, int], ...]
     heading: str
+    above: tuple[str, ...] = ()
 
     @property
     def code(self) -> bool:
@@ -111,19 +114,19 @@ def look(every: Sequence[Line]) -> Look:
 
 
 def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
-    """The lines, joined to paragraphs in their order, without those of tables of contents;
-    none spans pages."""
+    """The lines, joined to paragraphs in their order, without those of tables of contents; none spans
+    pages."""
     found: list[Paragraph] = []
     gathered: list[Line] = []
-    heading = ""
+    place = _Place()
 
     def close() -> None:
-        nonlocal heading
         if gathered:
             text, codes = _joined(gathered)
             level = seen.level(gathered[0])
-            found.append(Paragraph(text, gathered[0].page, level, codes, heading))
-            heading = text if level else heading
+            found.append(Paragraph(text, gathered[0].page, level, codes, place.heading, place.above))
+            if level:
+                place.enter(text, level)
             gathered.clear()
 
     for line in every:
@@ -134,6 +137,30 @@ def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
         gathered.append(line)
     close()
     return found
+
+
+class _Place:
+    """Where in a report one is: under which headings."""
+
+    def __init__(self) -> None:
+        self._entered: list[tuple[tuple[int, int], str]] = []
+        self._title = ""
+
+    def enter(self, heading: str, level: int) -> None:
+        """Go on under a heading. Those of one look are told apart by their numbers: 7.1 stands under 7."""
+        numbers = _NUMBERS.match(heading)
+        depth = (level, numbers.group().rstrip(". ").count(".") + 1 if numbers else 0)
+        self._entered = [entered for entered in self._entered if entered[0] < depth]
+        self._entered.append((depth, heading))
+        self._title = self._title or heading
+
+    @property
+    def heading(self) -> str:
+        return self._entered[-1][1] if self._entered else ""
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        return tuple(heading for _, heading in self._entered[:-1] if heading != self._title)
 
 
 def headings(every: Iterable[Paragraph]) -> list[Heading]:

@@ -83,7 +83,7 @@ def claims(passages: Iterable[Paragraph]) -> list[Claim]:
     """The paths that the passages name, each once, with the page that does first; at most ``CLAIMS_MAX``."""
     first: dict[str, int] = {}
     for passage in passages:
-        if aside(passage.heading):
+        if aside(passage.heading, *passage.above):
             continue
         if len(first) < CLAIMS_MAX:
             first |= dict.fromkeys(named(passage, first), passage.page)

@@ -88,7 +88,7 @@ def statements(passages: Iterable[Paragraph]) -> list[Finding]:
     kept: dict[str, list[Finding]] = {goal: [] for goal in _PATTERNS}
     seen: Counter[tuple[str, str]] = Counter()
     for passage in passages:
-        if passage.level or passage.code or aside(passage.heading):
+        if passage.level or passage.code or aside(passage.heading, *passage.above):
             continue
         for sentence in sentences(passage.text):
             if len(sentence) > SENTENCE_CHARS or not _is_sentence(sentence):

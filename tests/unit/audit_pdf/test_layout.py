@@ -132,6 +132,17 @@ def test_larger_and_bold_lines_are_headings_by_their_size() -> None:
     assert below == ["Architecture", "Judges", "History"]
 
 
+def test_paragraphs_know_the_headings_above_theirs_but_not_the_title() -> None:
+    page = Page().add("Future of Auditing", size=24).add("7 Future work", size=16).add(*[BODY] * 5)
+    page.add("7.1 Caching", size=16).add(BODY).add("Details", bold=True).add(BODY).add("8 History", size=16).add(BODY)
+    assert [(each.heading, each.above) for each in joined(page) if not each.level] == [
+        ("7 Future work", ()),
+        ("7.1 Caching", ("7 Future work",)),
+        ("Details", ("7 Future work", "7.1 Caching")),
+        ("8 History", ()),
+    ]
+
+
 def test_what_repeats_on_pages_ends_like_a_sentence_or_is_code_is_no_heading() -> None:
     pages = [Page(number).add("Running head", size=14).add(*[BODY] * 5) for number in range(1, 5)]
     pages[0].add("Note that this is bold.", bold=True).add("import os", size=14, code=True).add("42", size=20)

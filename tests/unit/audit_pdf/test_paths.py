@@ -99,6 +99,8 @@ def test_plans_and_gaps_claim_nothing_below_their_heading() -> None:
     ]
     assert claims([*below, passage("The state is in src/state.py.", heading="Architecture")])[0].path == "src/state.py"
     assert len(claims(below)) == 0
+    deeper = passage("The cache is in src/cache.py.", heading="Caching")._replace(above=("Future work",))
+    assert claims([deeper]) == []
 
 
 def test_a_listing_in_code_names_what_stands_in_it() -> None:
