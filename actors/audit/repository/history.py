@@ -48,6 +48,7 @@ def history(ask: Asks, ref: str) -> History:
         shown=_told(ask, shown),
         span_s=times[-1] - times[0] if times else 0,
         burst=burst(times),
+        cut=ask("rev-parse", "--is-shallow-repository").strip() == b"true",
     )
 
 
