@@ -12,29 +12,33 @@ def _any(*patterns: str) -> re.Pattern[str]:
 
 
 _PLANNED: Final = _any(
-    r"will|would|shall|should|could|might|may|must",
     r"plan(?:s|ned|ning)?\s+(?:to|for|on)|planned|intend(?:s|ed)?|hopes?\s+to|aims?\s+to|going\s+to|yet\s+to",
     r"to\s+be\s+(?:done|added|built|implemented|written|decided)|remains?\s+to|not\s+yet|to-do|todo|tbd|roadmap",
     r"next\s+(?:steps?|version|iteration|phase)|in\s+(?:the\s+)?future|future\s+(?:work|version|plans?)",
-    r"later\s+(?:version|phase|iteration)s?|propos(?:es?|ed|als?)|require[sd]?|requirements?",
-    r"rubric\s+(?:asks|wants|says|demands|expects|calls)|if\s+(?:we|there|time|the\s+budget)",
+    r"later\s+(?:version|phase|iteration)s?|propos(?:es?|ed|als?)|if\s+(?:we|there|time|the\s+budget)",
+    r"rubric\s+(?:asks|wants|says|demands|expects|calls|requires)|some\s+day",
 )
 """Said anywhere in a sentence."""
+_WISHED: Final = _any(r"will|would|shall|should|could|might|may|must|require[sd]?|requirements?")
+"""Said anywhere in its clause."""
 _DENIED: Final = _any(
     r"not(?!\s+(?:only|just|merely|simply|sequential|linear))|no(?!\s+(?:longer|doubt))|never|none|nor|neither|without",
     r"lack(?:s|ed|ing)?|cannot|absence|fail(?:s|ed)?\s+to|instead\s+of|rather\s+than|drop(?:ped|s)?|remov(?:e|es|ed|ing)",
-    r"deleted?|skip(?:ped|s)?|avoid(?:s|ed)?|abandon(?:ed|s)?|reject(?:ed|s|ing)?|replaced|defer(?:red|s)?|omit(?:ted|s)?",
-    r"unlike|\w+n['\u2019]t(?!\s+(?:only|just|merely|simply))",
+    r"deleted?|skip(?:ped|s)?|avoid(?:s|ed)?|abandon(?:ed|s)?|reject(?:ed|s|ing)?|defer(?:red|s)?|omit(?:ted|s)?|unlike",
+    r"replac(?:es?|ed|ing)(?!.*\b(?:with|by)\b)|\w+n['\u2019]t(?!\s+(?:only|just|merely|simply))",
 )
 """Said before it in its clause."""
 _TAKEN_BACK: Final = _any(
-    r"(?:is|are|was|were|be|been|do|does|did|has|have|had|can|could)\s+not|\w+n['\u2019]t|not\s+(?:there|supported|used|done)",
-    r"cannot|absent|missing|lacking|dropped|removed|deleted|skipped|abandoned|rejected|deferred|omitted|nowhere",
+    r"(?:is|are|was|were|be|been|do|does|did|has|have|had|can|could)\s+(?:still\s+|currently\s+)?not|\w+n['\u2019]t|cannot",
+    r"not\s+(?:there|supported|used|done|implemented)|nowhere",
+    r"(?:is|are|was|were|been|got)\s+(?:\w+\s+)?(?:absent|missing|lacking|dropped|removed|deleted|skipped|abandoned)",
+    r"(?:is|are|was|were|been|got)\s+(?:\w+\s+)?(?:rejected|deferred|omitted|replaced|disabled)",
 )
 """Said after it in its clause."""
 _CLAUSE: Final = re.compile(
     r"\s*(?:[;:()\u2013\u2014,]|\s-\s)\s*"
-    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|and\s+then)\b)",
+    r"|\s+(?=(?:but|while|whereas|although|though|however|because|so\s+that|which|who)\b)"
+    r"|\s+(?=and\s+(?:then|they|it|we|the|each|all|both|this|these|do|does|did|is|are|can|cannot|never|no|not)\b)",
     re.IGNORECASE,
 )
 _ASIDE: Final = _any(
@@ -51,7 +55,7 @@ def aside(*headings: str) -> bool:
 
 def asserted(sentence: str, start: int, end: int) -> bool:
     """Whether ``sentence`` says of what stands at ``start`` to ``end`` that it is so: it is no question, speaks nowhere
-    of plans or requirements, and its clause neither denies it before nor takes it back after. In doubt it is not."""
+    of plans, and its clause neither wishes or denies it before nor takes it back after. In doubt it is not."""
     if sentence.rstrip().endswith("?") or _PLANNED.search(sentence[:start]) or _PLANNED.search(sentence[end:]):
         return False
     first, last = 0, len(sentence)
@@ -61,4 +65,7 @@ def asserted(sentence: str, start: int, end: int) -> bool:
         elif border.start() >= end:
             last = border.start()
             break
-    return not _DENIED.search(sentence[first:start]) and not _TAKEN_BACK.search(sentence[end:last])
+    before, after = sentence[first:start], sentence[end:last]
+    if _WISHED.search(before) or _WISHED.search(after):
+        return False
+    return not _DENIED.search(before) and not _TAKEN_BACK.search(after)

@@ -25,16 +25,16 @@ PATH_CHARS: Final = 300
 _ENDINGS: Final = listed(
     """
     py pyi ipynb md rst txt json jsonl ndjson yaml yml toml lock cfg ini conf sh bash ps1 bat js jsx ts tsx mjs
-    cjs css scss html htm xml svg png jpg jpeg gif webp pdf csv tsv parquet db sqlite sql proto graphql rs go
+    cjs css scss html htm xml svg png jpg jpeg gif webp pdf csv tsv parquet sql proto graphql rs go
     java kt swift cs cpp cc hpp rb php lua scala vue svelte tf hcl env example sample template tmpl j2 jinja
-    jinja2 mmd dot puml drawio log gitignore dockerignore gitattributes gitmodules editorconfig ino
+    jinja2 mmd dot puml drawio gitignore dockerignore gitattributes gitmodules editorconfig ino
     """
 )
 _SHORT: Final = ("c", "h", "r", "s")
 """Endings that count only behind a folder."""
 _NAMES: Final = listed(
     """
-    Dockerfile Makefile Procfile Jenkinsfile Vagrantfile justfile CODEOWNERS .env .gitignore .dockerignore
+    Dockerfile Makefile Procfile Jenkinsfile Vagrantfile justfile CODEOWNERS .gitignore .dockerignore
     .gitattributes .gitmodules .editorconfig .python-version .coveragerc .env.example .flake8 .pylintrc .mailmap
     .nvmrc .npmrc
     """
@@ -51,6 +51,8 @@ _FOLDERS: Final = listed(
 _SYSTEM: Final = listed(
     "tmp usr etc var home dev proc sys root opt mnt bin sbin lib users workspace content app data private"
 )
+_LOCAL: Final = frozenset((".env", ".git", ".venv", "venv", "node_modules", "__pycache__", ".idea", "site-packages"))
+"""Never in a repository, so never claimed to be."""
 _PRODUCTS: Final = listed(
     """
     node.js next.js vue.js react.js express.js three.js d3.js nuxt.js nest.js chart.js angular.js backbone.js
@@ -146,6 +148,8 @@ def _path(token: str, in_code: bool) -> str | None:
 
 def _is_path(names: list[str], path: str, in_code: bool, absolute: bool) -> bool:
     last = names[-1]
+    if any(name in _LOCAL for name in names):
+        return False
     if len(names) > 1 and (_DOMAIN.search(names[0]) or any(_ended(name) for name in names[:-1])):
         return False
     if path.endswith("/"):

@@ -39,6 +39,7 @@ _CLAIMS: Final = {
     "graph.error_route": (
         r"(?:conditional|rout)\w*\b[^.]{0,80}\b(?:error|fail|missing|degraded)\w*"
         r"|(?:error|failure|degraded)\s+(?:edge|route|path|branch|node)\w*"
+        r"|(?:error|fail|missing)\w*\b[^.]{0,60}\bconditional\s+(?:edge|rout)\w*"
     ),
     "state.typed": r"typed\s?dicts?|typed\s+(?:graph\s+)?state",
     "state.models": r"pydantic|basemodels?",

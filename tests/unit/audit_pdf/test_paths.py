@@ -61,6 +61,7 @@ def test_paths_are_found_as_reports_write_them(text: str, found: list[str]) -> N
         "report_*.md, audit/report_<slug>.md, src/{a,b}.py, $HOME/x.py, %TEMP%/y.py, src/…/z.py",
         "/tmp/clone/state.py, /usr/bin/python3, /etc/hosts.conf, C:\\Users\\me\\x.py, ~/x.py",
         "state.py/graph.py",
+        "Keys are in .env, packages in .venv/lib/x.py, and run.log and cache.db are written.",
         "operator.add, ast.parse, os.system, json.loads, messages.append",
         "application/json and openai/gpt-4o and BAAI/bge-small-en-v1.5",
         "a route such as /api/v1/audits or a score of 4.5/5",

@@ -33,6 +33,14 @@ def passage(text: str, *, heading: str = "", level: int = 0, page: int = 1) -> P
         ("It isn't only typed: the judges run in parallel.", "graph.fan_out"),
         ("Not sequential but parallel execution is what we built.", "graph.fan_out"),
         ("Nodes never wait for each other, they run concurrently.", "graph.fan_out"),
+        ("The judges run in parallel and do not see each other's opinions.", "graph.fan_out"),
+        ("Sequential judges would influence each other, so all run in parallel.", "graph.fan_out"),
+        ("Judges run in parallel without waiting.", "graph.fan_out"),
+        ("We replaced free text with structured output.", "output.structured"),
+        ("Conditional edges route missing evidence to an early end.", "graph.conditional"),
+        ("If a clone fails, a conditional edge leads to the end.", "graph.error_route"),
+        ("Parallel writes need care, hence evidences has a reducer.", "state.reducers"),
+        ("Reducers prevent parallel branches from overwriting each other.", "state.reducers"),
     ],
 )
 def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: str, goal: str) -> None:
@@ -57,6 +65,12 @@ def test_a_feature_is_claimed_where_the_report_says_that_it_is_there(sentence: s
         "Sandboxing remains to be done.",
         "We used a plain loop instead of parallel nodes.",
         "Retries were dropped.",
+        "We replaced the sandbox with nothing at all.",
+        "The retry logic is currently missing.",
+        "Parallel execution has not been built.",
+        "The judges should run in parallel.",
+        "Some day the judges run in parallel.",
+        "It cannot run judges in parallel.",
         "A history of judges and what they say.",
     ],
 )
