@@ -16,7 +16,7 @@ from actors.audit.judges.opinions import Misfit, answer_shape, read_opinion
 from actors.audit.judges.prompts import messages, picture_messages, retry
 from actors.audit.rules.judge import opinion as opinion_by_rules
 from actors.audit.state import QUESTION, Asked, Audit
-from contracts.audit import JUDGES, JudicialOpinion
+from contracts.audit import JUDGES, AuditReport, JudicialOpinion
 from contracts.audit_events import (
     TRIES,
     AuditOpinionRejected,
@@ -69,6 +69,12 @@ class ActorClerk:
     def rubric(self, _: str) -> dict[str, Any]:
         """See Clerk; the request holds it."""
         return self._audit.asked.rubric
+
+    def prepare(self, _: str, __: str) -> None:
+        """See Clerk; who asks looks before the request is recorded."""
+
+    def deliver(self, _: AuditReport, __: str, ___: str) -> None:
+        """See Clerk; the report is a document of the log."""
 
     def survey(self, _: str, questions: Sequence[Question]) -> RepoSurvey | None:
         """See Clerk."""

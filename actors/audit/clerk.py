@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from contracts.audit import Evidence, Judge, JudicialOpinion
+from contracts.audit import AuditReport, Evidence, Judge, JudicialOpinion
 from contracts.audit_events import FailureCode, Question
 from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 
@@ -50,6 +50,14 @@ class Clerk(Protocol):
 
     def rubric(self, path: str, /) -> dict[str, Any]:
         """The rubric at ``path``, checked; "": the default."""
+        ...
+
+    def prepare(self, repo_url: str, output_path: str, /) -> None:
+        """See, before anything is done, that the report can go where it is wanted ("": the usual place)."""
+        ...
+
+    def deliver(self, report: AuditReport, repo_url: str, output_path: str, /) -> None:
+        """Leave the report there."""
         ...
 
     def survey(self, repo_url: str, questions: Sequence[Question], /) -> RepoSurvey | None:

@@ -68,13 +68,14 @@ def _collected(state: AuditState) -> bool:
 
 
 def context_builder_node(state: AuditState, config: RunnableConfig) -> Update:
-    """Give the detectives and judges the rubric: ``rubric``, ``rubric_dimensions``."""
+    """Give the detectives and judges the rubric: ``rubric``, ``rubric_dimensions``. There is no report yet."""
 
     def work() -> Update:
+        _clerk(config).prepare(state["repo_url"], state.get("output_path", ""))
         document = state.get("rubric") or _clerk(config).rubric(state.get("rubric_path", ""))
-        return {"rubric": document, "rubric_dimensions": document["dimensions"], "final_report": None}
+        return {"rubric": document, "rubric_dimensions": document["dimensions"]}
 
-    return _guarded("context_builder", work)
+    return {"final_report": None, **_guarded("context_builder", work)}
 
 
 # --- detectives ----------------------------------------------------------------------------------------------------
@@ -269,6 +270,7 @@ def chief_justice_node(state: AuditState, config: RunnableConfig) -> Update:
             commit=known["commit"],
             report_sha256=known["report_sha256"],
         )
+        _clerk(config).deliver(report, state["repo_url"], state.get("output_path", ""))
         return {"final_report": report}
 
     return _guarded("chief_justice", work)

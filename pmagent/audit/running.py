@@ -9,14 +9,11 @@ from actors.audit import graph
 from actors.audit.graph import Compiled
 from contracts.audit import AuditReport
 from contracts.audit_events import AuditLimits
-from events.atomic import write_atomic
 from events.errors import PmagentError
-from pmagent.audit.places import check_ours, default_path, target_of
+from pmagent.audit.delivery import place_of
 from pmagent.audit.rubrics import load_rubric
 from pmagent.audit.source import source_of
 from pmagent.audit.standalone import StandaloneClerk
-from projections.audits.places import DOCUMENT, MARKDOWN
-from projections.audits.report import report_json, report_markdown
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -38,10 +35,10 @@ def compile_audit_graph(
     limits: AuditLimits | None = None,
 ) -> Compiled:
     """The audit as a compiled ``StateGraph`` whose nodes do their work on the spot: ``graph.invoke({"repo_url": …,
-    "pdf_path": …, "rubric_path": …})`` returns the state. ``final_report`` is None where the audit failed, and
-    ``failures`` say why; nothing is written. ``model`` judges (None: the rules do, offline), ``vision_model`` looks at
-    the report's images (None: nobody does)."""
-    clerk = StandaloneClerk(model, vision_model, limits)
+    "pdf_path": …})``, and if wanted ``rubric_path`` and ``output_path`` (see ``run_audit``), returns the state.
+    ``final_report`` is None where the audit failed, and ``failures`` say why; else it is written too. ``model`` judges
+    (None: the rules do, offline), ``vision_model`` looks at the report's images (None: nobody does)."""
+    clerk = StandaloneClerk(model, vision_model, limits, writes=True)
     return graph.compile_audit_graph(clerk, {"engine": clerk.engine})
 
 
@@ -58,21 +55,18 @@ def run_audit(
     """Audit a repository and its report; the result is written as Markdown and as JSON, each file at once or not at
     all: at ``output_path`` (a file that ends in .md, else a folder), else at ``audit/report_<name>.md``. Blocking.
 
-    Raises BadRubric, BadAudit and Misplaced before anything is done; AuditFailed where there is no report; OSError.
+    Raises BadRubric, BadAudit and Misplaced before anything is done; AuditFailed where there is no report.
     """
     here = Path.cwd()
     url = source_of(repo_url, here)
-    whole = str(here / default_path(url)) if output_path is None else target_of(output_path, url, here)
-    check_ours(whole)
+    wanted = "" if output_path is None else output_path
+    place_of(wanted, url, here)
     rubric = load_rubric(rubric_path)
     state = compile_audit_graph(model, vision_model, limits).invoke(
-        {"repo_url": url, "pdf_path": str(here / pdf_path), "rubric": rubric.document}
+        {"repo_url": url, "pdf_path": str(here / pdf_path), "rubric": rubric.document, "output_path": wanted}
     )
     report: AuditReport | None = state.get("final_report")
     if report is None:
         failure = state["failures"][0]
         raise AuditFailed(failure.code, failure.reason, failure.mend)
-    Path(whole).parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(Path(f"{whole}{MARKDOWN}"), report_markdown(report).encode())
-    write_atomic(Path(f"{whole}{DOCUMENT}"), report_json(report))
     return report

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,11 +29,13 @@ from actors.audit.rules.judge import opinion as opinion_by_rules
 from actors.model.actor import SAID
 from actors.model.chat import Images, ask_now
 from actors.model.failures import failure_of
-from contracts.audit import JudicialOpinion
+from contracts.audit import AuditReport, JudicialOpinion
 from contracts.audit_events import TRIES, AuditLimits, Question
 from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurvey
 from contracts.model import ModelAnswer, ModelAsked, ModelMessage, ModelReplied
 from contracts.payload import decode, encode
+from events.errors import PmagentError
+from pmagent.audit.delivery import place_of, write_report
 from pmagent.audit.rubrics import load_rubric
 
 if TYPE_CHECKING:
@@ -45,17 +48,18 @@ SEEN_CHARS_MAX: Final = 4_000
 class StandaloneClerk:
     """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at images
     (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where an
-    event loop runs. ``stop``, once set, ends what is being cloned or read, and lets no model be asked any more. One
-    clerk may serve several audits, one after another."""
+    event loop runs. ``stop``, once set, ends what is being cloned or read, and lets no model be asked any more.
+    ``writes``: the report is left as files too. One clerk may serve several audits, one after another."""
 
     def __init__(
         self, model: BaseChatModel | None = None, vision_model: BaseChatModel | None = None,
-        limits: AuditLimits | None = None, stop: threading.Event | None = None,
+        limits: AuditLimits | None = None, stop: threading.Event | None = None, *, writes: bool = False,
     ) -> None:  # fmt: skip
         self._model = model
         self._vision = vision_model
         self._limits = limits or AuditLimits()
         self._stop = stop
+        self._writes = writes
         self._images: dict[str, bytes] = {}
 
     @property
@@ -69,6 +73,29 @@ class StandaloneClerk:
             return load_rubric(path or None).document
         except BadRubric as error:
             raise NodeFailed("rubric", error.message, error.hint) from error
+
+    def prepare(self, repo_url: str, output_path: str) -> None:
+        """See Clerk."""
+        if self._writes:
+            self._place(repo_url, output_path)
+
+    def deliver(self, report: AuditReport, repo_url: str, output_path: str) -> None:
+        """See Clerk."""
+        if not self._writes:
+            return
+        whole = self._place(repo_url, output_path)
+        try:
+            write_report(report, whole)
+        except OSError as error:
+            why = error.strerror or "the system says no"
+            said = f"the report could not be written to {whole}: {why}"
+            raise NodeFailed("failed", said, "name another place") from error
+
+    def _place(self, repo_url: str, output_path: str) -> str:
+        try:
+            return place_of(output_path, repo_url, Path.cwd())
+        except PmagentError as error:
+            raise NodeFailed("failed", error.message, error.hint) from error
 
     def survey(self, repo_url: str, questions: Sequence[Question]) -> RepoSurvey:
         """See Clerk; the clone is in a temporary folder, and gone when this returns."""

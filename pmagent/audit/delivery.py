@@ -1,0 +1,28 @@
+"""The report's files of an audit without a log: Markdown and JSON, each at once or not at all (spec, 8)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from contracts.audit import AuditReport
+from events.atomic import write_atomic
+from pmagent.audit.places import check_ours, default_path, target_of
+from pmagent.audit.source import source_of
+from projections.audits.places import DOCUMENT, MARKDOWN
+from projections.audits.report import report_json, report_markdown
+
+
+def place_of(output_path: str, repo_url: str, here: Path) -> str:
+    """Where the report goes, absolute and without its ending: at ``output_path`` (a file that ends in .md, else a
+    folder; relative to ``here``), or, where that is "", at ``audit/report_<name>``. Raises BadAudit, Misplaced."""
+    url = source_of(repo_url, here)
+    whole = target_of(output_path, url, here) if output_path else str(here / default_path(url))
+    check_ours(whole)
+    return whole
+
+
+def write_report(report: AuditReport, whole: str) -> None:
+    """Write both files. Raises OSError."""
+    Path(whole).parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(Path(f"{whole}{MARKDOWN}"), report_markdown(report).encode())
+    write_atomic(Path(f"{whole}{DOCUMENT}"), report_json(report))
