@@ -65,6 +65,8 @@ def source(tmp_path: Path) -> Made:
             "broken.ipynb": "{",
             "data.bin": os.urandom(100),
             "venv/lib/site-packages/x.py": "eval(x)\n",
+            "mine/pyvenv.cfg": "home = /usr/bin\n",
+            "mine/bin/activate_this.py": "eval(x)\n",
             "model.py": POINTER,
             "weights": POINTER,
             ".gitattributes": "weights filter=lfs diff=lfs merge=lfs -text\n",
@@ -84,7 +86,7 @@ def test_all_that_is_there_is_surveyed(source: Made, tmp_path: Path) -> None:
     assert found.commit == source.git("rev-parse", "HEAD")
     assert found.branch == "main"
     assert found.history.total == 3
-    assert found.file_count == len(found.files) == 15
+    assert found.file_count == len(found.files) == 17
     assert found.files == sorted(found.files)
     (graph,) = found.graphs
     assert (graph.path, graph.parallel_sources, graph.fan_in_targets) == ("src/graph.py", ["__start__"], ["join"])
@@ -110,7 +112,7 @@ def test_what_cannot_be_read_is_told_with_its_reason(source: Made, tmp_path: Pat
     }
     assert found.notes == [
         "the commit was audited, not what is changed in the working tree of the source",
-        "1 file of installed packages, left out: venv/lib/site-packages/x.py",
+        "2 files of installed packages, left out: mine/bin/activate_this.py, venv/lib/site-packages/x.py",
         "2 pointers of Git LFS; what they point to was not fetched",
     ]
 

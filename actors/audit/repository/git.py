@@ -166,10 +166,13 @@ def _bound() -> tuple[str, ...]:
     if program is None:
         return ()
     bound = (program, "--pdeathsig", "KILL", "--")
-    asked = subprocess.run(
-        (*bound, "true"),
-        stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30, start_new_session=True,
-    )  # fmt: skip
+    try:
+        asked = subprocess.run(
+            (*bound, "true"),
+            stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=30, start_new_session=True,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
     return bound if asked.returncode == 0 else ()
 
 

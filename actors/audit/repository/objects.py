@@ -22,7 +22,7 @@ class Objects:
         self._process = subprocess.Popen(
             ("git", "--no-pager", "--git-dir", git_dir, "cat-file", "--batch"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env=environment(config, None, os.environ), cwd="/",
+            env=environment(config, None, os.environ), cwd="/", start_new_session=True,
         )  # fmt: skip
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -17,6 +17,8 @@ from actors.audit.repository.tree import Entry, counted, named
 from contracts.audit_events import Question
 from contracts.audit_facts import History, Unparsed
 
+_ENVIRONMENT: Final = "pyvenv.cfg"
+"""Lies at the top of a virtual environment, whatever that is called."""
 _HEAD_BYTES: Final = 256
 _SCRIPT_BYTES: Final = 2**20
 _POINTER_BYTES: Final = 1024
@@ -52,6 +54,8 @@ class _Survey:
         self._request = request
         self._objects = objects
         self._by_path = {entry.path: entry for entry in request.files}
+        marks = [entry.path for entry in request.files if entry.path.endswith(f"/{_ENVIRONMENT}")]
+        self._environments = tuple(mark.removesuffix(_ENVIRONMENT) for mark in marks)
         self._reader = CodeReader(request.questions)
         self._large: list[str] = []
         self._installed: list[str] = []
@@ -73,7 +77,7 @@ class _Survey:
         """By its name; what may be a script is opened to see."""
         bare = "." not in entry.path.rpartition("/")[2]
         if is_python(entry.path) or (bare and 0 < entry.size <= _SCRIPT_BYTES and self._is_script(entry)):
-            if is_installed(entry.path):
+            if is_installed(entry.path) or entry.path.startswith(self._environments):
                 self._installed.append(entry.path)
                 return False
             return True
