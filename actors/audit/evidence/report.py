@@ -147,10 +147,10 @@ def _term(term: str, places: Sequence[Excerpt], reading: PdfReading) -> Evidence
         return evidence("report.term", content, where, rationale, EXPLAINED_SURE, found=True, about=term)
     told = "named, not explained" if places else "these words do not stand in it"
     rationale = f"{how(reading)}: {told}" if readable(reading) else how(reading)
-    content = joined([_shown(one) for one in places]) if places else None
+    named = joined([_shown(one) for one in places]) if places else None
     where = f"page {places[0].page}" if places else document(reading)
     confidence = EXPLAINED_SURE if places else absent(reading, ABSENCE)
-    return evidence("report.term", content, where, rationale, confidence, found=False, about=term)
+    return evidence("report.term", named, where, rationale, confidence, found=False, about=term)
 
 
 def _dropped(term: str, places: Sequence[Excerpt], reading: PdfReading) -> Evidence:
