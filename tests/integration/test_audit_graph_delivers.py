@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from contracts.audit import AuditState
 from pmagent.audit import AuditReport, compile_audit_graph
 from tests.support.audits import dimension, rubric
 from tests.support.audits_history import sources
@@ -17,13 +18,14 @@ def test_the_graph_writes_the_report_where_it_is_wanted_or_in_the_usual_place(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     repository, report = sources(tmp_path)
-    given = {"repo_url": repository, "pdf_path": report, "rubric": rubric(dimension("state"))}
+    given: AuditState = {"repo_url": repository, "pdf_path": report, "rubric": rubric(dimension("state"))}
     graph = compile_audit_graph()
-    state = graph.invoke(given)  # type: ignore[arg-type]
+    state = graph.invoke(given)
     assert isinstance(state["final_report"], AuditReport)
     assert (tmp_path / "audit" / "report_depcheck.md").read_text("utf-8").startswith("# Audit Report")
     assert (tmp_path / "audit" / "report_depcheck.json").exists()
-    graph.invoke({**given, "output_path": "mine.md"})  # type: ignore[arg-type]
+    given["output_path"] = "mine.md"
+    graph.invoke(given)
     assert (tmp_path / "mine.md").exists()
 
 
