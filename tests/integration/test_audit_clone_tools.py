@@ -150,8 +150,10 @@ def test_a_folder_is_read_without_leaving_it(tmp_path: Path) -> None:
     (folder / "graph.py").symlink_to(outside / "graph.py")
     (folder / "old.py").write_text("print 'x'\n")
     os.mkfifo(folder / "pipe.py")
-    (folder / "site-packages").mkdir()
-    (folder / "site-packages" / "graph.py").write_text(GRAPH)
+    for name in ("site-packages", "mine"):
+        (folder / name).mkdir()
+        (folder / name / "graph.py").write_text(GRAPH)
+    (folder / "mine" / "pyvenv.cfg").write_text("home = /usr/bin\n")
     found = analyze_graph_structure(str(folder))
     assert (found["file_found"], found["nodes"], found["has_parallelism"], found["error"]) == (False, [], False, "")
     assert found["unparsed"] == [{"path": "old.py", "line": 1, "reason": "Python 2"}]

@@ -12,6 +12,8 @@ from actors.audit.failures import SourceFailed
 from actors.audit.repository.tree import shown
 
 DEPTH_MAX: Final = 100
+_ENVIRONMENT: Final = b"pyvenv.cfg"
+"""Lies at the top of a virtual environment, whatever that is called."""
 _HEAD_BYTES: Final = 256
 _OPEN: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -39,6 +41,8 @@ def _below(folder: int, prefix: bytes, file_bytes: int, depth: int) -> Iterator[
     held open, so that nobody turns it into a way out meanwhile."""
     try:
         names = sorted(map(os.fsencode, os.listdir(folder)))
+        if depth and _ENVIRONMENT in names:
+            return
         for name in names:
             path = prefix + name
             try:
