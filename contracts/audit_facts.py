@@ -49,12 +49,14 @@ class Commit(Fact, frozen=True, kw_only=True):
 
 class History(Fact, frozen=True, kw_only=True):
     """The commits of the audited branch, oldest first; ``shown`` are the first and the last of ``total``. ``span_s``:
-    seconds between the first and the last; ``burst``: the largest share of commits within 30 minutes."""
+    seconds between the first and the last; ``burst``: the largest share of commits within 30 minutes. ``cut``: it is a
+    shallow repository's, and there were commits before the first."""
 
     total: Natural
     shown: list[Commit]
     span_s: Natural
     burst: Share
+    cut: bool = False
 
 
 class GraphNode(Fact, frozen=True, kw_only=True):

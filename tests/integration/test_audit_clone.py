@@ -125,7 +125,9 @@ def test_a_shallow_source_is_told(source: Made, tmp_path: Path, folder: str) -> 
     shallow.git("fetch", "--quiet", "--depth=1", f"file://{source.path}", "main")
     shallow.git("checkout", "--quiet", "-B", "main", "FETCH_HEAD")
     clone = fetch(str(shallow.path), LIMITS, folder)
-    assert history(clone.ask, REF).total == 1
+    past = history(clone.ask, REF)
+    assert past.total == 1
+    assert past.cut
     assert any("shallow" in note for note in clone.notes)
 
 

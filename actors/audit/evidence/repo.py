@@ -72,7 +72,8 @@ def _scope(survey: RepoSurvey) -> Evidence:
     further = [f"{name.replace('_', ' ')}: {number:,}" for name, number in seen.items() if name not in _COUNTED]
     notes = [f"not looked at: {note}" for note in survey.notes]
     content = joined(["; ".join(told), *(["; ".join(further)] if further else []), *notes])
-    rationale = "the commit was cloned with its whole history, and its tracked files were read"
+    past = "what there is of its history" if survey.history.cut else "its whole history"
+    rationale = f"the commit was cloned with {past}, and its tracked files were read"
     return evidence("repo.scope", content, survey.commit or NOWHERE, rationale, 1.0, found=True)
 
 
@@ -156,7 +157,8 @@ def _how(goal: str, survey: RepoSurvey) -> str:
     """How a goal was looked for, and how much was looked at."""
     family = _family(goal)
     if family == "history":
-        return f"computed from the history of the audited branch, {counted(survey.history.total, 'commit')}"
+        cut = "; it is cut short, and what came before is not known" if survey.history.cut else ""
+        return f"computed from the history of the audited branch, {counted(survey.history.total, 'commit')}{cut}"
     if family in _OF_FILES:
         return f"looked for among {counted(survey.file_count, 'tracked file')} and in what they hold"
     if family == "graph":
@@ -178,10 +180,10 @@ def _examined_code(survey: RepoSurvey) -> str:
 
 def _sure(goal: str, survey: RepoSurvey) -> float:
     """How sure it is that something is not there: less where files do not parse or a graph cannot be read, not at all
-    where nothing could be."""
+    where nothing could be, or where a shallow repository keeps back the commits that would show it."""
     family = _family(goal)
     if family == "history":
-        return 1.0
+        return 0.0 if survey.history.cut else 1.0
     if family in _OF_FILES:
         return 1.0 if survey.file_count == len(survey.files) else ABSENCE
     sure = absence(survey)

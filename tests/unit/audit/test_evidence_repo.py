@@ -175,6 +175,18 @@ def test_a_graph_is_shown_with_nodes_edges_and_joins() -> None:
     )
 
 
+def test_what_a_shallow_repository_keeps_back_is_not_held_to_be_absent() -> None:
+    past = msgspec.structs.replace(survey().history, cut=True)
+    goals = ("history.commits", "history.spread", "history.messages", "history.progression")
+    scope, *items = repo_evidence(about(*goals), survey(findings=[], counts={}, history=past))
+    assert "what there is of its history" in scope.rationale
+    assert [one.confidence for one in items] == [0.0] * 4
+    assert all(one.rationale.endswith("it is cut short, and what came before is not known") for one in items)
+    found = named(repo_evidence(about("history.commits"), survey(finding("history.commits", "", 0), history=past)))
+    assert found["history.commits"].found
+    assert found["history.commits"].confidence == 1.0, "what there is of it is enough"
+
+
 def test_history_is_shown_with_times_whether_it_is_good_or_not() -> None:
     for found in (survey(finding("history.spread", "", 0)), survey(findings=[], counts={})):
         one = named(repo_evidence(about("history.spread"), found))["history.spread"]
