@@ -142,13 +142,18 @@ def _settled(edges: set[Edge]) -> frozenset[Edge]:
 
 
 def drawn_graph(name: str) -> Drawn:
-    """What ``get_graph()`` says, and what the runs of the program show besides."""
+    """What ``get_graph()`` says of a program, and what its runs show besides."""
     module = importlib.import_module(f"benchmarks.graph_programs.{name}")
-    drawing = module.graph.get_graph()
-    drawn = {(edge.source, edge.target, edge.conditional) for edge in drawing.edges}
-    edges = {edge for edge in drawn if not _invented(module.graph, edge)}
-    if hasattr(module, "RUNS"):
-        edges = _with_runs(module.graph, edges, module.RUNS)
+    return drawn(module.graph, getattr(module, "RUNS", ()))
+
+
+def drawn(graph: Any, runs: Sequence[dict[str, Any]] = ()) -> Drawn:
+    """What ``get_graph()`` says of a compiled graph, and what running it shows besides."""
+    drawing = graph.get_graph()
+    found = {(edge.source, edge.target, edge.conditional) for edge in drawing.edges}
+    edges = {edge for edge in found if not _invented(graph, edge)}
+    if runs:
+        edges = _with_runs(graph, edges, runs)
     return Drawn(frozenset(drawing.nodes) - {START, END}, _settled(edges))
 
 
@@ -163,14 +168,14 @@ def _invented(graph: Any, edge: Edge) -> bool:
     return END not in declared
 
 
-def _with_runs(graph: Any, drawn: set[Edge], runs: Sequence[dict[str, Any]]) -> set[Edge]:
+def _with_runs(graph: Any, found: set[Edge], runs: Sequence[dict[str, Any]]) -> set[Edge]:
     """Add what happens after a step of one node. A node that is seen to go on has no end drawn for want of an edge."""
     steps = {(source, target) for values in runs for source, target in _steps(graph, values)}
-    plain = {(source, target) for source, target, conditional in drawn if not conditional and target != END}
+    plain = {(source, target) for source, target, conditional in found if not conditional and target != END}
     declared = plain | set(graph.builder.edges)
     hidden = {(source, target, True) for source, target in steps if (source, target) not in declared}
     going_on = {source for source, _, _ in hidden}
-    kept = {edge for edge in drawn if edge[1] != END or edge[0] not in going_on}
+    kept = {edge for edge in found if edge[1] != END or edge[0] not in going_on}
     reached = {target for _, target, _ in hidden}
     behind = {(source, target, False) for source, target in declared if source in reached and target in graph.nodes}
     ends = {target for _, target, _ in hidden | behind if target != END}

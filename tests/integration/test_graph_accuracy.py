@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import warnings
 from collections.abc import Iterator
+from typing import Any, TypedDict
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langgraph.graph import StateGraph
 
+from actors.audit.code.graph import GraphReader
+from actors.audit.code.source import Source
 from benchmarks.graph_accuracy import (
     END,
     START,
     Drawn,
     as_drawn,
+    drawn,
     drawn_graph,
     main,
     measure,
@@ -87,3 +95,46 @@ def test_what_was_read_is_drawn_as_get_graph_draws(
 ) -> None:
     found = as_drawn(graph(*read))
     assert found == Drawn(found.nodes, frozenset(drawn))
+
+
+class State(TypedDict):
+    """Of the graphs that are made by chance."""
+
+    way: str
+
+
+_NAMES = ["a", "b", "c", "d", "e"]
+_LINKS = st.lists(st.tuples(st.sampled_from([START, *_NAMES]), st.sampled_from([*_NAMES, END])), max_size=8)
+_CHOICES = st.dictionaries(
+    st.sampled_from([START, *_NAMES]),
+    st.dictionaries(st.sampled_from(["yes", "no"]), st.sampled_from([*_NAMES, END]), min_size=1, max_size=2),
+    max_size=2,
+)
+
+
+@settings(max_examples=60)
+@given(_LINKS, _CHOICES, st.sampled_from(_NAMES))
+def test_any_graph_is_drawn_as_langgraph_draws_it(
+    links: list[tuple[str, str]], choices: dict[str, dict[str, str]], entry: str
+) -> None:
+    """The same graph, built and read: what is compared by the benchmark is the same thing on both sides."""
+    builder = StateGraph(State)
+    text = ["from langgraph.graph import StateGraph", "builder = StateGraph(State)"]
+
+    def add(method: str, *args: Any) -> None:
+        getattr(builder, method)(*args)
+        spelled = ", ".join("lambda state: state['way']" if callable(one) else repr(one) for one in args)
+        text.append(f"builder.{method}({spelled})")
+
+    for name in _NAMES:
+        add("add_node", name, lambda state: state)
+    for source, target in [(START, entry), *links]:
+        if (source, target) != (START, END):
+            add("add_edge", source, target)
+    for source, ways in choices.items():
+        add("add_conditional_edges", source, lambda state: state["way"], ways)
+    reader = GraphReader()
+    source_text = "\n".join(text)
+    reader.take(Source("made.py", source_text, ast.parse(source_text), "code"))
+    (found,) = reader.graphs()
+    assert as_drawn(found) == drawn(builder.compile())

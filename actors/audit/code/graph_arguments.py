@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+from typing import Final
 
 import msgspec
 
 from actors.audit.code.graph_scope import Scope
 from actors.audit.code.graph_values import Value
 
-_SPELLED_MAX = 120
+_SPELLED_MAX: Final = 120
 
 
 class Arguments(msgspec.Struct, eq=False):
@@ -43,25 +44,24 @@ class Arguments(msgspec.Struct, eq=False):
                 return keyword.value
         return self.node.args[place] if place < len(self.node.args) else None
 
-    def spelled(self, node: ast.expr | None) -> str:
-        """A name, or a dotted or subscripted one, as the program has it; of anything else its kind in brackets."""
-        return spelled(node)
+    def spelled(self, place: int, name: str) -> str:
+        """An argument as the program has it, if it is a name, dotted or subscripted too; else its kind in brackets."""
+        return _spelled(self.argument(place, name))
 
 
-def spelled(node: ast.expr | None, depth: int = 0) -> str:
-    """See ``Arguments.spelled``; at most 120 characters."""
+def _spelled(node: ast.expr | None, depth: int = 0) -> str:
     if node is None or depth > 8:
         return "" if node is None else "…"
     if isinstance(node, ast.Name):
         whole = node.id
     elif isinstance(node, ast.Attribute):
-        whole = f"{spelled(node.value, depth + 1)}.{node.attr}"
+        whole = f"{_spelled(node.value, depth + 1)}.{node.attr}"
     elif isinstance(node, ast.Subscript):
-        whole = f"{spelled(node.value, depth + 1)}[{spelled(node.slice, depth + 1)}]"
+        whole = f"{_spelled(node.value, depth + 1)}[{_spelled(node.slice, depth + 1)}]"
     elif isinstance(node, ast.Call):
-        whole = f"{spelled(node.func, depth + 1)}(…)"
+        whole = f"{_spelled(node.func, depth + 1)}(…)"
     elif isinstance(node, ast.Tuple):
-        whole = ", ".join(spelled(one, depth + 1) for one in node.elts[:4])
+        whole = ", ".join(_spelled(one, depth + 1) for one in node.elts[:4])
     elif isinstance(node, ast.Constant) and isinstance(node.value, str | int):
         whole = repr(node.value)[:_SPELLED_MAX]
     else:

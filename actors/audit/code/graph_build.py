@@ -36,19 +36,23 @@ from actors.audit.code.graph_values import (
 if TYPE_CHECKING:
     from actors.audit.code.graph_run import Run
 
+BUILDERS: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
+"""The classes that build graphs."""
 PARTS_MAX: Final = 1_000
 """Most nodes, edges, branches or notes of one graph."""
 
 
 def build(run: Run, builder: Builder, name: str, given: Arguments) -> Value:
     """Call a method of a builder. Those that change it give the builder itself."""
-    if name == "compile":
+    if name == "__init__":
+        builder.state = given.spelled(0, "state_schema")
+    elif name == "compile":
         builder.compiled = True
         called = text_of(given.named.get("name", UNKNOWN))
         if called is not None:
             builder.name, builder.named = called, True
         return Compiled(builder, called or "LangGraph")
-    if (work := _METHODS.get(name)) is not None:
+    elif (work := _METHODS.get(name)) is not None:
         if given.open:
             note(builder, given.line, f"arguments of {name}")
         if max(map(len, (builder.nodes, builder.edges, builder.branches))) < PARTS_MAX:
@@ -198,12 +202,12 @@ _METHODS: Final[dict[str, Callable[[Run, Builder, Arguments], None]]] = {
 }
 
 
-def begin(run: Run, kind: str, given: Arguments, state: str | None = None) -> Builder:
-    """A new builder, where the call stands."""
+def begin(run: Run, kind: str, given: Arguments, owner: Class | None = None) -> Builder:
+    """A new builder, where the call stands; ``owner``: the class derived from LangGraph's that it is an instance of."""
     path = given.scope.path if given.scope is not None else ""
     column = given.node.col_offset if given.node is not None else 0
-    schema = given.spelled(given.argument(0, "state_schema")) if state is None else state
-    builder = Builder(path, given.line, column, kind, schema, {}, [], [], [])
+    state = given.spelled(0, "state_schema") if kind in BUILDERS and owner is None else ""
+    builder = Builder(path, given.line, column, kind, state, {}, [], [], [], owner=owner)
     builder.function = run.stack[-1].name if run.stack else ""
     run.builders.append(builder)
     return builder

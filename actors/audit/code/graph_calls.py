@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from actors.audit.code.graph_arguments import Arguments
-from actors.audit.code.graph_build import begin, build
+from actors.audit.code.graph_build import BUILDERS, begin, build, note
 from actors.audit.code.graph_members import ancestry, attribute, class_attribute, is_enum
 from actors.audit.code.graph_prebuilt import prebuilt
 from actors.audit.code.graph_pure import called, dict_method, formatted, list_method, string_method
@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 CALLS_MAX: Final = 16
 """So deep calls are followed."""
 
-__all__ = ["Arguments", "call"]
-
-_BUILDERS: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
+_FIELDS: Final = frozenset(("dataclasses.field", "pydantic.Field", "attrs.field"))
 _GROWING: Final = frozenset(("append", "add", "extend", "insert", "update"))
 _THROUGH: Final = frozenset(
     (
@@ -75,7 +73,7 @@ def call(run: Run, callee: Value, given: Arguments) -> Value:
         return call(run, own, given) if own is not None else UNKNOWN
     if isinstance(callee, External):
         return _external(run, callee.name, given)
-    if isinstance(callee, Thing) and callee.maker.rpartition(".")[2] in _BUILDERS:
+    if isinstance(callee, Thing) and callee.maker.rpartition(".")[2] in BUILDERS:
         return _external(run, callee.maker, given)
     if isinstance(callee, Method):
         return _method(run, callee, given)
@@ -147,9 +145,8 @@ def _instance(run: Run, owner: Class, given: Arguments) -> Value:
         return _member(owner, given)
     instance: Value = UNKNOWN
     for base in ancestry(owner):
-        if isinstance(base, External) and _kind(base.name) in _BUILDERS:
-            instance = msgspec.structs.replace(begin(run, _kind(base.name), given), owner=owner)
-            run.builders[-1] = instance
+        if isinstance(base, External) and _kind(base.name) in BUILDERS:
+            instance = begin(run, _kind(base.name), given, owner=owner)
             break
     else:
         instance = Inst(owner, dict(given.named))
@@ -158,16 +155,25 @@ def _instance(run: Run, owner: Class, given: Arguments) -> Value:
     if isinstance(start, Func):
         call(run, start, given)
     elif isinstance(instance, Inst):
-        fields = [
-            one.target.id
-            for one in owner.node.body
-            if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
-        ]
-        instance.attributes.update(zip(fields, given.args, strict=False))
-        after = class_attribute(owner, "__post_init__", instance)
-        if isinstance(after, Func):
-            call(run, after, Arguments())
+        _fields(run, owner, instance, given)
     return instance
+
+
+def _fields(run: Run, owner: Class, instance: Inst, given: Arguments) -> None:
+    """Set the fields of a dataclass, a named tuple or a model: as given, else as their defaults say."""
+    lines = [one.target for one in owner.node.body if isinstance(one, ast.AnnAssign)]
+    names = [one.id for one in lines if isinstance(one, ast.Name)]
+    instance.attributes.update(zip(names, given.args, strict=False))
+    for name in names:
+        default = owner.members.get(name)
+        if name in instance.attributes or not isinstance(default, Thing) or default.maker not in _FIELDS:
+            continue
+        factory = default.named.get("default_factory")
+        value = call(run, factory, Arguments()) if factory is not None else default.named.get("default")
+        instance.attributes[name] = value or UNKNOWN
+    after = class_attribute(owner, "__post_init__", instance)
+    if isinstance(after, Func):
+        call(run, after, Arguments())
 
 
 def _member(owner: Class, given: Arguments) -> Value:
@@ -186,7 +192,7 @@ def _external(run: Run, name: str, given: Arguments) -> Value:
     last = name.rpartition(".")[2]
     if package == "builtins":
         return _builtin(run, last, given)
-    if _kind(name) in _BUILDERS:
+    if _kind(name) in BUILDERS:
         return begin(run, last, given)
     if _kind(name) == "Send":
         return Packet(given.get(0, "node") or UNKNOWN)
@@ -210,7 +216,7 @@ def _handed_out(given: Arguments) -> None:
     """Who gets a builder that is not read here may add to it."""
     for value in [*given.args, *given.named.values()]:
         if isinstance(value, Builder):
-            value.unresolved.append(f"{given.line}: the builder is handed to a function that is not in the repository")
+            note(value, given.line, "the builder is handed to a function that is not in the repository")
 
 
 def _goto(given: Arguments) -> Value:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.audit.code.graph_calls import Arguments, call
+from actors.audit.code.graph_arguments import Arguments
+from actors.audit.code.graph_calls import call
 from actors.audit.code.graph_members import attribute, item, part
 from actors.audit.code.graph_pure import (
     SIZE_MAX,

@@ -16,19 +16,17 @@ Graphs of prebuilt agents show that there is a graph, and no more: their edges a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
+from actors.audit.code.graph_build import BUILDERS
 from actors.audit.code.graph_failure import speaks_of_failure
 from actors.audit.code.graph_shape import Shape, linear, shape
 from actors.audit.code.graph_values import END, Builder, EdgeSeen
 from contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
-_OWN: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
-
 
 def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: float) -> Iterator[Finding]:
     """The findings of all graphs, in the order of path and line for each goal."""
-    own = [(builder, graph, shape(builder.edges)) for builder, graph in graphs if builder.kind in _OWN]
+    own = [(builder, graph, shape(builder.edges)) for builder, graph in graphs if builder.kind in BUILDERS]
     found = [_finding("graph.builder", graph, graph.line, _summary(graph)) for _, graph in graphs]
     for builder, graph, seen in own:
         found.extend(_parallel(builder, graph, seen))

@@ -45,7 +45,7 @@ def prebuilt(run: Run, name: str, given: Arguments) -> Value | None:
     maker = _MAKERS.get((name.partition(".")[0], name.rpartition(".")[2]))
     if maker is None:
         return None
-    builder = begin(run, name.rpartition(".")[2], given, "")
+    builder = begin(run, name.rpartition(".")[2], given)
     if maker == "react":
         _react(run, builder, given)
     elif maker == "agent":
@@ -62,7 +62,7 @@ def prebuilt(run: Run, name: str, given: Arguments) -> Value | None:
 
 def workflow(run: Run, function: Func) -> Compiled:
     """A function under ``@entrypoint``: one node, for what it calls is not drawn."""
-    builder = begin(run, "entrypoint", Arguments(), "")
+    builder = begin(run, "entrypoint", Arguments())
     builder.path, builder.line, builder.name, builder.named = (
         function.scope.path,
         function.node.lineno,

@@ -26,8 +26,6 @@ PURSE_LINE_STEPS: Final = 20
 """Steps for all of it, and so many more for each line of the files that are followed."""
 SITE_MAX: Final = 8
 """So many graphs are kept of one place that makes several."""
-GRAPHS_MAX: Final = 200
-"""So many graphs are told of a repository."""
 
 
 def read_graphs(program: Program) -> list[tuple[Builder, CodeGraph]]:
@@ -49,7 +47,7 @@ def _told(builders: Iterable[Builder]) -> list[tuple[Builder, CodeGraph]]:
     for builder in builders:
         if builder.path:  # a class of builders whose methods are followed is not called at any place
             sites[builder.path, builder.line, builder.column].append(builder)
-    kept = [one for site in sorted(sites) for one in _largest(sites[site])[:SITE_MAX]][:GRAPHS_MAX]
+    kept = [one for site in sorted(sites) for one in _largest(sites[site])[:SITE_MAX]]
     return [(builder, _graph(builder)) for builder in kept]
 
 

@@ -319,3 +319,62 @@ def test_other_prebuilt_graphs_are_known_by_their_package() -> None:
         )
         == []
     )
+
+
+def test_fields_have_what_was_given_or_their_defaults() -> None:
+    graph = graph_of(
+        """
+        from dataclasses import dataclass, field
+        from pydantic import BaseModel, Field
+        @dataclass
+        class Steps:
+            first: str
+            second: str = "two"
+            others: list[str] = field(default_factory=list)
+            def __post_init__(self):
+                self.others.append("three")
+        class Settings(BaseModel):
+            last: str = Field(default="four")
+            unset: str
+        steps, settings = Steps("one"), Settings()
+        for name in (steps.first, steps.second, *steps.others, settings.last, settings.unset):
+            b.add_node(name, f)
+        """
+    )
+    assert nodes(graph) == ["one", "two", "three", "four"]
+    assert graph.unresolved == ["20: the name of a node"]
+
+
+def test_a_derived_builder_is_told_with_the_state_of_its_base() -> None:
+    (graph,) = graphs_of(
+        m="""
+        from langgraph.graph import StateGraph
+        class Flow(StateGraph):
+            def __init__(self, names):
+                super().__init__(State)
+                self.names = names
+            def fill(self):
+                for name in self.names:
+                    self.add_node(name, print)
+        Flow(["a", "b"]).fill()
+        """
+    )
+    assert (graph.builder, graph.state, nodes(graph)) == ("StateGraph", "State", ["a", "b"])
+
+
+def test_a_list_that_grows_as_often_as_is_not_known_is_not_taken_for_whole() -> None:
+    graph = graph_of(
+        """
+        names = []
+        for item in load():
+            names.append("worker")
+        b.add_edge(names, "join")
+        def each():
+            yield "x"
+            for item in load():
+                yield "y"
+        b.add_edge([*each()], "end")
+        """
+    )
+    assert edges(graph) == {("worker", "join"), ("x", "end"), ("y", "end")}
+    assert graph.unresolved == ["9: the sources of an edge", "14: the sources of an edge"]
