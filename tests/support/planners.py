@@ -101,15 +101,16 @@ def command_line(pid: int) -> list[str]:
         return []
 
 
-def is_cut_off(pid: int) -> bool:
-    """Whether this is process 1 of a bubblewrap whose outer half is dead, and has started nothing."""
+def is_cut_off(pid: int, parent: int = 1) -> bool:
+    """Whether this is process 1 of a bubblewrap whose outer half is dead, and has started nothing. ``parent`` is whom
+    orphans fall to."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
     told = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
-    return told["Name"] == "bwrap" and told["PPid"] == "1" and told["NSpid"].endswith("\t1") and not children
+    return told["Name"] == "bwrap" and told["PPid"] == str(parent) and told["NSpid"].endswith("\t1") and not children
 
 
 def all_end(handles: Sequence[int], seconds: float = SECONDS) -> bool:
