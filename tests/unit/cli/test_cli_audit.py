@@ -1,0 +1,73 @@
+"""``pmagent audits`` and ``cancel`` where runs and audits stand side by side; what there is not is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from pmagent.jobs import history
+from tests.support.boxes import real_boxes
+from tests.support.commands import Ran, pmagent
+
+RUN = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000001")
+AUDIT = UUID("0b0c7a52-3f7e-4c1d-9a55-000000000002")
+
+
+@pytest.fixture
+def place(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with a folder that is no repository, and a file that is no PDF; ids are known before."""
+    (workspace / "nothing").mkdir()
+    (workspace / "report.pdf").write_text("no PDF")
+    monkeypatch.setattr("pmagent.cli.audit.uuid.uuid4", lambda: AUDIT)
+    return workspace
+
+
+def audited(workspace: Path, *more: str) -> Ran:
+    """An audit that fails at once."""
+    return pmagent(workspace, "audit", str(workspace / "nothing"), str(workspace / "report.pdf"), *more)
+
+
+def test_without_audits_it_says_how_to_ask_for_one(workspace: Path) -> None:
+    assert pmagent(workspace, "audits").code == 1, "there is no log"
+    assert pmagent(workspace, "oa", "snapshot").code == 0
+    assert pmagent(workspace, "audits").text == "no audits yet: pmagent audit REPO_URL PDF\n"
+    assert pmagent(workspace, "audits", "--format", "json").document == {"audits": []}
+
+
+@pytest.mark.parametrize("prefix", ["", "xyz", "0" * 37])
+def test_what_is_no_id_is_a_usage_error(workspace: Path, prefix: str) -> None:
+    assert pmagent(workspace, "oa", "snapshot").code == 0
+    for command in ("audits", "cancel"):
+        assert pmagent(workspace, command, prefix).code == 2
+
+
+def test_an_audit_is_no_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_WINDOW", 3)
+    assert audited(place).code == 1
+    prefix = str(AUDIT)[:8]
+    assert pmagent(place, "audits", prefix.upper()).lines[0].startswith("✗ failed")
+    refused = pmagent(place, "runs", prefix)
+    assert (refused.code, "there is no run whose id begins with" in refused.errors) == (1, True)
+    done = pmagent(place, "cancel", prefix, "--format", "json")
+    assert (done.code, done.document) == (1, {
+        "audit_id": str(AUDIT), "accepted": False, "text": "the audit is failed already",
+    })  # fmt: skip
+    unknown = pmagent(place, "cancel", "ffffffff")
+    assert "there is no run or audit whose id begins with 'ffffffff'" in unknown.errors
+
+
+@real_boxes
+def test_a_beginning_that_a_run_and_an_audit_share_names_neither(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert audited(place).code == 1
+    (place / "plan.yaml").write_text("- {task_id: a, intent: x, tools: [echo]}")
+    monkeypatch.setattr("pmagent.cli.run.uuid.uuid4", lambda: RUN)
+    planned = pmagent(place, "run", "x", "--plan", str(place / "plan.yaml"), "--plan-only")
+    assert planned.code == 0, planned.errors
+    refused = pmagent(place, "cancel", str(RUN)[:8])
+    assert (refused.code, "2 runs or audits have ids that begin with" in refused.errors) == (1, True)
+    assert "the run is planned already" in pmagent(place, "cancel", str(RUN)).text
+    assert [run["run_id"] for run in pmagent(place, "runs", "--format", "json").document["runs"]] == [str(RUN)]
+    audits = pmagent(place, "audits", "--format", "json").document["audits"]
+    assert [audit["audit_id"] for audit in audits] == [str(AUDIT)]
