@@ -7,10 +7,11 @@ Each program of ``graph_programs`` has a compiled ``graph``. Its nodes and edges
 not speak of the same thing everywhere, so both are brought to one form first:
 
 - ``get_graph()`` is a drawing. It shows an unconditional edge to END only for a node that nothing else leaves, also
-  where the program has none; edges of nodes that are not reached from START it leaves out; of several edges between the
-  same nodes it shows one, a conditional one if there is any. ``as_drawn`` does the same to what was read.
+  where the program has none; edges of nodes that are not reached from START it leaves out. ``as_drawn`` does the same
+  to what was read.
+- Of several edges between the same nodes it shows one, conditional or not. Both sides count it as conditional then.
 - START and END are no nodes of the program: they are left out of the nodes, not out of the edges.
-- Where no edge leads to END, it invents a conditional one: ``_invented`` takes that away.
+- Where no edge leads to END, it invents a conditional one, which is taken away.
 - It draws nothing of a conditional edge without map and annotation, and of a Command without either. Such programs have
   ``RUNS``: inputs with which the graph is run, and each step that follows a step of one node only counts as an edge.
 """
@@ -150,22 +151,25 @@ def drawn_graph(name: str) -> Drawn:
 def drawn(graph: Any, runs: Sequence[dict[str, Any]] = ()) -> Drawn:
     """What ``get_graph()`` says of a compiled graph, and what running it shows besides."""
     drawing = graph.get_graph()
-    found = {(edge.source, edge.target, edge.conditional) for edge in drawing.edges}
-    edges = {edge for edge in found if not _invented(graph, edge)}
+    edges: set[Edge] = set()
+    for edge in drawing.edges:
+        chosen = edge.target in _chosen(graph, edge.source)
+        if chosen or not (edge.conditional and edge.target == END and hasattr(graph, "builder")):
+            edges.add((edge.source, edge.target, chosen or edge.conditional))
     if runs:
         edges = _with_runs(graph, edges, runs)
     return Drawn(frozenset(drawing.nodes) - {START, END}, _settled(edges))
 
 
-def _invented(graph: Any, edge: Edge) -> bool:
-    """Whether a conditional edge to END is in the drawing only because no other leads there."""
+def _chosen(graph: Any, source: str) -> set[str]:
+    """Where the conditional edges and commands of a node lead, as declared."""
     builder = getattr(graph, "builder", None)
-    if edge[1] != END or not edge[2] or builder is None:
-        return False
-    declared = {*(builder.nodes[edge[0]].ends or ())} if edge[0] in builder.nodes else set()
-    for branch in builder.branches[edge[0]].values():
+    if builder is None:
+        return set()
+    declared = {*(builder.nodes[source].ends or ())} if source in builder.nodes else set()
+    for branch in builder.branches[source].values():
         declared.update((branch.ends or {}).values())
-    return END not in declared
+    return declared
 
 
 def _with_runs(graph: Any, found: set[Edge], runs: Sequence[dict[str, Any]]) -> set[Edge]:

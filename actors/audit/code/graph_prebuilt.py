@@ -127,7 +127,8 @@ def _react(run: Run, builder: Builder, given: Arguments) -> None:
     if not tools:
         _edges(run, builder, [(last, end)])
         return
-    _edges(run, builder, [(last, "tools"), (last, end), *([(last, entry)] if after else [])], "conditional")
+    ways = [(last, "tools"), (last, end), *([(last, entry), ("agent", last)] if after else [])]
+    _edges(run, builder, ways, "conditional")
     _edges(run, builder, [("tools", entry)])
 
 
