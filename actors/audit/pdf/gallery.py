@@ -20,6 +20,8 @@ SIDE: Final = 1_600
 """Longest side of a picture, in pixels."""
 PNG_BYTES: Final = 4 * 2**20
 """A picture whose PNG is longer is made smaller, until it is not."""
+ALL_BYTES: Final = 48 * 2**20
+"""When the pictures that were taken have more bytes together, no other is taken."""
 SMALL: Final = 32
 """Images with a shorter side are icons, and left out."""
 PIXELS_MAX: Final = 60_000_000
@@ -57,7 +59,7 @@ def collect(task: Task) -> Pictured:
     pictures: dict[str, Picture] = {}
     same = 0
     for each in ranked:
-        if len(pictures) == task.pictures:
+        if len(pictures) == task.pictures or sum(map(len, blobs.values())) > ALL_BYTES:
             break
         picture, png = search.rendered(each)
         if picture is None:
@@ -74,7 +76,8 @@ def collect(task: Task) -> Pictured:
     count = len(found) - same - search.failed
     notes = search.notes
     if count > len(pictures):
-        notes.append(f"{len(pictures)} of {count} images were taken, the largest; the limit is {task.pictures}")
+        limit = task.pictures if len(pictures) == task.pictures else f"{ALL_BYTES // 2**20} MiB"
+        notes.append(f"{len(pictures)} of {count} images were taken, the largest; the limit is {limit}")
     ordered = sorted(pictures.values(), key=lambda each: each.page)
     return Pictured(PictureReading(count=count, pictures=ordered, notes=notes), blobs)
 

@@ -23,7 +23,7 @@ from contracts.audit_facts import Heading, PdfReading
 
 HEADINGS_MAX: Final = 500
 TITLE_CHARS: Final = 200
-TEXT_CHARS: Final = 20_000_000
+TEXT_CHARS: Final = 15_000_000
 """So many characters of a report are read."""
 _OUTLINE_MAX: Final = 2_000
 _PLACEHOLDERS: Final = frozenset(("untitled", "title", "document", "microsoft word", "(anonymous)", "(unspecified)"))

@@ -15,6 +15,8 @@ LEVELS: Final = 6
 HEADING_CHARS: Final = 200
 _LARGER: Final = 1.12
 """So many times the size of the running text is a heading's."""
+_LITTLE: Final = 600
+"""Text of one size that is longer than this, and than a third of the running text, is no headings."""
 _BOLD_CHARS: Final = 90
 _RUNNING: Final = 3
 """A heading that stands on so many pages is a running head."""
@@ -100,11 +102,12 @@ class Look(NamedTuple):
 def look(every: Sequence[Line]) -> Look:
     """What the report of these lines looks like."""
     sizes, bold = Counter[float](), 0
-    for line in every:
+    for line in [line for line in every if not line.code] or every:
         sizes[line.size] += len(line.text)
         bold += len(line.text) if line.bold else 0
     body = max(sizes, key=lambda size: (sizes[size], -size)) if sizes else 0.0
-    larger = sorted((size for size in sizes if body and size >= body * _LARGER), reverse=True)
+    rare = {size for size, count in sizes.items() if count <= max(sizes[body] / 3, _LITTLE)}
+    larger = sorted((size for size in rare if body and size >= body * _LARGER), reverse=True)
     seen: dict[str, set[int]] = {}
     for line in every:
         if line.size > body or line.bold:

@@ -44,6 +44,8 @@ def plain(text: str, number: int) -> list[Line]:
     found = []
     for block, paragraph in enumerate(re.split(r"\n\s*\n", clean(text))):
         for row, line in enumerate(paragraph.split("\n")):
+            if len(found) == LINES_MAX:
+                return found
             if line.strip():
                 found.append(
                     Line(
@@ -59,7 +61,7 @@ def plain(text: str, number: int) -> list[Line]:
                         y1=row + 1.0,
                     )
                 )
-    return found[:LINES_MAX]
+    return found
 
 
 def _line(line: Any, number: int, block: int) -> Line | None:

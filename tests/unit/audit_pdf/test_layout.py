@@ -149,6 +149,13 @@ def test_what_repeats_on_pages_ends_like_a_sentence_or_is_code_is_no_heading() -
     assert headings(joined(*pages)) == []
 
 
+def test_running_text_beside_much_code_or_many_tables_in_small_type_is_no_heading() -> None:
+    listings = Page().add(*["    return state"] * 100, size=8, code=True).add(*[BODY] * 9).add("Judges", size=16)
+    tables = Page().add(*[BODY] * 20, size=8).add(*[BODY] * 15).add("Judges", size=16)
+    for page in (listings, tables):
+        assert [each.text for each in headings(joined(page))] == ["Judges"]
+
+
 def test_a_heading_of_two_lines_is_one() -> None:
     page = Page().add("How judges are kept apart", "and what they share", size=18).add(*[BODY] * 5)
     assert [each.text for each in headings(joined(page))] == ["How judges are kept apart and what they share"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import threading
 from pathlib import Path
@@ -117,7 +118,7 @@ def test_each_limit_is_named_with_its_value(tmp_path: Path) -> None:
 
 def test_a_bomb_ends_at_the_limit_of_memory_or_time(tmp_path: Path) -> None:
     (tmp_path / "r.pdf").write_bytes(pdfs.bomb(2**28))
-    found = failure(tmp_path / "r.pdf", AuditLimits(pdf_seconds=2, pdf_memory=2**29))
+    found = failure(tmp_path / "r.pdf", AuditLimits(pdf_seconds=1, pdf_memory=2**29))
     assert found.code in {"pdf_timed_out", "pdf_too_large"}
     assert "the limit" in found.message
 
@@ -152,6 +153,33 @@ def test_a_reading_is_cancelled(tmp_path: Path) -> None:
 def test_a_path_is_shown_without_what_is_not_seen(tmp_path: Path) -> None:
     assert shown("a\u202eb\x1b[31m\nc") == "ab[31m c"
     assert "\x1b" not in failure(tmp_path / "\x1b[31mred").message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_a_pdf_with_flaws_anywhere_is_read_or_refused_but_never_an_error_of_ours(seed: int, tmp_path: Path) -> None:
+    chance = random.Random(seed)
+    made = pdfs.Report()
+    page = made.page("<h1>Title</h1><p>The judges run in parallel in <code>src/nodes/judges.py</code>.</p>")
+    pdfs.boxes_and_arrows(page, ["a", "b", "c"], top=400)
+    pdfs.table(made.page("<p>Second.</p>"), 3, 3, top=300)
+    data = bytearray(made.bytes(deflate=bool(seed % 2), use_objstms=seed % 3 == 0))
+    for _ in range(chance.choice((1, 5, 40))):
+        at = chance.randrange(len(data))
+        match chance.randrange(3):
+            case 0:
+                data[at] = chance.randrange(256)
+            case 1:
+                del data[at : at + chance.randrange(1, 30)]
+            case _:
+                data[at : at + 4] = chance.choice((b"-999", b"null", b"<<<<", b"9999", b" 3 0 R "))
+    (tmp_path / "r.pdf").write_bytes(data)
+    try:
+        found = read_pdf(str(tmp_path / "r.pdf"), [], LIMITS)
+        assert found.pages > 0
+    except SourceFailed as error:
+        assert error.code in {"pdf_damaged", "pdf_empty", "pdf_encrypted"}
+        assert "exit code" not in error.message
 
 
 def test_pymupdf_that_is_not_there_is_said_with_what_to_install(
