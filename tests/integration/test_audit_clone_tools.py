@@ -170,3 +170,19 @@ def test_a_file_that_ends_the_process_does_not_hide_the_others(source: Made) -> 
     found = analyze_graph_structure(str(source.path))
     assert found["nodes"] == ["left", "right", "join"]
     assert [one["path"] for one in found["unparsed"]] == ["a.py"]
+
+
+@pytest.mark.parametrize("name", [".git", ".GIT", "git~1", ".g\u200cit"])
+def test_a_tree_that_reaches_into_git_is_not_checked_out(source: Made, temporary: Path, name: str) -> None:
+    marker = temporary.parent / "marker"
+    blob = source.git("hash-object", "-w", "--stdin", stdin=f"#!/bin/sh\ntouch {marker}\n".encode())
+    hooks = source.git("mktree", stdin=f"100755 blob {blob}\tpost-checkout\n".encode())
+    inner = source.git("mktree", stdin=f"040000 tree {hooks}\thooks\n".encode())
+    top = source.git("mktree", stdin=f"040000 tree {inner}\t{name}\n".encode())
+    commit = source.git("commit-tree", top, "-m", "Reach in")
+    source.git("update-ref", "refs/heads/main", commit)
+    with pytest.raises(SourceFailed) as raised:
+        clone_repo(str(source.path))
+    assert raised.value.code == "git"
+    assert list(temporary.iterdir()) == []
+    assert not marker.exists()
