@@ -41,7 +41,7 @@ def _looked(page: Any, number: int) -> Iterator[Line]:
 
 def plain(text: str, number: int) -> list[Line]:
     """Lines of text that has no look: what was recognised on an image."""
-    found = []
+    found: list[Line] = []
     for block, paragraph in enumerate(re.split(r"\n\s*\n", clean(text))):
         for row, line in enumerate(paragraph.split("\n")):
             if len(found) == LINES_MAX:
