@@ -98,15 +98,17 @@ def _has(builder: Builder, given: Arguments, name: str) -> bool:
     return value is not None and truth(value) is not False
 
 
-def _tools(given: Arguments) -> bool:
-    """Whether there are tools: unless it is seen that there are none."""
+def _tools(builder: Builder, given: Arguments) -> bool:
+    """Whether there are tools: unless it is seen that there are none. Those that are seen are kept."""
     value = given.get(1, "tools")
+    seen = items_of(value) if value is not None else None
+    builder.tools = seen.items if seen is not None else []
     return value is not None and truth(value) is not False
 
 
 def _react(run: Run, builder: Builder, given: Arguments) -> None:
     """The agent that asks a model and calls tools, in turn; with its hooks and the answer that has a shape."""
-    tools = _tools(given)
+    tools = _tools(builder, given)
     before, after = _has(builder, given, "pre_model_hook"), _has(builder, given, "post_model_hook")
     shaped = _has(builder, given, "response_format")
     entry = "pre_model_hook" if before else "agent"
@@ -138,7 +140,7 @@ def _agent(run: Run, builder: Builder, given: Arguments) -> None:
         note(builder, builder.line, "the nodes of middleware")
     _nodes(run, builder, ["model"])
     _edges(run, builder, [(START, "model")])
-    if not _tools(given):
+    if not _tools(builder, given):
         _edges(run, builder, [("model", END)])
         return
     _nodes(run, builder, ["tools"])
@@ -157,7 +159,7 @@ def _team(run: Run, builder: Builder, given: Arguments, maker: str) -> None:
             note(builder, builder.line, "the name of an agent")
         else:
             names.append(name)
-    _nodes(run, builder, names)
+            add(builder, NodeSeen(name, agent, builder.line, run.arms))
     if maker == "swarm":
         _edges(run, builder, [(START, name) for name in names], "conditional")
         return

@@ -22,6 +22,7 @@ from actors.audit.code.graph_pure import items_of
 from actors.audit.code.graph_values import (
     END,
     START,
+    UNKNOWN,
     BranchSeen,
     Builder,
     Compiled,
@@ -67,6 +68,22 @@ def settle(run: Run, builders: list[Builder]) -> None:
     for builder in builders:
         for node in list(builder.nodes.values()):
             _commands(run, builder, node)
+    for builder in builders:
+        for command in (one for tool in builder.tools for one in _handed_over(run, tool)):
+            for owner, name in _parents(run, builder):
+                if (node := owner.nodes[name]).destinations is None:
+                    _follow(owner, name, node, command)
+
+
+def _handed_over(run: Run, tool: Value) -> list[Goto]:
+    """The commands of a tool to the graph around its agent."""
+    if isinstance(tool, Thing) and tool.maker.endswith(".create_handoff_tool"):
+        return [Goto(tool.named.get("agent_name", UNKNOWN), parent=True)]
+    function = _function_of(tool)
+    if not isinstance(function, Func) or "Command" not in run.program.sources[function.scope.path].text:
+        return []
+    result, _ = run.within(STEPS, lambda: call(run, function, Arguments(unknown=True)))
+    return [command for command in _gotos(result) if command.parent]
 
 
 def _branch(run: Run, builder: Builder, branch: BranchSeen) -> None:

@@ -195,7 +195,10 @@ class BranchSeen(msgspec.Struct):
 
 
 class Builder(Value, eq=False):
-    """A graph that is being built, at ``line`` of the module at ``path``."""
+    """A graph that is being built, at ``line`` of the module at ``path``.
+
+    ``tools``: those of a prebuilt agent, which may hand over to another one.
+    """
 
     path: str
     line: int
@@ -212,6 +215,7 @@ class Builder(Value, eq=False):
     compiled: bool = False
     owner: Class | None = None
     attributes: dict[str, Value] = {}
+    tools: list[Value] = []
 
 
 class Compiled(Value, eq=False):

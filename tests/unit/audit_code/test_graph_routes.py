@@ -205,6 +205,36 @@ def test_a_command_to_the_parent_goes_on_in_the_graph_around() -> None:
     assert nodes(outer) == ["sub", "next"]
 
 
+def test_a_tool_that_hands_over_leads_from_its_agent_to_another() -> None:
+    *_, team = graphs_of(
+        m="""
+        from langchain_core.tools import tool
+        from langgraph.graph import StateGraph
+        from langgraph.prebuilt import create_react_agent
+        from langgraph.types import Command
+        def handoff(name):
+            @tool("to_" + name)
+            def transfer(state):
+                return Command(goto=name, graph=Command.PARENT, update=state)
+            return transfer
+        flights = create_react_agent(model, [handoff("hotels")], name="flights")
+        hotels = create_react_agent(model, [book, handoff("flights")], name="hotels")
+        team = StateGraph(dict).add_node(flights).add_node(hotels).add_edge("__start__", "flights").compile()
+        """
+    )
+    assert edges(team) == {(S, "flights"), ("flights", "hotels"), ("hotels", "flights")}
+    *_, swarm = graphs_of(
+        m="""
+        from langgraph.prebuilt import create_react_agent
+        from langgraph_swarm import create_handoff_tool, create_swarm
+        one = create_react_agent(model, [create_handoff_tool(agent_name="two")], name="one")
+        two = create_react_agent(model, [create_handoff_tool(agent_name="one")], name="two")
+        app = create_swarm([one, two], default_active_agent="one").compile()
+        """
+    )
+    assert edges(swarm, "goto") == {("one", "two"), ("two", "one")}
+
+
 def test_an_edge_to_one_of_two_nodes_leads_to_both_and_is_no_fan_out() -> None:
     graph = graph_of("b.add_edge(START, 'x' if unknown else 'y')\nb.add_edge(['x', 'y'], 'z')")
     assert edges(graph) == {(S, "x"), (S, "y"), ("x", "z"), ("y", "z")}
