@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -34,7 +35,6 @@ from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import History
 
 T = TypeVar("T")
-CHILD = b"actors.audit.repository.survey_child"
 TERMS = [
     "StateGraph", "operator.add", "builder.add_edge()", "git clone", "src/graph.py", "Evidence Missing", "shell=True",
 ]  # fmt: skip
@@ -90,8 +90,9 @@ def _measure(source: Path) -> dict[str, float]:
         whole, parts = Path(folder, "whole"), Path(folder, "parts")
         whole.mkdir()
         parts.mkdir()
-        with _Watch() as watch:
-            told["survey"], survey = _timed(lambda: survey_repository(str(source), ASKED, LIMITS, str(whole)))
+        limits = AuditLimits(survey_memory=LIMITS.survey_memory + os.getpid())
+        with _Watch(limits.survey_memory) as watch:
+            told["survey"], survey = _timed(lambda: survey_repository(str(source), ASKED, limits, str(whole)))
         told["memory"] = watch.most
         assert not survey.unparsed
         assert survey.graphs
@@ -119,10 +120,11 @@ def _read(clone: Clone, listed: Tree, past: History) -> dict[str, float]:
 
 
 class _Watch(threading.Thread):
-    """Looks at the process that reads the code; ``most`` is the memory that it has held."""
+    """Looks at the process that reads the code, which is known by its limit of memory; ``most`` is what it has held."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
         super().__init__()
+        self._limit = str(limit).encode()
         self.most = 0
         self._over = threading.Event()
 
@@ -139,7 +141,7 @@ class _Watch(threading.Thread):
         while not self._over.wait(0.05):
             for status in Path("/proc").glob("[0-9]*/status"):
                 with contextlib.suppress(OSError):
-                    if CHILD in status.with_name("cmdline").read_bytes().split(b"\0")[:-1]:
+                    if self._limit in status.with_name("cmdline").read_bytes().split(b"\0"):
                         found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE)
                         self.most = max(self.most, int(found[1]) * 1024 if found else 0)
 
