@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 BUILDERS: Final = frozenset(("StateGraph", "MessageGraph", "Graph"))
 """The classes that build graphs."""
+WRAPPERS: Final = frozenset(("RunnableLambda", "RunnableCallable"))
+"""What a function may be wrapped in without being another node for that."""
 PARTS_MAX: Final = 1_000
 """Most nodes, edges, branches or notes of one graph."""
 
@@ -88,9 +90,9 @@ def _thing_name(thing: Thing) -> str | None:
     kind = thing.maker.rpartition(".")[2]
     if kind == "ToolNode":
         return "tools"
-    if kind == "RunnableLambda":
+    if kind in WRAPPERS:
         named = action_name(thing.args[0]) if thing.args else None
-        return "RunnableLambda" if named == "<lambda>" else named
+        return kind if named == "<lambda>" else named
     return kind if kind[:1].isupper() else None
 
 

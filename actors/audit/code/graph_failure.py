@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from typing import Final
 
@@ -10,40 +11,54 @@ _FAILURE: Final = frozenset(
     [
         "abort",
         "aborted",
-        "degraded",
+        "broken",
+        "corrupt",
+        "crash",
+        "crashed",
         "dead",
+        "degraded",
+        "denied",
         "error",
-        "errors",
         "errored",
+        "errors",
         "escalate",
         "except",
         "exception",
         "exceptions",
+        "exhausted",
         "fail",
         "failed",
         "failing",
+        "fails",
         "failure",
         "failures",
-        "fails",
         "fallback",
         "incomplete",
         "insufficient",
         "invalid",
         "missing",
+        "problem",
+        "problems",
+        "recover",
+        "recovery",
+        "repair",
         "retries",
         "retry",
         "retrying",
         "timeout",
         "unavailable",
+        "unreachable",
     ]
 )
+_PAIRS: Final = frozenset((("give", "up"), ("not", "found"), ("no", "evidence"), ("timed", "out")))
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _EVIDENCE: Final = "evidence"
 
 
 def speaks_of_failure(text: str) -> bool:
     """Whether a name or label has a word for failure or for what is missing."""
-    return any(word.lower() in _FAILURE for word in _WORD.findall(text[:1_000]))
+    words = [word.lower() for word in _WORD.findall(text[:1_000])]
+    return not _FAILURE.isdisjoint(words) or not _PAIRS.isdisjoint(itertools.pairwise(words))
 
 
 def decides_by_failure(function: ast.AST) -> bool:

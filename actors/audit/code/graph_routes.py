@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from actors.audit.code.graph_arguments import Arguments
-from actors.audit.code.graph_build import note
+from actors.audit.code.graph_build import WRAPPERS, note
 from actors.audit.code.graph_calls import call
 from actors.audit.code.graph_failure import decides_by_failure
 from actors.audit.code.graph_members import class_attribute
@@ -165,7 +165,7 @@ def _function_of(value: Value) -> Value:
     """The function that is called when a value is called; the value itself, if there is none."""
     if isinstance(value, Inst):
         return class_attribute(value.owner, "__call__", value) or value
-    if isinstance(value, Thing) and value.maker.rpartition(".")[2] == "RunnableLambda" and value.args:
+    if isinstance(value, Thing) and value.maker.rpartition(".")[2] in WRAPPERS and value.args:
         return _function_of(value.args[0])
     functions = [option for option in alternatives(value) if isinstance(option, Func)]
     return functions[0] if len(functions) == 1 else value

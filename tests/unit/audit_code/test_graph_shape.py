@@ -205,7 +205,16 @@ def test_findings_say_what_and_where() -> None:
 
 @pytest.mark.parametrize(
     ("text", "found"),
-    [("on_error", True), ("onError", True), ("ERROR_STATE", True), ("HTTPError", True), ("errand", False), ("", False)],
+    [
+        ("on_error", True),
+        ("onError", True),
+        ("ERROR_STATE", True),
+        ("HTTPError", True),
+        ("give_up", True),
+        ("upGive", False),
+        ("errand", False),
+        ("", False),
+    ],
 )
 def test_words_for_failure_are_whole_words(text: str, found: bool) -> None:
     assert speaks_of_failure(text) is found
