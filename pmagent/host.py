@@ -21,6 +21,7 @@ import msgspec
 
 from actors.audit.effects import FOLDER as AUDITS_FOLDER
 from actors.audit.effects import PERFORMERS as AUDITS
+from actors.audit.repository.leftover import end_cut_off
 from actors.checks.effects import FOLDER as CHECKS_FOLDER
 from actors.checks.effects import PERFORMERS as CHECKS
 from actors.clock.effects import PERFORMERS as CLOCK
@@ -270,6 +271,7 @@ async def open_host(
     try:
         disk = RealDisk()
         sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)
+        end_cut_off()
         storage = open_storage(disk, str(layout.log))
         try:
             async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:
