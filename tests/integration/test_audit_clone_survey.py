@@ -119,10 +119,7 @@ def test_what_cannot_be_read_is_told_with_its_reason(source: Made, tmp_path: Pat
 
 def test_terms_of_the_questions_are_found_with_their_places(source: Made, tmp_path: Path) -> None:
     found = {term.term: term for term in survey(source, tmp_path).terms}
-    assert [(place.path, place.line) for place in found["StateGraph"].places] == [
-        ("src/graph.py", 3),
-        ("src/graph.py", 10),
-    ]
+    assert [(place.path, place.line) for place in found["StateGraph"].places] == [("src/graph.py", 10)]
     assert [(place.path, place.line) for place in found["src/graph.py"].places] == [("src/graph.py", 0)]
     assert [(place.path, place.line) for place in found["git clone"].places] == [("bin/fetch", 2)]
     assert found["nowhere"].count == 0

@@ -31,16 +31,18 @@ Occurrence = tuple[Pattern, int]
 
 
 class _Places:
-    """The first places of a term, by the role of the file they are in; ``count`` of all, each line once."""
+    """The first places of a term, by the role of the file they are in; ``count`` of all, each line once. Where a file
+    does more with a name than import it, the import is not shown."""
 
     def __init__(self) -> None:
         self.count = 0
         self.kept: dict[Role, list[Finding]] = {role: [] for role in _ORDER}
 
-    def take(self, source: Source, line: int, text: str) -> None:
-        self.count += 1
+    def take(self, source: Source, count: int, shown: Sequence[tuple[int, str]]) -> None:
+        """So many in a file; these lines of it."""
+        self.count += count
         kept = self.kept[source.role]
-        if len(kept) < PLACES_MAX:
+        for line, text in shown[: PLACES_MAX - len(kept)]:
             kept.append(Finding(goal="repo.term", path=source.path, line=line, text=text))
 
     def first(self) -> list[Finding]:
@@ -70,13 +72,15 @@ class TermReader:
         """Look at a file."""
         if source.tree is None or not self._patterns:
             return
-        seen = {(one.term, line) for one, line in _Look(self, source.tree).occurrences()}
-        if not seen:
-            return
-        lines = source.text.split("\n")
-        for term, line in sorted(seen, key=lambda place: (place[1], place[0])):
-            text = lines[line - 1].strip()[:_LINE_CHARS] if 0 < line <= len(lines) else ""
-            self._places[term].take(source, line, clean(text))
+        look = _Look(self, source.tree)
+        seen: dict[str, set[int]] = {}
+        for one, line in look.occurrences():
+            seen.setdefault(one.term, set()).add(line)
+        lines = source.text.split("\n") if seen else []
+        for term in sorted(seen):
+            used = sorted(seen[term] - look.imports) or sorted(seen[term])
+            shown = [(line, clean(lines[line - 1].strip()[:_LINE_CHARS])) for line in used[:PLACES_MAX]]
+            self._places[term].take(source, len(seen[term]), shown)
 
     def terms(self, files: Sequence[str]) -> list[Term]:
         """What was found of each term, in the order in which they were given."""
@@ -148,6 +152,8 @@ class _Look:
         self._reader = reader
         self._tree = tree
         self._aliases: dict[str, str] | None = None
+        self.imports: set[int] = set()
+        """Lines of imports that were met."""
         self._actions: dict[type[ast.AST], Callable[..., Iterator[Occurrence]]] = {
             ast.Name: self._name, ast.Attribute: self._attribute, ast.Call: self._call, ast.Constant: self._constant,
             ast.FunctionDef: self._definition, ast.AsyncFunctionDef: self._definition, ast.ClassDef: self._definition,
@@ -225,6 +231,7 @@ class _Look:
         yield from ((one, line) for one in self._reader.keyword(name) if like(one.arguments[0], value))
 
     def _alias(self, node: ast.alias) -> Iterator[Occurrence]:
+        self.imports.add(node.lineno)
         yield from self._plain(node.name.rpartition(".")[2], node.lineno)
         if node.asname:
             yield from self._plain(node.asname, node.lineno)
