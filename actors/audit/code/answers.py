@@ -18,15 +18,20 @@ _LOADING: Final = frozenset({
     "json_repair.loads", "json_repair.repair_json",
 })  # fmt: skip
 _READING: Final = frozenset(f"re.{name}" for name in ("search", "match", "fullmatch", "findall", "finditer", "split"))
+_STRUCTURED: Final = frozenset({"tool_calls", "function_call", "arguments", "parsed", "structured_response", "args"})
 _NUMBERS: Final = frozenset({"builtins.int", "builtins.float"})
 
 
 class Flow(Generic[T]):
     """In one function: which names hold something that came from one of ``sources`` (calls by their id) or stood in
-    one of the names of ``start``. Follows assignments in the order in which they stand."""
+    one of the names of ``start``. Follows assignments in the order in which they stand. ``text``: what a model calls a
+    tool with, or what was parsed for the program, is not followed: it is no free text."""
 
-    def __init__(self, body: ast.AST, sources: Mapping[int, T], start: Mapping[str, T] | None = None) -> None:
+    def __init__(
+        self, body: ast.AST, sources: Mapping[int, T], start: Mapping[str, T] | None = None, *, text: bool = False
+    ) -> None:
         self._sources = sources
+        self._text = text
         self.names: dict[str, T] = dict(start or {})
         for node in sorted(
             (node for node in inside(body) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr | ast.For)),
@@ -45,6 +50,8 @@ class Flow(Generic[T]):
                 return self._sources[id(node)]
             if isinstance(node, ast.Name) and node.id in self.names:
                 return self.names[node.id]
+            if self._text and is_structured(node):
+                return None
             todo.extend(ast.iter_child_nodes(node))
         return None
 
@@ -59,9 +66,17 @@ class Flow(Generic[T]):
                     self.names.pop(name, None)
 
 
-def answers(body: ast.AST, asked: list[ModelCall]) -> Flow[ModelCall]:
+def is_structured(node: ast.AST) -> bool:
+    """Whether a node names the part of an answer that is structured: arguments of a tool, what was parsed."""
+    match node:
+        case ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+            return name in _STRUCTURED
+    return False
+
+
+def answers(body: ast.AST, asked: list[ModelCall], *, text: bool = False) -> Flow[ModelCall]:
     """Which names of a function hold what a model answered."""
-    return Flow(body, {id(one.call): one for one in asked})
+    return Flow(body, {id(one.call): one for one in asked}, text=text)
 
 
 def questions(module: Module) -> dict[Function | None, list[ModelCall]]:
@@ -78,7 +93,8 @@ def questions(module: Module) -> dict[Function | None, list[ModelCall]]:
                 flow = answers(function, asked)
                 told = next((one for one in map(flow.source, scope.returned) if one is not None), None)
                 if told is not None:
-                    handing[function] = told
+                    parts = any(is_structured(node) for value in scope.returned[:8] for node in ast.walk(value))
+                    handing[function] = told._replace(bound=told.bound or "tool call") if parts else told
         if not handing or not _add_calls(module, handing, found):
             break
     return found

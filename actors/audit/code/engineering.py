@@ -106,9 +106,12 @@ def _does_nothing(stmt: ast.stmt) -> bool:
 
 
 def _leaves_silently(stmt: ast.stmt) -> bool:
-    return isinstance(stmt, ast.Continue | ast.Break) or (
-        isinstance(stmt, ast.Return) and (stmt.value is None or isinstance(stmt.value, ast.Constant))
-    )
+    match stmt:
+        case ast.Continue() | ast.Break() | ast.Return(value=None | ast.Constant()):
+            return True
+        case ast.Return(value=ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts)):
+            return all(isinstance(part, ast.Constant) for part in parts)
+    return False
 
 
 def _environment(module: Module) -> Iterator[Finding]:

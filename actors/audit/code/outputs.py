@@ -172,7 +172,7 @@ def _per_function(module: Module, asked: Mapping[Function | None, list[ModelCall
     reading_functions = readers(module) if asked else {}
     for function, of_function in asked.items():
         body: ast.AST = module.tree if function is None else function
-        flow = answers(body, of_function)
+        flow = answers(body, of_function, text=True)
         validated = list(_validations(module, body, flow, max(one.sure for one in of_function)))
         yield from validated
         yield from _retries(module, of_function)

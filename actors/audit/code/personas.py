@@ -45,7 +45,7 @@ _STANCES: Final[dict[str, re.Pattern[str]]] = {
         r"benefit\sof\sthe\sdoubt",
     ),
     "weighs": _words(
-        r"pragmat\w* practical\w* maintainab\w* architectur\w* technical\sdebt viab\w* works? trade-?offs? realis\w*",
+        r"pragmat\w* practical\w* maintain\w* architectur\w* technical\sdebt viab\w* works? trade-?offs? realis\w*",
         r"engineer\w* production modular\w* scalab\w* sound\w* neutral\w* balanced? tie-?break\w* objective\w*",
     ),
 }
@@ -98,11 +98,16 @@ class PersonaReader:
         self._pairs = None
 
     def personas(self) -> list[Prompt]:
-        """One prompt for each persona, its longest, in the order of path and line. Those that judge by their name, if
-        there are two; else those that are spoken to by ``You are …``, whatever the variable is called."""
+        """One prompt for each persona, its longest, in the order of path and line. Those that judge by their name, or
+        stand in a dict with one that does, if there are two; else those that are spoken to by ``You are …``, whatever
+        the variable is called, and those of a dict of prompts."""
         whole = [prompt for prompt in self._prompts if not prompt.slot]
-        judges = _longest((prompt.persona, prompt) for prompt in whole if prompt.is_judge)
-        found = judges if len(judges) >= 2 else _longest((prompt.said, prompt) for prompt in whole if prompt.said)
+        benches = {prompt.family for prompt in whole if prompt.family and prompt.judges}
+        whole = [prompt._replace(judges=prompt.judges or prompt.family in benches) for prompt in whole]
+        found = _longest((prompt.persona, prompt) for prompt in whole if prompt.judges)
+        if len(found) < 2:
+            named = ((prompt.persona if prompt.family else prompt.said, prompt) for prompt in whole)
+            found = _longest((name, prompt) for name, prompt in named if name)
         return sorted(found, key=lambda prompt: (prompt.path, prompt.line, prompt.persona))[:PERSONAS_MAX]
 
     def similarities(self) -> list[Similarity]:
@@ -116,7 +121,7 @@ class PersonaReader:
         """Personas, how distinct they are, the stances they take."""
         personas = self.personas()
         if len(personas) >= 2:
-            sure = 0.95 if all(prompt.is_judge for prompt in personas) else 0.7
+            sure = 0.95 if all(prompt.judges for prompt in personas) else 0.7
             for prompt in personas:
                 yield _of(prompt, "judges.personas", f"prompt of the persona {prompt.persona}", sure)
             yield from self._shared(personas, sure)
@@ -143,7 +148,7 @@ class PersonaReader:
         colluding = [pair for pair in self._compared() if pair[2] >= COLLUSION]
         for one, other, share in colluding:
             says = f"{one.label} and {other.label} share {share:.0%} of their text"
-            yield _of(one, "judges.collusion", says, sure if one.is_judge and other.is_judge else 0.5)
+            yield _of(one, "judges.collusion", says, sure if one.judges and other.judges else 0.5)
         if not colluding:
             one, other, share = max(self._compared(), key=lambda pair: pair[2])
             says = f"{len(personas)} personas: {', '.join(prompt.label for prompt in personas[:8])}; the two most alike"
@@ -156,7 +161,10 @@ def _stances(personas: list[Prompt]) -> Iterator[Finding]:
     """Three personas of which one is told to attack, another to credit, a third to be practical: each stance goes to
     the persona whose text speaks of it most, in proportion to the other stances."""
     counted = {
-        prompt.persona: {stance: len(words.findall(prompt.text)) for stance, words in _STANCES.items()}
+        prompt.persona: {
+            stance: len(words.findall(prompt.text)) + 2 * len(words.findall(prompt.persona))
+            for stance, words in _STANCES.items()
+        }
         for prompt in personas
     }
     taken: dict[str, Prompt] = {}

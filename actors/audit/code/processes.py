@@ -45,6 +45,7 @@ _CHECKING: Final = re.compile(
     r"(?:^|_)(?:validate|sanitize|sanitise|check|verify|ensure|is_valid|is_safe|assert)(?:$|_)"
 )
 _MATCHING: Final = frozenset({"re.match", "re.fullmatch", "re.search"})
+_MAKING: Final = frozenset({"tempfile.TemporaryDirectory", "tempfile.mkdtemp", "anyio.TemporaryDirectory"})
 _STRINGS: Final = (ast.Constant, ast.JoinedStr)
 _PLACES: Final = (ast.Name, ast.Attribute, ast.BinOp, ast.Call)
 
@@ -98,15 +99,19 @@ class ProcessReader:
         if place.where != "temporary" and clone.folder is not None:
             inner = place_of(module, clone.folder, clone.site.scope)
             place = inner if inner.where == "temporary" else place
-        finding = found(
-            "tools.temporary_clone", module, clone.site, says=f"{clone.kind} clones into a temporary directory",
-            confidence=place.sure or 0.7, lines=6,
-        )  # fmt: skip
+        says, sure = f"{clone.kind} clones into a temporary directory", place.sure or 0.7
         function = clone.site.scope.function
+        given = place.where == "unknown" and bool(place.param) and function is not None
+        finding = found("tools.temporary_clone", module, clone.site, says=says, confidence=sure, lines=6)
         if place.where == "temporary":
             self._found.append(finding)
-        elif place.param and function is not None:
+        elif given and function is not None:
             self._given.append((function.name, place.param, finding))
+            if _makes_temporary(module):
+                says = f"{clone.kind} clones into a directory that is given; the same file makes temporary ones"
+                self._found.append(
+                    found("tools.temporary_clone", module, clone.site, says=says, confidence=0.6, lines=6)
+                )
         if clone.kind == "git" and clone.dashes and clone.url is not None:
             says = "-- stands before the URL of a git clone"
             self._found.append(found("tools.inputs_checked", module, clone.site, says=says, confidence=0.9, lines=6))
@@ -201,6 +206,10 @@ class _Reading:
                 if any(isinstance(one, ast.Raise | ast.Return) for stmt in leaves for one in ast.walk(stmt)):
                     says = "a return code is looked at and its failure told"
                     yield found("tools.errors_handled", self._module, node, says=says, confidence=0.9, lines=4)
+
+
+def _makes_temporary(module: Module) -> bool:
+    return any(called(module, call, site) in _MAKING for call, site in module.calls())
 
 
 def _catching(frames: Iterable[Frame], names: frozenset[str]) -> str:

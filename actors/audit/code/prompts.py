@@ -64,7 +64,7 @@ _PROMPT_FILE: Final = re.compile(r"prompt|persona", re.IGNORECASE)
 class Prompt(NamedTuple):
     """A text given to a model. ``persona``: whom it speaks to, in lower case; "" where that is not said.
     ``said``: whom its opening ``You are …`` names, "" without one; ``slot``: it names by a placeholder, so that it is
-    one for all."""
+    one for all. ``judges``: the persona judges, by its name. ``family``: the dict of prompts in which it stands."""
 
     persona: str
     text: str
@@ -72,11 +72,8 @@ class Prompt(NamedTuple):
     line: int
     said: str
     slot: bool
-
-    @property
-    def is_judge(self) -> bool:
-        """Whether the persona judges."""
-        return bool(_ROLE.search(self.persona))
+    judges: bool
+    family: str = ""
 
     @property
     def label(self) -> str:
@@ -84,10 +81,15 @@ class Prompt(NamedTuple):
         return f"{self.persona} ({self.path}:{self.line})"
 
 
+def _prompt(persona: str, text: str, place: tuple[str, int], said: str, family: str = "") -> Prompt:
+    judges = _ROLE.search(persona) is not None
+    return Prompt(persona, text, *place, said, _has_slot(text), judges, family)
+
+
 def prompts_in(module: Module) -> Iterator[Prompt]:
     """The prompts of a file, each text once for a persona."""
     seen: set[tuple[str, str]] = set()
-    for name, expression, site in _candidates(module):
+    for name, expression, site, family in _candidates(module):
         if not _may_be_long(expression):
             continue
         text = with_holes(module, expression, site.scope)
@@ -95,33 +97,44 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
             continue
         text = text[:CHARS_MAX]
         opening = _OPENING.search(text[:OPENING_MAX])
-        slot = _has_slot(text)
-        if opening is None and not slot and not (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site))):
+        named = family or (_PROMPT_NAME.search(name) and _ROLE.search(name + _around(site)))
+        if opening is None and not named and not _has_slot(text):
             continue
         said = _same(_said(opening))
         persona = _same(_persona(name)) or said or _same(_around(site))
         if (persona, text) not in seen:
             seen.add((persona, text))
             line = getattr(expression, "lineno", site.line)
-            yield Prompt(persona, text, module.source.path, line, said, slot)
+            yield _prompt(persona, text, (module.source.path, line), said, family)
 
 
-def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site]]:
-    """Texts with the name under which they stand: variable, key, keyword, function."""
+def _candidates(module: Module) -> Iterator[tuple[str, ast.expr, Site, str]]:
+    """Texts with the name under which they stand: variable, key, keyword, function; and their family."""
     for site in module.sites(ast.Assign, ast.AnnAssign, ast.Call, ast.Dict, ast.Tuple, ast.Return):
         match site.node:
             case ast.Assign(targets=[*_, target], value=value):
-                yield last_name(target) or _key(target), value, site
+                yield last_name(target) or _key(target), value, site, ""
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                yield last_name(target), value, site
+                yield last_name(target), value, site, ""
             case ast.Call() as call:
-                yield from ((name, value, site) for name, value in _given(call))
-            case ast.Dict(keys=keys, values=values):
-                yield from ((name, value, site) for name, value in _entries(keys, values))
+                yield from ((name, value, site, "") for name, value in _given(call))
+            case ast.Dict() as mapping:
+                family = _family(module, mapping, site)
+                yield from ((name, value, site, family) for name, value in _entries(mapping.keys, mapping.values))
             case ast.Tuple(elts=[ast.Constant(value="system"), value]):
-                yield "system", value, site
+                yield "system", value, site, ""
             case ast.Return(value=ast.expr() as value) if isinstance(site.scope.node, Function):
-                yield site.scope.node.name, value, site
+                yield site.scope.node.name, value, site, ""
+
+
+def _family(module: Module, mapping: ast.Dict, site: Site) -> str:
+    """The place of a dict whose name says that it holds prompts, and that holds two long texts; else ""."""
+    match site.stmt:
+        case ast.Assign(targets=[*_, target], value=value) | ast.AnnAssign(target=target, value=value):
+            long = [one for one in mapping.values if _may_be_long(one)]
+            if value is mapping and len(long) >= 2 and _PROMPT_NAME.search(last_name(target)):
+                return f"{module.source.path}:{mapping.lineno}"
+    return ""
 
 
 def _given(call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
@@ -248,4 +261,4 @@ def prompts_in_text(path: str, text: str) -> Iterator[Prompt]:
         said = _same(_said(_OPENING.search(part)))
         if len(part) >= CHARS_MIN and (said or named):
             persona = named if whole and _ROLE.search(named) else said or named
-            yield Prompt(persona, part, path, text.count("\n", 0, start) + 1, said, _has_slot(part))
+            yield _prompt(persona, part, (path, text.count("\n", 0, start) + 1), said)

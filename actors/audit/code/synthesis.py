@@ -23,7 +23,7 @@ from actors.audit.code.written_reports import reports
 from contracts.audit_facts import Finding
 
 _JUDGING: Final = re.compile(
-    r"justice|chief|synthes|arbit|deliberat|consens|jury|court|meta_?judge|(?:final|overall|total)_?(?:score|verdict)"
+    r"justice|chief|synthes|verdict|arbit|deliberat|consens|jury|court|meta_?judge|(?:final|overall|total)_?score"
 )
 _GENERAL: Final = re.compile(r"aggregat|combin|resolv|weigh|scor|grad|reconcil|merge|rank|verdict|judg|final|overall")
 _WORDS: Final = re.compile(r"score|rating|grade|points|verdict|opinion|vote|judg", re.IGNORECASE)

@@ -47,6 +47,7 @@ _RULES: Final = (
 )
 _FACTS: Final = _any(r"overrul", r"set_aside", r"unsupported_(?:claim|opinion|citation)")
 """What speaks of facts over opinions in a file that combines scores, and of anything elsewhere."""
+_CAPS: Final = re.compile(r"(?:^|_)(?:caps?|capped|ceiling)(?:_|$)")
 _SPREAD: Final = re.compile(
     r"(?:^|_)(?:variance|spread|disagreement|divergence|score_range|score_gap|std_?dev|stdev)(?:_|$)"
 )
@@ -90,6 +91,8 @@ def _named(name: str, *, judging: bool) -> Iterator[str]:
     yield from (rule for rule, words in _RULES if words.search(lower))
     if judging and _FACTS.search(lower):
         yield "facts"
+    if judging and _CAPS.search(lower):
+        yield "a cap"
 
 
 def _targets(node: ast.AST) -> list[str]:

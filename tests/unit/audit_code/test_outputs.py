@@ -115,6 +115,9 @@ def test_an_answer_taken_as_text_is_a_flaw(text: str, line: int) -> None:
         "def f(response):\n    return json.loads(response.text)",
         "def f():\n    r = llm.invoke('x')\n    return r.content",
         "def f():\n    r = llm.invoke('x')\n    r = fetch()\n    return json.loads(r)",
+        "def f():\n    return json.loads(llm.invoke('x').tool_calls[0].function.arguments)",
+        "def f():\n    calls = llm.invoke('x').tool_calls\n    return json.loads(calls[0]['args'])",
+        "def ask():\n    return llm.invoke('x').tool_calls\ndef f():\n    return json.loads(ask()[0])",
         "def f(subprocess):\n    return subprocess.run('x').stdout.split()",
     ],
 )

@@ -196,3 +196,16 @@ def test_texts_that_are_no_prompts_are_not_read() -> None:
 
 def _refuse(path: str) -> bytes | None:
     raise AssertionError(path)
+
+
+def test_a_dict_of_prompts_is_a_bench_whatever_its_members_are_called() -> None:
+    text = f"""
+        REVIEW_PROMPTS: dict[str, str] = {{
+            "sceptic": "You have been burnt before. {ATTACK[23:]}",
+            Reviewer.OWNER: "On Monday it is yours. {WEIGH[23:]}",
+        }}
+        OTHER = {{"a": "{CREDIT[21:]}", "b": "{COMMON}"}}
+    """
+    reader = PersonaReader()
+    assert "judges.personas" in goals(detected(reader, text))
+    assert [prompt.persona for prompt in reader.personas()] == ["skeptic", "owner"]

@@ -180,3 +180,21 @@ def test_a_clone_elsewhere_is_no_temporary_one(text: str) -> None:
 def test_tests_are_not_the_projects_tools() -> None:
     text = HEAD + "subprocess.run(['ls'], check=True, timeout=3)\n"
     assert detected(ProcessReader(), tests__test_it=text) == []
+
+
+def test_a_clone_that_is_given_a_directory_beside_one_that_makes_them_is_told_with_little_confidence() -> None:
+    text = """
+import contextlib
+@contextlib.contextmanager
+def scratch():
+    with tempfile.TemporaryDirectory() as folder:
+        yield folder
+def clone(url, folder):
+    subprocess.run(["git", "clone", "--", url, folder])
+"""
+    (finding,) = of(found(text), "tools.temporary_clone")
+    assert finding.confidence == 0.6
+    (surer,) = of(
+        found(text + "def f(url):\n    with scratch() as d:\n        clone(url, d)\n"), "tools.temporary_clone"
+    )
+    assert surer.confidence >= 0.7

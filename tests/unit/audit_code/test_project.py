@@ -119,8 +119,9 @@ def test_an_exception_that_is_dropped_is_a_flaw(handler: str, sure: float) -> No
     assert [finding.confidence for finding in findings] == ([sure] if sure else [])
 
 
-def test_a_silent_return_is_told_but_not_confirmed() -> None:
-    text = "def g():\n    try:\n        f()\n    except Exception:\n        return None\n"
+@pytest.mark.parametrize("value", ["", " None", " []", " {}", " ()", " False", " {'ok': False}"])
+def test_a_silent_return_is_told_but_not_confirmed(value: str) -> None:
+    text = f"def g():\n    try:\n        f()\n    except Exception:\n        return{value}\n"
     (finding,) = of(found({}, text), "project.swallowed")
     assert finding.confidence < 0.8
 
