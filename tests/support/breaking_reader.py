@@ -11,12 +11,12 @@ from actors.audit.pdf.layout import Line
 from actors.audit.pdf.lines import lines
 
 
-def breaking(page: Any, number: int) -> list[Line]:
+def breaking(page: Any, number: int) -> tuple[list[Line], int]:
     """The lines of the page, if it does not say BREAK."""
-    found = lines(page, number)
+    found, hidden = lines(page, number)
     if any("BREAK" in line.text for line in found):
         os.abort()
-    return found
+    return found, hidden
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 from typing import TYPE_CHECKING, Any, Final
 
 from events.errors import PmagentError
@@ -28,8 +29,9 @@ class BadImage(PmagentError):
 
 
 def analyze_diagram(image: Any, question: str, model: BaseChatModel | None = None) -> str:
-    """What ``model`` answers to ``question`` about ``image``: the bytes of a PNG, JPEG, GIF or WebP, or an object that
-    has them as ``png``. Without a model ``NOT_INSPECTED``. Raises BadImage; what the model raises goes through."""
+    """What ``model`` answers to ``question`` about ``image``: the bytes of a PNG, JPEG, GIF or WebP, an object that has
+    them as ``png``, or an image of Pillow's. Without a model ``NOT_INSPECTED``. Raises BadImage; what the model raises
+    goes through."""
     data, kind = _image(image)
     if model is None:
         return NOT_INSPECTED
@@ -45,6 +47,10 @@ def analyze_diagram(image: Any, question: str, model: BaseChatModel | None = Non
 def _image(image: Any) -> tuple[bytes, str]:
     """The image's bytes and media type. Raises BadImage."""
     data = getattr(image, "png", image)
+    if callable(save := getattr(image, "save", None)):
+        written = io.BytesIO()
+        save(written, format="PNG")
+        data = written.getvalue()
     if isinstance(data, bytearray | memoryview):
         data = bytes(data)
     if not isinstance(data, bytes):

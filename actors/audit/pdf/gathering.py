@@ -82,17 +82,19 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
     counted = Tables() if tables else None
     recognition = Recognition(task.tesseract, task.seconds)
     every: list[Line] = []
-    characters = text_pages = unread = broken = left_out = 0
+    characters = text_pages = unread = broken = left_out = hidden = 0
     ran_into_errors()
     for index in range(document.page_count):
         if characters > TEXT_CHARS:
             left_out += 1
             continue
         page = page_of(document, index + 1, task.skip)
-        found = _lines(page, index + 1)
-        if page is None or found is None:
+        seen = _lines(page, index + 1)
+        if page is None or seen is None:
             unread += 1
             continue
+        found, unseen = seen
+        hidden += unseen
         size = sum(len(line.text) for line in found)
         if image_only(page, size):
             found = recognition.read(page, index + 1) or found
@@ -105,13 +107,14 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
         characters += sum(len(line.text) for line in found)
     if unread == document.page_count:
         damaged()
-    if unread > len(task.skip):
-        notes.append(f"pages that could not be read: {unread - len(task.skip)}")
+    for count, what in (
+        (unread - len(task.skip), "pages that could not be read"),
+        (broken, "pages on which nothing could be read, because of errors in them"),
+        (left_out, f"pages left out, because the text is longer than {TEXT_CHARS:,} characters"),
+        (hidden, "characters left out, because they cannot be seen on their page"),
+    ):
+        notes += [f"{what}: {count:,}"] if count > 0 else []
     notes += broken_down(task.skip)
-    if broken:
-        notes.append(f"pages on which nothing could be read, because of errors in them: {broken}")
-    if left_out:
-        notes.append(f"pages left out, because the text is longer than {TEXT_CHARS:,} characters: {left_out}")
     notes += recognition.notes
     notes += counted.notes if counted is not None else []
     return Gathered(
@@ -126,7 +129,7 @@ def _gathered(task: Task, *, tables: bool) -> Gathered:
     )
 
 
-def _lines(page: Any | None, number: int) -> list[Line] | None:
+def _lines(page: Any | None, number: int) -> tuple[list[Line], int] | None:
     return None if page is None else attempted(lambda: lines(page, number))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any, Final
 
 from actors.audit.pdf.layout import Line
 from actors.audit.pdf.listing import drawn
 from actors.audit.pdf.opening import mupdf
+from actors.audit.pdf.sight import Sight
 from actors.audit.pdf.words import clean
 
 LINES_MAX: Final = 5_000
@@ -23,20 +24,21 @@ _MONO_FLAG: Final = 8
 _BOLD_FLAG: Final = 16
 
 
-def lines(page: Any, number: int) -> list[Line]:
-    """The lines of a page of PyMuPDF's, in the order in which the file has them."""
-    found = list(_looked(page, number))
-    return found or plain(page.get_text("text"), number)  # MuPDF loses its way on pages as large as a town
-
-
-def _looked(page: Any, number: int) -> Iterator[Line]:
-    left = LINES_MAX
+def lines(page: Any, number: int) -> tuple[list[Line], int]:
+    """The lines of a page of PyMuPDF's, in the order in which the file has them; and how many characters of it cannot
+    be seen, and are left out."""
+    found: list[Line] = []
+    sight, hidden = Sight(page), 0
     for count, block in enumerate(page.get_text("dict", flags=_FLAGS)["blocks"]):
-        for line in block.get("lines", ()):
-            made = _line(line, number, count) if left else None
+        for line in block.get("lines", ())[: LINES_MAX - len(found)]:
+            spans = [span for span in line["spans"] if not span["text"].strip() or sight.sees(span)]
+            hidden += sum(len(span["text"]) for span in line["spans"]) - sum(len(span["text"]) for span in spans)
+            made = _line(spans, line["bbox"], number, count)
             if made is not None:
-                yield made
-                left -= 1
+                found.append(made)
+    if not found and not hidden:  # MuPDF loses its way on pages as large as a town
+        found = plain(page.get_text("text"), number)
+    return found, hidden
 
 
 def plain(text: str, number: int) -> list[Line]:
@@ -64,11 +66,11 @@ def plain(text: str, number: int) -> list[Line]:
     return found
 
 
-def _line(line: Any, number: int, block: int) -> Line | None:
+def _line(spans: Sequence[Any], area: Sequence[float], number: int, block: int) -> Line | None:
     text, codes = "", list[tuple[int, int]]()
     sizes, bold, soft = dict[float, int](), 0, False
-    aligned = drawn("".join(span["text"] for span in line["spans"]))
-    for span in line["spans"]:
+    aligned = drawn("".join(span["text"] for span in spans))
+    for span in spans:
         piece = clean(span["text"], aligned=aligned)
         if not aligned and (text.endswith(" ") or not text):
             piece = piece.lstrip(" ")
@@ -87,6 +89,6 @@ def _line(line: Any, number: int, block: int) -> Line | None:
     if not text:
         return None
     size = max(sizes, key=lambda each: (sizes[each], each))
-    x0, y0, x1, y1 = line["bbox"]
+    x0, y0, x1, y1 = area
     heavy = bold * 2 > sum(sizes.values())
     return Line(text, number, block, size, heavy, tuple(codes), x0, y0, x1, y1, soft)

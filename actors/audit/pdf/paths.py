@@ -72,6 +72,7 @@ _TOKEN: Final = re.compile(
     r"(?:[A-Za-z]:[\\/]|\.{1,2}[/\\]|~[/\\]|[/\\])?[\w.@+-]+(?:[/\\][\w.@+-]+)*[/\\]?"
     r"(?![\w*<>{}$%/\\.@+\u2026-])"
 )
+_HYPHENS: Final = {0x2010: "-", 0x2011: "-"}
 _LIKELY: Final = re.compile(r"[./\\]|file$", re.IGNORECASE)
 _NEAR: Final = 400
 """So far around a path the sentence is looked for that names it."""
@@ -98,6 +99,7 @@ def named(passage: Paragraph, known: Container[str] = ()) -> Iterator[str]:
     text, in_listings = parted(passage.text)
     said = {path for path in in_listings if path not in known}
     yield from (path for path in dict.fromkeys(in_listings) if path in said)
+    text = text.translate(_HYPHENS)
     text = _ADDRESS.sub(lambda found: " " * len(found.group()), text)
     for found in _TOKEN.finditer(text):
         token = _TAIL.sub("", found.group())

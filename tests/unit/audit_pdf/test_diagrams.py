@@ -69,6 +69,19 @@ def test_what_was_extracted_can_be_shown_and_other_kinds_of_images_too() -> None
     assert [each["mime_type"] for each in model.seen] == ["image/png", "image/jpeg", "image/webp"]
 
 
+def test_an_image_that_can_be_saved_is_saved_as_png_and_shown() -> None:
+    class Drawn:
+        """As Pillow's images are."""
+
+        def save(self, file: Any, *, format: str) -> None:
+            assert format == "PNG"
+            file.write(PNG)
+
+    model = Beholder(seen=[])
+    analyze_diagram(Drawn(), "?", model)
+    assert [each["data"] for each in model.seen] == [PNG]
+
+
 def test_an_answer_in_blocks_is_its_text() -> None:
     model = Beholder(seen=[], says=[{"type": "text", "text": "Two "}, {"type": "text", "text": "branches."}])
     assert analyze_diagram(PNG, "?", model) == "Two branches."

@@ -42,6 +42,7 @@ def passage(text: str, *, code: bool = False, heading: str = "", page: int = 1) 
         ("my-package/sub_dir/file-name.test.ts", ["my-package/sub_dir/file-name.test.ts"]),
         ("/src/state.py and ../other/file.py", ["/src/state.py", "../other/file.py"]),
         ("src/__init__.py", ["src/__init__.py"]),
+        ("my\u2011app/main\u2010loop.py", ["my-app/main-loop.py"]),
     ],
 )
 def test_paths_are_found_as_reports_write_them(text: str, found: list[str]) -> None:

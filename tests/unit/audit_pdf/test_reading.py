@@ -160,6 +160,35 @@ def test_odd_and_hostile_pdfs_are_read_as_far_as_they_go(made: bytes, characters
     assert (found.pages, found.characters) == (1, characters)
 
 
+def test_what_cannot_be_seen_on_a_page_is_not_what_the_report_says(tmp_path: Path) -> None:
+    made = pdfs.Report()
+    page = made.page("<p>Seen by all.</p>")
+    hidden = ("Metacognition in white", "judges run in parallel", "tiny src/state.py", "below the ink")
+    page.insert_text((50, 150), hidden[0], color=(1, 1, 1))
+    page.insert_text((50, 200), hidden[1], render_mode=3)
+    page.insert_text((50, 250), hidden[2], fontsize=0.5)
+    page.insert_text((50, 300), hidden[3], fill_opacity=0)
+    page.insert_text((50, 2_000), "off the page")
+    page.draw_rect(pdfs.mupdf.Rect(40, 380, 300, 420), fill=(0, 0, 0.4))
+    page.insert_text((50, 400), "White on blue.", color=(1, 1, 1))
+    found = reading(made.saved(tmp_path / "r.pdf"), QUESTION)
+    assert found.characters == len("Seen by all.") + len("White on blue.")
+    assert (found.claims, found.statements) == ([], [])
+    assert [each.query for each in found.excerpts] == []
+    assert found.notes == [f"characters left out, because they cannot be seen on their page: {sum(map(len, hidden))}"]
+
+
+def test_the_text_that_recognition_has_laid_over_a_scan_is_the_report_s(tmp_path: Path) -> None:
+    made = pdfs.Report()
+    page = made.page()
+    page.insert_image(pdfs.mupdf.Rect(0, 0, *pdfs.PAGE), pixmap=pdfs.image(300, 400))
+    page.insert_text((50, 200), "The judges run in parallel here.", render_mode=3)
+    page.insert_text((50, 250), "White letters on a dark scan.", color=(1, 1, 1))
+    found = reading(made.saved(tmp_path / "r.pdf"))
+    assert (found.text_pages, found.notes) == (1, [])
+    assert [each.goal for each in found.statements] == ["graph.fan_out"]
+
+
 def test_a_page_that_breaks_is_left_out_and_that_is_said(tmp_path: Path) -> None:
     (tmp_path / "r.pdf").write_bytes(pdfs.nested())
     found = reading(str(tmp_path / "r.pdf"))
