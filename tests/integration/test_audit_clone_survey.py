@@ -137,6 +137,17 @@ def test_a_survey_is_read_back_as_it_was(source: Made, tmp_path: Path) -> None:
     assert msgspec.json.decode(msgspec.json.encode(found), type=RepoSurvey) == found
 
 
+def test_a_link_is_a_path_of_the_repository_and_is_not_read(source: Made, tmp_path: Path) -> None:
+    (tmp_path / "outside.py").write_text("eval(x)\n")
+    (source.path / "inside.py").symlink_to(tmp_path / "outside.py")
+    (source.path / "LICENSE").symlink_to("README.md")
+    source.commit("Links")
+    found = survey(source, tmp_path)
+    assert {"inside.py", "LICENSE"} <= set(found.files)
+    assert not any(finding.path == "inside.py" for finding in found.findings)
+    assert "inside.py" not in {one.path for one in found.unparsed}
+
+
 def test_a_repository_without_python_is_surveyed(tmp_path: Path) -> None:
     made = Made(tmp_path / "words")
     made.commit("Words", {"README": "words"})

@@ -89,7 +89,7 @@ def _url(repo_url: str) -> Address:
     if parts.query or parts.fragment:
         raise _bad("the repository's address has a query or a fragment; tokens stand there")
     protocol: Protocol = "https" if parts.scheme == "https" else "http" if parts.scheme == "http" else "ssh"
-    return Address(protocol, repo_url)
+    return Address(protocol, parts.scheme + repo_url[len(parts.scheme) :])  # git knows schemes in small letters only
 
 
 def _file(netloc: str, path: str, more: bool) -> Address:

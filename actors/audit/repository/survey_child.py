@@ -75,6 +75,8 @@ class _Survey:
 
     def _is_wanted(self, entry: Entry) -> bool:
         """By its name; what may be a script is opened to see."""
+        if entry.link:
+            return False
         bare = "." not in entry.path.rpartition("/")[2]
         if is_python(entry.path) or (bare and 0 < entry.size <= _SCRIPT_BYTES and self._is_script(entry)):
             if is_installed(entry.path) or entry.path.startswith(self._environments):
@@ -105,7 +107,7 @@ class _Survey:
     def content(self, path: str) -> bytes | None:
         """What is in a file; None when there is none, or it is too large."""
         entry = self._by_path.get(path)
-        if entry is None or entry.size > self._request.file_bytes:
+        if entry is None or entry.link or entry.size > self._request.file_bytes:
             return None
         try:
             return self._objects.read(entry.object)

@@ -19,12 +19,14 @@ _NAMED: Final = 10
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
-    """A file: its path for people, the object with its content, and that one's size. ``executable`` as git has it."""
+    """A file: its path for people, the object with its content, and that one's size. ``executable`` as git has it. A
+    ``link`` is symbolic: it is there, and never read."""
 
     path: str
     object: str
     size: int
     executable: bool
+    link: bool = False
 
 
 class Tree(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +42,6 @@ def tree(ask: Asks, ref: str, clone_bytes: int) -> Tree:
     ``clone_bytes``; git."""
     listed = ask("ls-tree", "-r", "-l", "-z", "--full-tree", ref, output_bytes=_LIST_BYTES)
     files: list[Entry] = []
-    links: list[str] = []
     modules: list[str] = []
     foreign = 0
     for record in listed.split(b"\0"):
@@ -52,12 +53,10 @@ def tree(ask: Asks, ref: str, clone_bytes: int) -> Tree:
         foreign += path.encode() != name
         if kind == b"commit":
             modules.append(path)
-        elif mode == _LINK:
-            links.append(path)
         elif len(path) <= PATH_CHARS_MAX:
             known = int(size) if size.isdigit() else 0
-            files.append(Entry(path, identifier.decode("ascii"), known, mode == b"100755"))
-    return _bounded(files, clone_bytes, _notes(links, modules, files, foreign))
+            files.append(Entry(path, identifier.decode("ascii"), known, mode == b"100755", mode == _LINK))
+    return _bounded(files, clone_bytes, _notes(modules, files, foreign))
 
 
 def shown(name: bytes) -> str:
@@ -92,8 +91,9 @@ def _bounded(files: list[Entry], clone_bytes: int, notes: list[str]) -> Tree:
     return Tree(files=sorted(files, key=lambda entry: entry.path), size=size, notes=notes)
 
 
-def _notes(links: list[str], modules: list[str], files: list[Entry], foreign: int) -> list[str]:
+def _notes(modules: list[str], files: list[Entry], foreign: int) -> list[str]:
     notes: list[str] = []
+    links = [entry.path for entry in files if entry.link]
     if links:
         notes.append(f"{counted(len(links), 'symbolic link')}, not followed: {named(sorted(links))}")
     if modules:

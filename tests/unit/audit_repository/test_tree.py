@@ -39,8 +39,12 @@ def test_files_links_and_submodules_are_told_apart() -> None:
         (b"160000", b"commit", b"-", b"module"),
     )
     found = tree(Lists(said), "HEAD", 100)
-    assert [(one.path, one.size, one.executable) for one in found.files] == [("a/b c", 30, False), ("run", 12, True)]
-    assert found.size == 42
+    assert [(one.path, one.size, one.executable, one.link) for one in found.files] == [
+        ("a/b c", 30, False, False),
+        ("link", 5, False, True),
+        ("run", 12, True, False),
+    ]
+    assert found.size == 47
     assert found.notes == ["1 symbolic link, not followed: link", "1 submodule, not fetched: module"]
 
 
