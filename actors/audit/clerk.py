@@ -29,7 +29,7 @@ class NodeFailed(Exception):
 
 class Brief(msgspec.Struct, frozen=True, kw_only=True):
     """What a judge is asked. ``round`` 2 shows ``others``: the keys that the other two cited in the first, by judge.
-    ``own``: the judge's opinion of the first round. ``synthesis_rules`` are the rubric's."""
+    ``own``: the judge's opinion of the first round. ``dimension`` is the rubric's own object."""
 
     judge: Judge
     round: int

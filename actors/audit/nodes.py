@@ -19,7 +19,7 @@ from actors.audit.evidence.pictures import picture_evidence
 from actors.audit.evidence.repo import repo_evidence
 from actors.audit.evidence.report import report_evidence
 from actors.audit.justice.synthesis import disputed, synthesize
-from actors.audit.rubric import Dimension, Rubric, questions, rubric_of
+from actors.audit.rubric import BadRubric, Dimension, Rubric, questions, rubric_of
 from contracts.audit import JUDGES, AuditFailure, AuditState, Evidence, Judge, JudicialOpinion
 
 Update = dict[str, Any]
@@ -71,11 +71,26 @@ def context_builder_node(state: AuditState, config: RunnableConfig) -> Update:
     """Give the detectives and judges the rubric: ``rubric``, ``rubric_dimensions``. There is no report yet."""
 
     def work() -> Update:
-        _clerk(config).prepare(state["repo_url"], state.get("output_path", ""))
-        document = state.get("rubric") or _clerk(config).rubric(state.get("rubric_path", ""))
+        clerk = _clerk(config)
+        clerk.prepare(state["repo_url"], state.get("output_path", ""))
+        document = state.get("rubric") or rubric_for(state, clerk)
+        try:
+            rubric_of(document)
+        except BadRubric as error:
+            raise NodeFailed("rubric", error.message, error.hint) from error
         return {"rubric": document, "rubric_dimensions": document["dimensions"]}
 
     return {"final_report": None, **_guarded("context_builder", work)}
+
+
+def rubric_for(state: AuditState, clerk: Clerk) -> dict[str, Any]:
+    """The rubric of a state that does not hold it whole: the file's that it names; without one, its own dimensions
+    under the default's rules of synthesis; without any, the default. Raises NodeFailed."""
+    path, dimensions = state.get("rubric_path", ""), state.get("rubric_dimensions")
+    document = clerk.rubric(path)
+    if path or not dimensions:
+        return document
+    return {"rubric_metadata": {}, "dimensions": dimensions, "synthesis_rules": document["synthesis_rules"]}
 
 
 # --- detectives ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The audit's front door for other programs (spec auditor_api_contracts, 2, 3 and 5).
+"""The audit's front door for other programs (spec auditor_api_contracts, 2 to 5).
 
     from pmagent.audit import compile_audit_graph, run_audit
 
@@ -28,28 +28,44 @@ if TYPE_CHECKING:
     from contracts.audit import (
         AgentState,
         AuditReport,
+        AuditState,
         CriterionResult,
         Evidence,
         JudicialOpinion,
+    )
+    from pmagent.audit.nodes import (
+        chief_justice_node,
+        defense_node,
+        doc_analyst_node,
+        evidence_aggregator_node,
+        prosecutor_node,
+        repo_investigator_node,
+        tech_lead_node,
+        vision_inspector_node,
     )
     from pmagent.audit.rubrics import load_rubric
     from pmagent.audit.running import AuditFailed, compile_audit_graph, run_audit
     from pmagent.audit.standalone import StandaloneClerk
 
 __all__ = [
-    "AgentState", "AuditFailed", "AuditReport", "CriterionResult", "Evidence", "JudicialOpinion", "PDFIngestionResult",
-    "PDFParseError", "StandaloneClerk", "analyze_diagram", "analyze_graph_structure", "clone_repo",
-    "compile_audit_graph", "cross_reference", "extract_git_history", "extract_images_from_pdf", "ingest_pdf",
-    "load_rubric", "query_doc", "run_audit",
+    "AgentState", "AuditFailed", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion",
+    "PDFIngestionResult", "PDFParseError", "StandaloneClerk", "analyze_diagram", "analyze_graph_structure",
+    "chief_justice_node", "clone_repo", "compile_audit_graph", "cross_reference", "defense_node", "doc_analyst_node",
+    "evidence_aggregator_node", "extract_git_history", "extract_images_from_pdf", "ingest_pdf", "load_rubric",
+    "prosecutor_node", "query_doc", "repo_investigator_node", "run_audit", "tech_lead_node", "vision_inspector_node",
 ]  # fmt: skip
 
 _PLACES: Final = {
-    "contracts.audit": ("AgentState", "AuditReport", "CriterionResult", "Evidence", "JudicialOpinion"),
+    "contracts.audit": ("AgentState", "AuditReport", "AuditState", "CriterionResult", "Evidence", "JudicialOpinion"),
     "actors.audit.cross_reference": ("cross_reference",),
     "actors.audit.pdf.doc_tools": (
         "PDFIngestionResult", "PDFParseError", "analyze_diagram", "extract_images_from_pdf", "ingest_pdf", "query_doc",
     ),
     "actors.audit.repository.repo_tools": ("analyze_graph_structure", "clone_repo", "extract_git_history"),
+    "pmagent.audit.nodes": (
+        "chief_justice_node", "defense_node", "doc_analyst_node", "evidence_aggregator_node", "prosecutor_node",
+        "repo_investigator_node", "tech_lead_node", "vision_inspector_node",
+    ),
     "pmagent.audit.rubrics": ("load_rubric",),
     "pmagent.audit.running": ("AuditFailed", "compile_audit_graph", "run_audit"),
     "pmagent.audit.standalone": ("StandaloneClerk",),

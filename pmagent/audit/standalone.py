@@ -37,6 +37,7 @@ from contracts.payload import decode, encode
 from events.errors import PmagentError
 from pmagent.audit.delivery import place_of, write_report
 from pmagent.audit.rubrics import load_rubric
+from pmagent.audit.source import BadAudit, source_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -75,9 +76,14 @@ class StandaloneClerk:
             raise NodeFailed("rubric", error.message, error.hint) from error
 
     def prepare(self, repo_url: str, output_path: str) -> None:
-        """See Clerk."""
-        if self._writes:
-            self._place(repo_url, output_path)
+        """See Clerk; an address that is none is for the detective to tell, who says which way."""
+        if not self._writes:
+            return
+        try:
+            source_of(repo_url, Path.cwd())
+        except BadAudit:
+            return
+        self._place(repo_url, output_path)
 
     def deliver(self, report: AuditReport, repo_url: str, output_path: str) -> None:
         """See Clerk."""

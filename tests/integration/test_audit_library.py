@@ -6,14 +6,24 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from langgraph.graph import END, START, StateGraph
 
 import pmagent.audit
 from events.errors import PmagentError
-from pmagent.audit import AuditFailed, AuditReport, run_audit
+from pmagent.audit import (
+    AgentState,
+    AuditFailed,
+    AuditReport,
+    AuditState,
+    JudicialOpinion,
+    compile_audit_graph,
+    run_audit,
+)
 from projections.audits.report import report_markdown
-from tests.support.audited import Sources
+from tests.support.audited import RUBRIC, Sources
 
 
 @pytest.fixture(scope="module")
@@ -56,6 +66,76 @@ def test_an_audit_that_cannot_be_says_why_and_writes_nothing(
     assert caught.value.hint
     assert not isinstance(caught.value, AuditFailed) or caught.value.code == "pdf_missing"
     assert sorted(Path.cwd().iterdir()) == before
+
+
+DETECTIVES = ("repo_investigator", "doc_analyst", "vision_inspector")
+BENCH = ("prosecutor", "defense", "tech_lead")
+
+
+@pytest.fixture
+def given(sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A state as the contract has it: two sources, and the rubric's dimensions."""
+    monkeypatch.chdir(tmp_path)
+    return {
+        "repo_url": str(sources.repository), "pdf_path": str(sources.report),
+        "rubric_dimensions": RUBRIC["dimensions"],
+    }  # fmt: skip
+
+
+def test_a_node_by_itself_needs_no_more_than_the_state(given: Any) -> None:
+    update = pmagent.audit.repo_investigator_node(given, None)
+    assert set(update["evidences"]) == {"state"}, "and keeps to the artifact that is its own"
+    state: Any = {**given, "evidences": {**update["evidences"], **pmagent.audit.doc_analyst_node(given)["evidences"]}}
+    before = json.dumps(state, default=lambda one: one.model_dump())
+    opinions = pmagent.audit.prosecutor_node(state)["opinions"]
+    assert [(one.judge, one.criterion_id) for one in opinions] == [("Prosecutor", "state")]
+    assert json.dumps(state, default=lambda one: one.model_dump()) == before, "what was given is as it was"
+
+
+def test_a_node_that_cannot_do_its_work_says_so(given: Any) -> None:
+    away: Any = {**given, "repo_url": "/nowhere"}
+    (failure,) = pmagent.audit.repo_investigator_node(away)["failures"]
+    assert (failure.node, failure.code) == ("repo_investigator", "not_found")
+    nothing: Any = {**given, "rubric_dimensions": [], "rubric_path": "/nowhere/rubric.json"}
+    (failure,) = pmagent.audit.tech_lead_node(nothing)["failures"]
+    assert (failure.node, failure.code) == ("tech_lead", "rubric")
+
+
+@pytest.mark.parametrize("schema", [AgentState, AuditState])
+def test_the_nodes_make_a_graph_as_the_contract_draws_it(given: Any, schema: type[Any]) -> None:
+    """Two stages, each with a fan-out and a fan-in."""
+    builder: Any = StateGraph(schema)
+    for name in (*DETECTIVES, "evidence_aggregator", *BENCH, "chief_justice"):
+        builder.add_node(name, getattr(pmagent.audit, f"{name}_node"))
+    for name in DETECTIVES:
+        builder.add_edge(START, name)
+    builder.add_edge([*DETECTIVES], "evidence_aggregator")
+    for name in BENCH:
+        builder.add_edge("evidence_aggregator", name)
+    builder.add_edge([*BENCH], "chief_justice")
+    builder.add_edge("chief_justice", END)
+    state = builder.compile().invoke(given)
+    assert len(state["opinions"]) == 2 * len(BENCH)
+    assert all(isinstance(one, JudicialOpinion) for one in state["opinions"])
+    assert [one.dimension_id for one in state["final_report"].criteria] == ["state", "accuracy"]
+    assert set(state) >= set(AgentState.__annotations__)
+
+
+def test_dimensions_that_are_given_are_those_that_are_judged(given: Any) -> None:
+    graph: Any = compile_audit_graph()
+    report = graph.invoke({**given, "rubric_dimensions": RUBRIC["dimensions"][:1]})["final_report"]
+    assert [one.dimension_id for one in report.criteria] == ["state"]
+    state = graph.invoke({**given, "rubric_dimensions": [{"id": "state"}]})
+    assert [(one.node, one.code) for one in state["failures"]] == [("context_builder", "rubric")]
+    assert state["final_report"] is None
+
+
+@pytest.mark.parametrize(("address", "code"), [("/nowhere/at/all", "not_found"), ("--upload-pack=x", "bad_url")])
+def test_an_address_that_leads_nowhere_is_told_by_who_looked(given: Any, address: str, code: str) -> None:
+    graph: Any = compile_audit_graph()
+    state = graph.invoke({**given, "repo_url": address})
+    assert ("repo_investigator", code) in {(one.node, one.code) for one in state["failures"]}
+    assert not list(Path.cwd().iterdir()), "nothing was left"
 
 
 def test_everything_that_is_named_is_there_and_only_what_is_asked_for_is_imported(tmp_path: Path) -> None:
