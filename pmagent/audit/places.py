@@ -53,6 +53,8 @@ def target_of(wanted: str, repo_url: str, folder: Path) -> str:
     check_names(_FLAG, wanted)
     whole = os.path.abspath(folder / os.path.expanduser(wanted))
     if wanted.endswith(MARKDOWN):
+        if os.path.basename(whole) == MARKDOWN:
+            raise BadAudit(f"{_FLAG} is {wanted}, a file without a name", f"give it one before {MARKDOWN}")
         if os.path.isdir(whole):
             raise BadAudit(f"{_FLAG} is {wanted}, which is a folder", "name a file in it, or another folder")
         return whole.removesuffix(MARKDOWN)

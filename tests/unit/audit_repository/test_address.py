@@ -15,6 +15,7 @@ from actors.audit.repository.address import address
     [
         ("https://github.com/a/b", "https", "https://github.com/a/b"),
         ("https://[::1]:8443/a/b.git", "https", "https://[::1]:8443/a/b.git"),
+        ("HTTPS://Host/A", "https", "https://Host/A"),
         ("ssh://git@host/a", "ssh", "ssh://git@host/a"),
         ("ssh://host:2222/~/a", "ssh", "ssh://host:2222/~/a"),
         ("git@github.com:a/b.git", "ssh", "git@github.com:a/b.git"),

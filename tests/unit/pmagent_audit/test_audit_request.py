@@ -178,6 +178,8 @@ def test_an_output_elsewhere_gets_copies(place: Path, wanted: str, copy: str) ->
         ("workspace/README.md", "no report of an audit"),
         ("workspace/data.md", "no report of an audit"),
         ("workspace/folder.md", "which is a folder"),
+        ("workspace/audit/.md", "a file without a name"),
+        (".md", "a file without a name"),
         ("workspace/README.md/x", "is no folder"),
         ("workspace/old.md/x.md", "ends as a report does"),
         ("workspace/5b0c7a52-3f7e-4c1d-9a55-000000000002/x.md", "the id of a run"),
