@@ -86,8 +86,8 @@ class CriterionResult(BaseModel):
 
 
 class UnjudgedCriterion(BaseModel):
-    """Ours: a criterion that has no score, and why; ``judge_opinions`` are printed, where there are any, with those
-    ``set_aside`` and ``unsupported`` citations, as in a CriterionResult."""
+    """Ours: a criterion that has no score, and why. What judges said is told all the same, where they said anything;
+    these fields are as in a CriterionResult."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -95,6 +95,8 @@ class UnjudgedCriterion(BaseModel):
     dimension_name: str
     reason: str
     judge_opinions: list[JudicialOpinion] = []
+    dissent_summary: str | None = None
+    first_round: list[JudicialOpinion] = []
     set_aside: list[Judge] = []
     unsupported: list[str] = []
 

@@ -166,7 +166,7 @@ def _ruling(audit: Audit, ruled: CriterionResult | UnjudgedCriterion) -> AuditCr
         dimension_name=ruled.dimension_name,
         final_score=judged.final_score if judged is not None else None,
         reason=ruled.reason if isinstance(ruled, UnjudgedCriterion) else "",
-        dissent_summary=judged.dissent_summary if judged is not None else None,
+        dissent_summary=ruled.dissent_summary,
         remediation=judged.remediation if judged is not None else "",
         set_aside=list(ruled.set_aside),
         unsupported=list(ruled.unsupported),

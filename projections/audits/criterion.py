@@ -26,11 +26,7 @@ def criterion_lines(one: CriterionResult, known: Known) -> list[str]:
         f"- **Final Score:** {one.final_score}/5",
         f"- **Criterion:** {code(one.dimension_id, _NAME_CHARS)}",
     ]  # fmt: skip
-    lines += _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
-    lines += _opinions("First round", one.first_round, (), known)
-    if one.dissent_summary is not None:
-        lines += ["", "**Dissent:**", "", *quoted(one.dissent_summary)]
-    lines += _unsupported(one.unsupported)
+    lines += _said(one, known)
     heads = ("Rule", "Before", "After", "What it says")
     rows = ((code(rule.rule), _score(rule.before), _score(rule.after), inline(rule.text, 1_000)) for rule in one.rules)
     lines += ["", "**Rules applied:**", "", *table(heads, rows)]
@@ -45,8 +41,16 @@ def unjudged_lines(one: UnjudgedCriterion, known: Known) -> list[str]:
         f"- **Final Score:** not judged: {inline(one.reason, 1_000)}",
         f"- **Criterion:** {code(one.dimension_id, _NAME_CHARS)}",
     ]  # fmt: skip
-    lines += _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
-    return [*lines, *_unsupported(one.unsupported)]
+    return [*lines, *_said(one, known)]
+
+
+def _said(one: CriterionResult | UnjudgedCriterion, known: Known) -> Iterator[str]:
+    """What the judges said of it."""
+    yield from _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
+    yield from _opinions("First round", one.first_round, (), known)
+    if one.dissent_summary is not None:
+        yield from ("", "**Dissent:**", "", *quoted(one.dissent_summary))
+    yield from _unsupported(one.unsupported)
 
 
 def _opinions(

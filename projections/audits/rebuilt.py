@@ -73,12 +73,14 @@ def _judged(audit: Audit, ruling: AuditCriterionRuled, score: int) -> CriterionR
 
 
 def _unjudged(audit: Audit, ruling: AuditCriterionRuled) -> UnjudgedCriterion:
-    last = _opinions(audit, ruling.dimension_id, 2) or _opinions(audit, ruling.dimension_id, 1)
+    first, second = _opinions(audit, ruling.dimension_id, 1), _opinions(audit, ruling.dimension_id, 2)
     return UnjudgedCriterion(
         dimension_id=ruling.dimension_id,
         dimension_name=ruling.dimension_name,
         reason=ruling.reason,
-        judge_opinions=last,
+        judge_opinions=second or first,
+        dissent_summary=ruling.dissent_summary,
+        first_round=first if second else [],
         set_aside=list(ruling.set_aside),
         unsupported=ruling.unsupported,
     )

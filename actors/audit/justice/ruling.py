@@ -110,8 +110,9 @@ def _unjudged(case: Case, last: Opinions, *, disputed: bool) -> UnjudgedCriterio
     )
     return UnjudgedCriterion(
         dimension_id=case.dimension.id, dimension_name=case.dimension.name,
-        reason=one_line(reason, REASON_CHARS_MAX), judge_opinions=list(last.values()), set_aside=list(last),
-        unsupported=_unsupported(case, disputed=disputed),
+        reason=one_line(reason, REASON_CHARS_MAX), judge_opinions=list(last.values()),
+        dissent_summary=_dissent(case, disputed=disputed), first_round=list(case.first.values()) if disputed else [],
+        set_aside=list(last), unsupported=_unsupported(case, disputed=disputed),
     )  # fmt: skip
 
 

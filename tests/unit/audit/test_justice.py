@@ -11,8 +11,9 @@ from actors.audit.goals import GOALS
 from actors.audit.justice.advice import ADVICE
 from actors.audit.justice.remedy import NOTHING, REMEDIES
 from actors.audit.justice.synthesis import disputed
-from contracts.audit import Judge
+from contracts.audit import JUDGES, Judge
 from contracts.audit_events import REMEDIATION_CHARS_MAX
+from projections.audits.report import report_markdown
 from tests.support.verdicts import bench, case, item, judged, rules, ruling, said, scoped
 
 FLAW = "security.os_system"
@@ -57,6 +58,21 @@ def test_a_criterion_of_which_every_opinion_is_set_aside_is_not_judged() -> None
     assert len(report.not_judged[0].judge_opinions) == 3
     assert "none rests on evidence that was found" in report.not_judged[0].reason
     assert report.overall_score == 4.0, "it counts nowhere"
+
+
+def test_of_what_is_not_judged_both_rounds_and_the_dissent_are_told() -> None:
+    evidences = {"one": scoped(), "two": scoped()}
+    again = [said(judge, 3, cited=["made up"]) for judge in JUDGES]
+    report = judged(case("one", "two"), evidences, [*bench(1, 5, 3), *again, *bench(4, 4, 4, "two")])
+    (left,) = report.not_judged
+    assert [one.score for one in left.first_round] == [1, 5, 3]
+    assert [one.score for one in left.judge_opinions] == [3, 3, 3]
+    assert left.dissent_summary is not None
+    assert "Prosecutor 1, Defense 5, Tech Lead 3" in left.dissent_summary
+    told = report_markdown(report)
+    part = told[told.index("### One") : told.index("### Two")]
+    assert "**First round:**" in part
+    assert "**Dissent:**" in part
 
 
 def test_an_audit_without_any_opinion_on_facts_has_no_report() -> None:

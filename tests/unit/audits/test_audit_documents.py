@@ -269,9 +269,10 @@ def test_the_json_is_the_report_and_reads_back_as_one() -> None:
 
 
 def divided(event: Event, asked: ModelAsked) -> msgspec.Struct | None:
-    """Judges that disagree at first, one of whom makes evidence up; and of whom none has any on ``safety``."""
+    """Judges that disagree at first, one of whom makes evidence up; none has any on ``safety``, nor, in the second
+    round, on ``tools``."""
     judge, number, criterion = asked.inputs["question"].split(" ", 2)
-    if criterion == "safety":
+    if criterion == "safety" or (criterion == "tools" and number == "2"):
         return opined(event, asked, 5, cited_evidence=["made up"])
     first = {"Prosecutor": 1, "Defense": 5, "TechLead": 3}
     if number == "1":
@@ -284,7 +285,7 @@ def test_the_report_from_events_is_the_one_that_was_synthesized(engine: str) -> 
     court = Court()
     court.model = divided
     safety = dimension("safety", goals=["security.shell"])
-    court.ask(rubric(dimension("state"), safety), engine=engine, model="toy" if engine != "rules" else "")
+    court.ask(rubric(dimension("state"), safety, dimension("tools")), engine=engine, model="toy" if engine != "rules" else "")
     assert isinstance(court.audit(), AuditConcluded)
     audit = view(court.history)
     evidences = {name: [as_evidence(one) for one in items] for name, items in audit.evidence.items()}
@@ -297,7 +298,11 @@ def test_the_report_from_events_is_the_one_that_was_synthesized(engine: str) -> 
     if engine == "langchain":
         assert [one.score for one in report.criteria[0].first_round] == [1, 5, 3]
         assert report.criteria[0].set_aside == ["Defense"]
-        assert report.not_judged[0].unsupported == ["made up"]
+        assert [(one.dimension_id, one.unsupported) for one in report.not_judged] == [
+            ("safety", ["made up"]), ("tools", ["made up"]),
+        ]  # fmt: skip
+        assert [one.score for one in report.not_judged[1].first_round] == [1, 5, 3]
+        assert report.not_judged[1].dissent_summary is not None
 
 
 def test_the_report_shows_where_it_can_be_rebuilt_from() -> None:
