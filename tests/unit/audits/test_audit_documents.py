@@ -285,7 +285,9 @@ def test_the_report_from_events_is_the_one_that_was_synthesized(engine: str) -> 
     court = Court()
     court.model = divided
     safety = dimension("safety", goals=["security.shell"])
-    court.ask(rubric(dimension("state"), safety, dimension("tools")), engine=engine, model="toy" if engine != "rules" else "")
+    court.ask(
+        rubric(dimension("state"), safety, dimension("tools")), engine=engine, model="toy" if engine != "rules" else ""
+    )
     assert isinstance(court.audit(), AuditConcluded)
     audit = view(court.history)
     evidences = {name: [as_evidence(one) for one in items] for name, items in audit.evidence.items()}
