@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from actors.audit.cross_reference import cross_reference
-from actors.audit.evidence.repo import absence
+from actors.audit.evidence.repo import absence_of
 from actors.audit.evidence.report import absent, cross_references, document, readable
 from actors.audit.evidence.text import counted, evidence, joined
 from actors.audit.goals import GOALS
@@ -73,19 +73,23 @@ def _first(paths: Sequence[str], pages: dict[str, int], reading: PdfReading) -> 
 
 
 def _features(survey: RepoSurvey, reading: PdfReading) -> Iterator[Evidence]:
-    """Claims of features of which the survey knows whether they are there: what it could not look for stays open."""
+    """Claims of features of which the survey knows whether they are there: what it could not look for stays open. Of
+    those that the code does not show, the ones are told of which that is surest."""
     known = [one for one in reading.statements if one.goal in GOALS and GOALS[one.goal].kind == "asset"]
     supported = [one for one in known if survey.counts.get(one.goal, 0)]
-    contradicted = [one for one in known if not survey.counts.get(one.goal, 0)]
+    missing = [(absence_of(one.goal, survey), one) for one in known if not survey.counts.get(one.goal, 0)]
+    sure = max((one for one, _ in missing), default=0.0)
+    contradicted = [one for how_sure, one in missing if how_sure == sure and sure]
     rationale = f"{counted(len(known), 'statement')} of the report compared with what was found in the code"
     if not known:
         rationale = f"no statement of the report claims a feature that can be looked for ({_read(reading)})"
-    confidence = STATEMENT_SURE if known else absent(reading, STATEMENT_SURE)
+    unseen = STATEMENT_SURE * sure if known else absent(reading, STATEMENT_SURE)
+    confidence = STATEMENT_SURE if supported else unseen
     content, where = _told(supported, survey), _page(supported, reading)
     yield evidence("report.supported", content, where, rationale, confidence, found=bool(supported))
     if contradicted:
         content, where = _told(contradicted, survey), _page(contradicted, reading)
-        yield evidence("report.contradicted", content, where, rationale, confidence * absence(survey), found=True)
+        yield evidence("report.contradicted", content, where, rationale, unseen, found=True)
 
 
 def _read(reading: PdfReading) -> str:

@@ -150,7 +150,7 @@ def _absent(goal: str, survey: RepoSurvey) -> Evidence:
         content = joined([graph_line(one) for one in survey.graphs])
     rationale = _how(goal, survey) if _family(goal) == "history" else f"{_how(goal, survey)}: not found"
     where = survey.commit if _family(goal) == "history" else NOWHERE
-    return evidence(goal, content, where or NOWHERE, rationale, _sure(goal, survey), found=False)
+    return evidence(goal, content, where or NOWHERE, rationale, absence_of(goal, survey), found=False)
 
 
 def _how(goal: str, survey: RepoSurvey) -> str:
@@ -178,7 +178,7 @@ def _examined_code(survey: RepoSurvey) -> str:
     return f"{told} ({_unparsed_count(survey):,} do not parse)" if survey.unparsed else told
 
 
-def _sure(goal: str, survey: RepoSurvey) -> float:
+def absence_of(goal: str, survey: RepoSurvey) -> float:
     """How sure it is that something is not there: less where files do not parse or a graph cannot be read, not at all
     where nothing could be, or where a shallow repository keeps back the commits that would show it."""
     family = _family(goal)

@@ -18,7 +18,17 @@ from actors.audit.progress import as_item
 from actors.audit.rubric import Dimension, dimension_of
 from contracts.audit import Evidence
 from contracts.audit_events import EVIDENCE_MAX, AuditEvidenceFound
-from contracts.audit_facts import Claim, Excerpt, Finding, Heading, Picture, PictureReading, Unparsed
+from contracts.audit_facts import (
+    Claim,
+    CodeGraph,
+    Excerpt,
+    Finding,
+    Heading,
+    History,
+    Picture,
+    PictureReading,
+    Unparsed,
+)
 from tests.support.audits import AUDIT, dimension, finding, pictures, reading, survey
 from tests.support.hostile import CORPUS
 
@@ -181,6 +191,32 @@ def test_a_claim_is_less_surely_contradicted_where_files_do_not_parse() -> None:
     whole = crossed(about("report.supported"), survey(), reading(statements=said))
     part = crossed(about("report.supported"), survey(unparsed=broken, examined={"parsed": 1}), reading(statements=said))
     assert of("report.contradicted", part).confidence < of("report.contradicted", whole).confidence
+
+
+def test_what_could_not_be_looked_at_contradicts_nobody() -> None:
+    """Commits that a shallow repository keeps back; a graph that is not written down to be read."""
+    said = [
+        Finding(goal="history.commits", path="", line=2, text="It was built in many commits."),
+        Finding(goal="graph.fan_out", path="", line=3, text="Judges run in parallel."),
+    ]
+    cut = survey(history=History(total=1, shown=[], span_s=0, burst=1.0, cut=True))
+    crossed_out = of("report.contradicted", crossed(about("report.supported"), cut, reading(statements=said)))
+    assert crossed_out.content == "page 3: Judges run in parallel. [graph.fan_out: not found]"
+    alone = crossed(about("report.supported"), cut, reading(statements=said[:1]))
+    assert "report.contradicted" not in {goal_id(one.goal) for one in alone}
+    supported = of("report.supported", alone)
+    assert (supported.found, supported.confidence) == (False, 0.0), "it is not known"
+    graph = CodeGraph(
+        path="g.py", line=1, name="g", builder="StateGraph", state="S", nodes=[], edges=[], parallel_sources=[],
+        fan_in_targets=[], compiled=True, unresolved=["3: a name that is computed"],
+    )  # fmt: skip
+    unsure = crossed(about("report.supported"), survey(graphs=[graph]), reading(statements=said[1:]))
+    assert (
+        of("report.contradicted", unsure).confidence
+        < of(
+            "report.contradicted", crossed(about("report.supported"), survey(), reading(statements=said[1:]))
+        ).confidence
+    )
 
 
 def test_only_dimensions_that_ask_for_it_are_cross_referenced() -> None:
