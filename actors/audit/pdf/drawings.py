@@ -4,7 +4,8 @@ in the reading process.
 A cluster of paths (``shapes``) is a drawing when it is large enough, is no table's grid, and has
 
 - at least ``BOXES`` boxes apart from each other, or two with a curve or a slanted line beside them; or
-- at least ``STROKES`` curves and slanted lines, at least half as many as straight ones.
+- at least ``STROKES`` curves and slanted lines, at least half as many as straight ones; or
+- at least half of these, and the size of a ``PLOT``.
 """
 
 from __future__ import annotations
@@ -12,13 +13,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from actors.audit.pdf.opening import attempted, mupdf
 from actors.audit.pdf.shapes import THIN, Cluster, clusters, unturned, widened
 
 BOXES: Final = 3
 STROKES: Final = 6
 WIDTH_MIN: Final = 60.0
-HEIGHT_MIN: Final = 24.0
+HEIGHT_MIN: Final = 14.0
+PLOT: Final = (100.0, 80.0)
 PER_PAGE: Final = 10
+_BESIDE: Final = 14.0
+_LABEL: Final = 40.0
+"""A text that is no higher, in points, and stands so near to a drawing, belongs to it."""
 _COMPARED: Final = 400
 """So many boxes of a cluster are compared with each other."""
 
@@ -36,9 +42,9 @@ def drawings(page: Any) -> list[Drawing]:
     found = clusters(page)
     if isinstance(found, int):
         return [Drawing(unturned(page), found)]
-    kept = [Drawing(each.area, each.size) for each in found if _shows(each)]
-    kept.sort(key=lambda each: (each.area.y0, each.area.x0))
-    return kept[:PER_PAGE]
+    shown = sorted((each for each in found if _shows(each)), key=lambda each: (each.area.y0, each.area.x0))[:PER_PAGE]
+    texts = [mupdf.Rect(block[:4]) for block in attempted(lambda: page.get_text("blocks")) or ()] if shown else []
+    return [Drawing(_labelled(each.area, texts) & unturned(page), each.size) for each in shown]
 
 
 def _shows(cluster: Cluster) -> bool:
@@ -48,7 +54,20 @@ def _shows(cluster: Cluster) -> bool:
     apart = _apart(cluster.boxes)
     if cluster.strokes >= STROKES and (cluster.strokes * 2 >= len(cluster.rules) or apart >= 2):
         return True
+    if cluster.strokes * 2 >= STROKES and cluster.area.width >= PLOT[0] and cluster.area.height >= PLOT[1]:
+        return True
     return apart >= BOXES or (apart >= 2 and cluster.strokes > 0)
+
+
+def _labelled(area: Any, texts: Sequence[Any]) -> Any:
+    """The area with the short texts beside it: the labels of axes, a caption."""
+    near = widened(area, _BESIDE)
+    for text in texts:
+        if text.height <= _LABEL and text.width <= near.width and near.intersects(text):
+            area = mupdf.Rect(
+                min(area.x0, text.x0), min(area.y0, text.y0), max(area.x1, text.x1), max(area.y1, text.y1)
+            )
+    return area
 
 
 def _apart(boxes: Sequence[Any]) -> int:

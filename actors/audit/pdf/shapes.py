@@ -15,7 +15,7 @@ THIN: Final = 3.0
 
 _WHOLE: Final = 0.9
 _STRAIGHT: Final = 1.0
-_NEAR: Final = 12.0
+_NEAR: Final = 18.0
 """Paths that are so near, in points, belong together: an arrow to its box."""
 
 Span = tuple[float, float, float, float]
@@ -130,7 +130,7 @@ def _closed(path: Any, items: Sequence[Any]) -> bool:
 
 
 def _thick(area: Any) -> bool:
-    return bool(area.width > 4 * THIN and area.height > 4 * THIN)
+    return bool(area.width > 2 * THIN and area.height > 2 * THIN)
 
 
 def _slanted(start: Sequence[float], end: Sequence[float]) -> bool:

@@ -293,6 +293,39 @@ def test_a_chart_of_curves_is_a_drawing(tmp_path: Path) -> None:
     assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
 
 
+def test_a_row_of_low_round_boxes_with_curved_arrows_is_a_drawing(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    for number in range(3):
+        x = 80 + number * 90
+        page.draw_rect(mupdf.Rect(x, 200, x + 40, 216), radius=0.3, fill=(1, 1, 1))
+        if number:
+            page.draw_bezier((x - 44, 208), (x - 30, 204), (x - 20, 212), (x - 6, 208))
+    assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
+
+
+def test_a_plot_of_few_lines_is_a_drawing(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    page.draw_rect(mupdf.Rect(80, 100, 400, 300))
+    page.draw_polyline([(80, 280), (180, 150), (280, 250), (390, 120)])
+    assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
+
+
+def test_the_labels_beside_a_drawing_belong_to_it_but_no_paragraph(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    pdfs.boxes_and_arrows(page, ["START", "judges", "END"], top=200)
+    page.insert_text((200, 320), "Figure: the graph", fontsize=9)
+    page.insert_text((82, 192), "label", fontsize=9)
+    for row in range(8):
+        page.insert_text(
+            (50, 70 + row * 14), "A paragraph of the report that is wider than the drawing. " * 2, fontsize=10
+        )
+    (found,) = pictures(made, tmp_path)[0].pictures
+    assert set(found.words) == {"START", "judges", "END", "Figure:", "the", "graph", "label"}
+
+
 def test_an_image_that_would_fill_the_memory_is_left_out_and_counted(tmp_path: Path) -> None:
     reading, _ = pictures(pdfs.huge_image(), tmp_path)
     assert reading.count == 0
