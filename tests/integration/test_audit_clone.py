@@ -147,6 +147,12 @@ def test_what_is_no_repository_is_not_found(source: Made, tmp_path: Path, folder
         assert failing(str(place), folder).code == "not_found"
 
 
+def test_without_git_that_is_what_is_said(source: Made, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", folder)
+    told = failing(str(source.path), folder)
+    assert (told.code, told.message) == ("git", "git is not installed")
+
+
 def test_a_repository_without_commits_says_so(source: Made, tmp_path: Path, folder: str) -> None:
     empty = Made(tmp_path / "empty")
     assert "no commit" in failing(str(empty.path), folder).message

@@ -176,7 +176,7 @@ def test_files_that_end_the_process_are_left_out_and_told(
         "a.py": "cannot be read: it ends the process that reads it",
         "b.py": "takes more memory to be read than there is",
         "c\\x0ad.py": "cannot be read: it ends the process that reads it",
-        "e.py": "takes longer to be read than 60 s",
+        "e.py": "takes longer to be read than 120 s",
     }
     assert len(found.graphs) == 1
 

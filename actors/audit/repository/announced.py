@@ -16,7 +16,7 @@ from actors.audit.code.source import Source
 from actors.audit.repository.confined import OUT_OF_MEMORY
 
 MARK: Final = "@"
-FILE_CPU_SECONDS: Final = 60
+FILE_CPU_SECONDS: Final = 120
 """A file that takes longer ends the process."""
 
 _ANSWERS: Final = 1

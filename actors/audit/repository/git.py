@@ -120,14 +120,17 @@ class Git(msgspec.Struct, frozen=True):
     ) -> Ended:
         """Call git. ``protocol`` is the one that it may speak (None: none). ``watch`` is called all the time, and ends
         git by raising. Raises SourceFailed: timed_out, cancelled, too_large (its output), git (there is no git)."""
+        program = shutil.which("git")
+        if program is None:
+            raise SourceFailed("git", "git is not installed", "install git (2.39 or newer)")
         try:
             process = subprocess.Popen(
-                (*_bound(), "git", "--no-pager", *_HELD, *arguments),
+                (*_bound(), program, "--no-pager", *_HELD, *arguments),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 env=environment(self.config, protocol, os.environ), cwd="/", start_new_session=True, bufsize=0,
             )  # fmt: skip
         except OSError as error:
-            raise SourceFailed("git", "git could not be started", "install git (2.39 or newer)") from error
+            raise SourceFailed("git", "git could not be started", "look at the limits of processes here") from error
         with Conversation(process, stdin, STDERR_BYTES) as talk:
             self._limit(process.pid)
             while talk.goes_on(_LOOK_SECONDS):
