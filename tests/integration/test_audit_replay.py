@@ -1,0 +1,82 @@
+"""An audit replays from its log alone: nothing is cloned, read, parsed out of a PDF, or asked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.audited import Sources
+from tests.support.commands import pmagent
+from tests.support.histories import FOLDER
+
+ROOT = Path(__file__).resolve().parents[2]
+REPLAY = """
+import json, subprocess, sys
+
+tripped = set()
+WIRES = ("subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.system", "socket.connect", "socket.getaddrinfo",
+         "socket.sendto", "tempfile.", "shutil.", "os.mkdir", "os.remove", "os.rename")
+
+PACKAGES = ("pymupdf", "fitz", "langchain_openai", "langchain_anthropic")
+
+
+def hook(name, arguments):
+    if name.startswith(WIRES):
+        tripped.add(name)
+    if name == "import" and arguments[0].partition(".")[0] in PACKAGES:
+        tripped.add(arguments[0])
+    if name == "open" and str(arguments[0]).endswith((".pdf", ".git")):
+        tripped.add(str(arguments[0]))
+
+
+from actors.registry import all_actors
+from replay.replayer import replay_log
+
+sys.addaudithook(hook)
+result = replay_log(sys.argv[1], all_actors())
+found = {"equal": result.equal, "decisions": result.decisions, "tripped": sorted(tripped)}
+try:
+    subprocess.run(["/nowhere/at/all"])
+except FileNotFoundError:
+    assert "subprocess.Popen" in tripped, "the wires are there"
+print(json.dumps(found))
+"""
+
+
+def replayed(log: Path, folder: Path) -> dict[str, object]:
+    """What a replay in a process of its own comes to, and which of the wires it touched."""
+    done = subprocess.run(
+        [sys.executable, "-c", REPLAY, str(log)], cwd=folder, env={"PYTHONPATH": str(ROOT), "PATH": "/nowhere"},
+        capture_output=True, check=True,
+    )  # fmt: skip
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture
+def audited(workspace: Path, tmp_path: Path) -> Path:
+    """The log of an audit, whose sources are gone."""
+    sources = Sources(tmp_path / "sources")
+    assert pmagent(workspace, *sources.quick).code == 0
+    shutil.rmtree(tmp_path / "sources")
+    return workspace / ".pmagent" / "log"
+
+
+def test_a_replay_touches_nothing_but_the_log(audited: Path, tmp_path: Path) -> None:
+    found = replayed(audited, tmp_path)
+    assert found["tripped"] == []
+    assert found["equal"]
+    assert isinstance(found["decisions"], int)
+    assert found["decisions"] > 10
+
+
+def test_a_replay_of_judges_that_are_models_asks_none(tmp_path: Path) -> None:
+    """Whether today's code decides as it was recorded is the histories' own test."""
+    log = FOLDER / "audits" / "log"
+    assert b'"langchain"' in b"".join(file.read_bytes() for file in log.glob("*.jsonl"))
+    assert replayed(log, tmp_path)["tripped"] == []
