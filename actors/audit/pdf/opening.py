@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import zlib
 from collections.abc import Callable, Container, Sized
 from typing import Any, Final, NoReturn, TypeVar
@@ -19,6 +18,8 @@ T = TypeVar("T")
 mupdf: Any = pymupdf
 """PyMuPDF, which has no types."""
 
+_TOLD: Final = 2
+"""The descriptor by which who started this process is told how far it is: standard error."""
 HEAD: Final = 1_024
 """A PDF says that it is one within so many bytes."""
 MARK: Final = b"%PDF-"
@@ -90,7 +91,7 @@ def page_of(document: Any, number: int, skip: Container[int]) -> Any | None:
     told of it first: it may be the end of it."""
     if number in skip:
         return None
-    os.write(sys.stderr.fileno(), b"%s%d\n" % (AT, number))
+    os.write(_TOLD, b"%s%d\n" % (AT, number))
     return attempted(lambda: document[number - 1])
 
 

@@ -305,6 +305,6 @@ def test_secrets_are_masked_in_the_envelope_of_a_form(workspace: Path, monkeypat
 def test_a_form_that_is_none_any_more_without_its_secrets_is_refused(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LAMP_KEY", "secret")  # shorter than the mask that stands for it
+    monkeypatch.setenv("LAMP_KEY", "copper")  # shorter than the mask that stands for it
     with pytest.raises(EnvelopeError, match=r"with its secrets masked, .*goal"):
-        envelope_of(Task("SafeOPSDecision", "secret " * 2340, {}), workspace=workspace)
+        envelope_of(Task("SafeOPSDecision", "copper " * 2340, {}), workspace=workspace)
