@@ -138,11 +138,23 @@ def _of_name(module: Module, name: str, node: ast.Name, scope: Scope, depth: int
 
 
 def _of_self(module: Module, expression: ast.Attribute, scope: Scope, depth: int) -> str:
-    """What an attribute of ``self`` is assigned, if that names something."""
+    """What an attribute of ``self`` is assigned, if that names something. Found out once: attributes may be assigned
+    to each other in as many ways as there are."""
     if not isinstance(expression.value, ast.Name) or expression.value.id not in {"self", "cls"}:
         return ""
+    around = scope.enclosing_class
+    if around is None:
+        return ""
+    known = module.attributes.get((around, expression.attr))
+    if known is None:
+        module.attributes[around, expression.attr] = ""  # for whoever comes round in a ring
+        known = module.attributes[around, expression.attr] = _assigned(module, expression, scope, depth)
+    return known
+
+
+def _assigned(module: Module, expression: ast.Attribute, scope: Scope, depth: int) -> str:
     told = [one for one in bindings(scope, expression) if not isinstance(one.value, ast.Constant)]
-    for binding in told[-2:]:  # each may lead to two more: the depth bounds their number
+    for binding in told[-2:]:
         if binding.kind in {"value", "with"} and binding.value is not None:
             name = dotted(module, binding.value, binding.scope, depth + 2)
             if name:

@@ -135,7 +135,7 @@ class Site(NamedTuple):
 
 class Module:
     """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
-    where something is put into the list of a name; ``memo`` and ``called``: what a
+    where something is put into the list of a name; ``memo``, ``called`` and ``attributes``: what a
     detector found out once for the file."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
@@ -148,6 +148,7 @@ class Module:
         self.lines = _NEW_LINE.split(source.text)
         self.memo: dict[str, frozenset[str]] = {}
         self.called: dict[ast.Call, str] = {}
+        self.attributes: dict[tuple[Scope, str], str] = {}
         self._sites: dict[type[ast.AST], list[Site]] = {kind: [] for kind in _KEPT}
         _walk(self, self._sites)
         self.additions = _additions(self._sites[ast.Call])

@@ -78,8 +78,12 @@ def is_constant(module: Module, expression: ast.expr, scope: Scope) -> bool:
     """
     budget = _Budget()
     todo = [(expression, scope)]
+    seen: set[ast.expr] = set()
     while todo:
         one, seen_from = todo.pop()
+        if one in seen:
+            continue
+        seen.add(one)
         if not budget.spend():
             return False
         match one:
@@ -92,17 +96,24 @@ def is_constant(module: Module, expression: ast.expr, scope: Scope) -> bool:
             case ast.IfExp(body=body, orelse=orelse):
                 todo += [(body, seen_from), (orelse, seen_from)]
             case ast.Name() | ast.Attribute():
-                found = bindings(seen_from, one)
-                if not found:
+                values = _assigned(seen_from, one)
+                if not values:
                     return False
-                for binding in found:
-                    if binding.kind not in {"value", "augmented", "loop"} or binding.value is None:
-                        return False
-                    todo.append((binding.value, binding.scope))
+                todo += values
             case _:
                 if not all(isinstance(piece, str) for piece in _pieces(module, one, seen_from, budget)):
                     return False
     return True
+
+
+def _assigned(scope: Scope, name: ast.Name | ast.Attribute) -> list[tuple[ast.expr, Scope]]:
+    """All values that a name is given, and where to read them; none, if there is another way for it to get one."""
+    found: list[tuple[ast.expr, Scope]] = []
+    for binding in bindings(scope, name):
+        if binding.kind not in {"value", "augmented", "loop"} or binding.value is None:
+            return []
+        found.append((binding.value, binding.scope))
+    return found
 
 
 def _pieces(  # noqa: C901 - one case for each kind of expression
