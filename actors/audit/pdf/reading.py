@@ -5,8 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+import msgspec
+
 from actors.audit.pdf.reader import asked
 from actors.audit.pdf.wire import Read
+from actors.audit.repository.wall import UNWALLED, wall
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import PdfReading
 
@@ -19,4 +22,5 @@ def read_pdf(
 
     Blocks. ``stop``, once set, ends it. Raises SourceFailed, with a code that begins with ``pdf_``, ``cancelled``, or
     ``failed`` where no process can be started."""
-    return asked(path, limits, Read, stop, what="reading", questions=list(questions)).reading
+    reading = asked(path, limits, Read, stop, what="reading", questions=list(questions)).reading
+    return reading if wall(()) else msgspec.structs.replace(reading, notes=[*reading.notes, UNWALLED])

@@ -15,6 +15,7 @@ from actors.audit.repository.clone import REF, Clone, fetch
 from actors.audit.repository.history import history
 from actors.audit.repository.survey_child import Answer, Request
 from actors.audit.repository.tree import Entry, Tree, tree
+from actors.audit.repository.wall import UNWALLED, wall
 from actors.audit.repository.wary import answered
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import FILES_MAX, History, RepoSurvey
@@ -34,7 +35,8 @@ def survey_repository(
     stop: threading.Event | None = None,
 ) -> RepoSurvey:
     """Fetch ``repo_url`` into ``folder`` (exists, is empty; its removal is the caller's) and say all that is
-    known of it. ``stop``, once set, ends it. The same commit gives the same survey.
+    known of it. ``stop``, once set, ends it. The same commit gives the same survey,
+    but for the note of a machine without bubblewrap.
 
     Raises SourceFailed: bad_url, not_found, auth, network, too_large, timed_out, cancelled, git, failed."""
     folder = os.path.abspath(folder)
@@ -87,7 +89,7 @@ def _chosen(files: list[Entry], read_max: int) -> list[Entry]:
 def _survey(clone: Clone, past: History, listed: Tree, answer: Answer) -> RepoSurvey:
     code = answer.code
     files = [entry.path for entry in _chosen(listed.files, FILES_MAX)]
-    notes = [*clone.notes, *listed.notes, *answer.notes]
+    notes = [*clone.notes, *listed.notes, *answer.notes, *([] if wall(()) else [UNWALLED])]
     if len(files) < len(listed.files):
         notes.append(f"of {len(listed.files)} paths {len(files)} are kept")
     return RepoSurvey(

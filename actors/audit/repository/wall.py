@@ -31,6 +31,10 @@ ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8
 """All that the process has of an environment."""
 
 
+UNWALLED: Final = "bubblewrap is missing or builds no wall here: read within limits of time and memory alone"
+"""What is noted where there is no wall."""
+
+
 def wall(readable: Sequence[str]) -> tuple[str, ...]:
     """What to put before a command so that it runs behind the wall, with the paths ``readable`` (absolute) to be seen
     at their places; empty where the machine has no bubblewrap that can build it."""

@@ -1,0 +1,32 @@
+"""A machine without bubblewrap still reads, and says that there was no wall."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from actors.audit.pdf.reading import read_pdf
+from actors.audit.repository import wall as walls
+from actors.audit.repository.survey import survey_repository
+from actors.audit.repository.wall import UNWALLED
+from contracts.audit_events import AuditLimits
+from tests.support.audits_history import sources
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has", [True, False])
+def test_what_was_read_without_a_wall_says_so(has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not has:
+        found = shutil.which
+        monkeypatch.setattr(walls.shutil, "which", lambda name: None if name == "bwrap" else found(name))
+    elif not walls.wall(()):
+        pytest.skip("no bubblewrap here")
+    repository, report = sources(tmp_path)
+    (tmp_path / "clone").mkdir()
+    survey = survey_repository(repository, [], AuditLimits(), str(tmp_path / "clone"))
+    reading = read_pdf(report, [], AuditLimits())
+    assert (UNWALLED in survey.notes, UNWALLED in reading.notes) == (not has, not has)
+    assert survey.examined["python_files"] > 5
+    assert reading.pages > 1
