@@ -6,6 +6,7 @@ It is started by ``run_limited``. What PyMuPDF prints goes to standard error.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from typing import Final
 
@@ -16,6 +17,13 @@ from actors.audit.pdf.wire import Answer, Refused, Task
 _UNAVAILABLE: Final = Refused(
     "pdf_unavailable", "cannot be read: PyMuPDF is not installed", "pip install 'pmagent[audit]'"
 )
+
+_UNLOADABLE: Final = Refused(
+    "pdf_unavailable",
+    "cannot be read: PyMuPDF is installed, but cannot be loaded",
+    "python -c 'import pymupdf' says why",
+)
+_NO_MEMORY: Final = re.compile(r"failed to map segment|cannot allocate memory|not enough memory", re.IGNORECASE)
 
 
 def main() -> None:
@@ -31,8 +39,12 @@ def main() -> None:
 def _answer(task: Task) -> Answer:
     try:
         import pymupdf
-    except ImportError:
+    except ModuleNotFoundError:
         return _UNAVAILABLE
+    except ImportError as error:
+        if _NO_MEMORY.search(str(error)):
+            raise MemoryError from error
+        return _UNLOADABLE
     assert pymupdf.VersionBind
     from actors.audit.pdf import gallery, gathering, opening
 

@@ -146,13 +146,18 @@ def _said(ended: Limited, path: str, limits: AuditLimits, kind: type[T]) -> T:
                 f"what was read of {name} is longer than {ANSWER_BYTES // 2**20} MiB",
                 "audit a shorter report",
             )
-        case "crashed":
-            how = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
+        case "crashed" if ended.signal:
             raise SourceFailed(
                 "pdf_damaged",
-                f"{name} cannot be read: the process that reads it broke down ({how}); it is damaged, or wants more "
-                f"than {limits.pdf_memory // 2**20:,} MiB of memory, the limit",
+                f"{name} cannot be read: the process that reads it broke down (signal {ended.signal}); it is damaged, "
+                f"or wants more than {limits.pdf_memory // 2**20:,} MiB of memory, the limit",
                 "export the report again, mend it (mutool clean), or raise pdf_memory",
+            )
+        case "crashed":
+            raise SourceFailed(
+                "failed",
+                f"{name} was not read: the process that reads PDFs ended by an error of its own, not of the file's",
+                "see whether pmagent and PyMuPDF are installed whole (pip check), and report it",
             )
     answer = msgspec.msgpack.decode(ended.output, type=Answer)
     if isinstance(answer, Refused):

@@ -117,6 +117,12 @@ def test_each_limit_is_named_with_its_value(tmp_path: Path) -> None:
     assert read_pdf(path, [], AuditLimits(pdf_bytes=size, pdf_pages=3)).pages == 3
 
 
+def test_too_little_memory_to_begin_with_is_no_missing_package(tmp_path: Path) -> None:
+    found = failure(pdfs.plain_pages(tmp_path / "r.pdf", ["one"]), AuditLimits(pdf_memory=2**26))
+    assert found.code == "pdf_too_large"
+    assert "64 MiB of memory, the limit" in found.message
+
+
 def test_a_bomb_ends_at_the_limit_of_memory_or_time(tmp_path: Path) -> None:
     (tmp_path / "r.pdf").write_bytes(pdfs.bomb(2**28))
     found = failure(tmp_path / "r.pdf", AuditLimits(pdf_seconds=1, pdf_memory=2**29))
@@ -178,7 +184,6 @@ def test_a_pdf_with_flaws_anywhere_is_read_or_refused_but_never_an_error_of_ours
     found = outcome(tmp_path / "r.pdf")
     if isinstance(found, SourceFailed):
         assert found.code in {"pdf_damaged", "pdf_empty", "pdf_encrypted"}
-        assert "exit code" not in found.message
     else:
         assert found.pages > 0
 
@@ -188,6 +193,14 @@ def outcome(path: Path) -> PdfReading | SourceFailed:
         return read_pdf(str(path), [], LIMITS)
     except SourceFailed as error:
         return error
+
+
+def test_an_error_of_the_process_itself_is_not_blamed_on_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = pdfs.plain_pages(tmp_path / "r.pdf", ["one"])
+    monkeypatch.setattr(reader, "MODULE", "tests.support.no_such_module")
+    assert failure(path).code == "failed"
 
 
 def test_pymupdf_that_is_not_there_is_said_with_what_to_install(
