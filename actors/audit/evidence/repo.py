@@ -25,7 +25,9 @@ ABSENCE: Final = 0.95
 UNRESOLVED: Final = 0.6
 """The same of a graph of which not everything can be read without running it."""
 _OTHERS: Final = ("report", "images")
-_OF_FILES: Final = ("project",)
+_OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
+"""Goals that are seen by which files there are, and what they say; no code has to parse for that."""
+_OF_BOTH: Final = ("project.tests", "project.environment")
 
 
 def repo_evidence(dimension: Dimension, survey: RepoSurvey) -> list[Evidence]:
@@ -159,7 +161,7 @@ def _how(goal: str, survey: RepoSurvey) -> str:
     if family == "history":
         cut = "; it is cut short, and what came before is not known" if survey.history.cut else ""
         return f"computed from the history of the audited branch, {counted(survey.history.total, 'commit')}{cut}"
-    if family in _OF_FILES:
+    if goal in (*_OF_FILES, *_OF_BOTH):
         return f"looked for among {counted(survey.file_count, 'tracked file')} and in what they hold"
     if family == "graph":
         told = counted(len(survey.graphs), "graph")
@@ -184,7 +186,7 @@ def absence_of(goal: str, survey: RepoSurvey) -> float:
     family = _family(goal)
     if family == "history":
         return 0.0 if survey.history.cut else 1.0
-    if family in _OF_FILES:
+    if goal in _OF_FILES:
         return 1.0 if survey.file_count == len(survey.files) else ABSENCE
     sure = absence(survey)
     return min(sure, UNRESOLVED) if family == "graph" and any(one.unresolved for one in survey.graphs) else sure

@@ -148,8 +148,11 @@ def test_files_that_do_not_parse_are_evidence_and_make_absence_less_sure() -> No
 def test_where_nothing_parses_nothing_can_be_judged_by_its_absence() -> None:
     broken = [Unparsed(path=f"{n}.py", line=1, reason="Python 2") for n in range(3)]
     seen = {"python_files": 3, "parsed": 0, "unparsed": 3}
-    found = repo_evidence(about("state.typed"), survey(findings=[], counts={}, unparsed=broken, examined=seen))
-    assert named(found)["state.typed"].confidence == 0.0
+    wanted = about("state.typed", "project.types", "project.tests", "project.license")
+    found = named(repo_evidence(wanted, survey(findings=[], counts={}, unparsed=broken, examined=seen)))
+    assert [found[goal].confidence for goal in ("state.typed", "project.types", "project.tests")] == [0.0, 0.0, 0.0]
+    assert "syntax trees" in found["project.types"].rationale
+    assert found["project.license"].confidence == 1.0, "a file's name needs no parser"
 
 
 def test_a_graph_that_cannot_be_read_in_full_makes_absence_less_sure() -> None:
