@@ -20,7 +20,7 @@ from tests.support.audits_history import sources
 def test_what_was_read_without_a_wall_says_so(has: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not has:
         found = shutil.which
-        monkeypatch.setattr(walls.shutil, "which", lambda name: None if name == "bwrap" else found(name))
+        monkeypatch.setattr(shutil, "which", lambda name: None if name == "bwrap" else found(name))
     elif not walls.wall(()):
         pytest.skip("no bubblewrap here")
     repository, report = sources(tmp_path)
