@@ -109,10 +109,19 @@ def named(passage: Paragraph, known: Container[str] = ()) -> Iterator[str]:
         path = _path(token, _in_code(passage, text, start, end))
         if path is None or path in known or path in said:
             continue
-        first, last = _sentence(text, start, end)
-        if passage.code or asserted(text[first:last], start - first, end - first):
+        if _claimed(passage, text, start, end):
             said.add(path)
             yield path
+
+
+def _claimed(passage: Paragraph, text: str, start: int, end: int) -> bool:
+    """Whether what stands there is said to be in the repository. In a listing of code a mere name may be any file that
+    the code reads or writes, unless its line begins with it."""
+    if passage.code:
+        line = text[text.rfind("\n", 0, start) + 1 : start]
+        return "/" in text[start:end] or not line.strip("`'\" ")
+    first, last = _sentence(text, start, end)
+    return asserted(text[first:last], start - first, end - first)
 
 
 def _in_code(passage: Paragraph, text: str, start: int, end: int) -> bool:

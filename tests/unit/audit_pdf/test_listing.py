@@ -38,7 +38,7 @@ def test_files_are_named_with_the_folders_above_them_but_not_the_one_that_was_li
     [
         ("src/\n├── state.py\n└── graph.py", ["src/state.py", "src/graph.py"]),
         ("src\n└── nodes\n    └── judges.py", ["src/nodes/judges.py"]),
-        ("See setup.py.\nproject/\n└── a.py\nand main.py.", ["a.py", "setup.py", "main.py"]),
+        ("See src/b.py.\nproject/\n└── a.py\nand src/c.py.", ["a.py", "src/b.py", "src/c.py"]),
         ("├── *.py\n├── <name>/\n│   └── x.py\n└── b.py", ["b.py"]),
         ("a/\n└── x.py\nb/\n└── x.py", ["x.py"]),
     ],

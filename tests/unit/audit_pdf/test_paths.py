@@ -112,7 +112,9 @@ def test_a_listing_in_code_names_what_stands_in_it() -> None:
         "graph.py",
         "no_such.py",
     ]
-    assert paths("main.c util.h", code=True) == ["main.c", "util.h"]
+    assert paths("main.c\n  util.h", code=True) == ["main.c", "util.h"]
+    assert paths("with open('out.txt', 'w') as file:\n    load('src/rubric.json')", code=True) == ["src/rubric.json"]
+    assert paths("python main.py --pdf report.pdf", code=True) == []
     assert paths("input/output", code=True) == []
 
 
