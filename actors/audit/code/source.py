@@ -33,7 +33,7 @@ class Detector(Protocol):
         ...
 
     def findings(self) -> Iterator[Finding]:
-        """All that was found, in the order of path and line, for each goal."""
+        """All that was found; of each goal the surest first, then in the order of path and line."""
         ...
 
     @property

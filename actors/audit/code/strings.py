@@ -109,7 +109,10 @@ def is_constant(module: Module, expression: ast.expr, scope: Scope) -> bool:
 def _assigned(scope: Scope, name: ast.Name | ast.Attribute) -> list[tuple[ast.expr, Scope]]:
     """All values that a name is given, and where to read them; none, if there is another way for it to get one."""
     found: list[tuple[ast.expr, Scope]] = []
-    for binding in bindings(scope, name):
+    told = bindings(scope, name)
+    if not told and isinstance(name, ast.Attribute) and name.attr == "value":  # of an enum's member
+        told = bindings(scope, name.value)
+    for binding in told:
         if binding.kind not in {"value", "augmented", "loop"} or binding.value is None:
             return []
         found.append((binding.value, binding.scope))
