@@ -25,6 +25,7 @@ from actors.audit.state import (
     ended,
     of_request,
 )
+from actors.audit.vision import seen_in
 from actors.model.actor import GATEWAY
 from contracts.audit_events import (
     AuditCancelAnswered,
@@ -59,9 +60,6 @@ from contracts.model import ModelAsked, ModelFailed, ModelReplied
 from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from contracts.payload import Correlated, Payload
 from events.event import Event
-
-SEEN_CHARS_MAX = 4_000
-"""So much of what a vision model says is kept."""
 
 Decision = Payload | Correlated
 replace = msgspec.structs.replace
@@ -183,13 +181,12 @@ def _brought(audit: Audit, event: Event) -> Audit:
             return replace(audit, pdf=0, reading=reading, report_sha256=reading.sha256)
         case AuditPicturesRead(reading=reading):
             return replace(audit, picturing=0, pictures=reading)
-        case ModelReplied(ask=ask, content=content):
+        case ModelReplied(ask=ask) as reply:
             key = next((name for name, one in audit.questions.items() if one.ask == ask), "")
             if not key.startswith("image "):
                 return audit  # what the judge says is folded with the decision on it
-            said = content.strip()[:SEEN_CHARS_MAX] or "the model said nothing"
             questions = {name: one for name, one in audit.questions.items() if name != key}
-            return replace(audit, seen={**audit.seen, key: said}, questions=questions)
+            return replace(audit, seen={**audit.seen, key: seen_in(reply)}, questions=questions)
     return audit
 
 
@@ -233,7 +230,7 @@ def _reading(end: EffectEnd) -> tuple[FailureCode, str, str]:
         case EffectCancelled(reason=reason):
             return "not_permitted", f"what was being read was stopped: {reason}", "pmagent status shows the mode"
         case EffectTimedOut(limit_s=limit):
-            return "timed_out", f"reading took longer than {limit:g} s", "allow it less: pmagent audit --help"
+            return "timed_out", f"reading took longer than {limit:g} s", "see [audit] in .pmagent/config.toml"
         case EffectFailed(error=error, place=place):
             return "failed", f"reading failed ({error} in {place})", "this is an error of pmagent's; please report it"
     return "interrupted", "what was being read was interrupted", "ask again"

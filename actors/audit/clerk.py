@@ -73,7 +73,7 @@ class Clerk(Protocol):
         ...
 
     def seen(self, picture: Picture, question: str, /) -> str | None:
-        """What a vision model says of an image; "" when there is no such model."""
+        """What a vision model says of an image (``vision``); "" when there is no such model."""
         ...
 
     def opinion(self, brief: Brief, /) -> JudicialOpinion | None:

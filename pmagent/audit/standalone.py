@@ -26,6 +26,7 @@ from actors.audit.pdf.reading import read_pdf
 from actors.audit.repository.survey import survey_repository
 from actors.audit.rubric import BadRubric
 from actors.audit.rules.judge import opinion as opinion_by_rules
+from actors.audit.vision import seen_in
 from actors.model.actor import SAID
 from actors.model.chat import Images, ask_now
 from actors.model.failures import failure_of
@@ -41,9 +42,6 @@ from pmagent.audit.source import BadAudit, source_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
-
-SEEN_CHARS_MAX: Final = 4_000
-"""So much of what a vision model says is kept."""
 
 
 class StandaloneClerk:
@@ -131,8 +129,7 @@ class StandaloneClerk:
         """See Clerk."""
         if self._vision is None:
             return ""
-        reply = self._asked(self._vision, picture_messages(picture, question), None)
-        return reply.content.strip()[:SEEN_CHARS_MAX] or "the model said nothing"
+        return seen_in(self._asked(self._vision, picture_messages(picture, question), None))
 
     def opinion(self, brief: Brief) -> JudicialOpinion:
         """See Clerk; a model that says what is no opinion is told why, and asked again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from actors.audit.actor import Auditor
@@ -21,7 +22,7 @@ from contracts.audit_events import (
     AuditSurveyed,
 )
 from contracts.effect import ActorHalted, EffectCancelRequested, EffectFailed
-from contracts.model import ModelAsked, ModelWithdrawn
+from contracts.model import ModelAsked, ModelReplied, ModelWithdrawn
 from contracts.oa import OaPermitRequested
 from events.event import Event
 from tests.support.audits import AUDIT, Court, dimension, finding, rubric, said, survey
@@ -162,6 +163,23 @@ def test_an_opinion_that_rests_on_nothing_is_set_aside() -> None:
     court.audit()
     (ruled,) = court.of(AuditCriterionRuled)
     assert (ruled.final_score, ruled.set_aside, ruled.unsupported) == (2, ["Defense"], ["deep metacognition"])
+
+
+@pytest.mark.parametrize(("text", "finish"), [(" \n", "stop"), ("I cannot help with this image.", "refusal")])
+def test_a_vision_model_that_says_nothing_has_seen_nothing(text: str, finish: str) -> None:
+    court = Court()
+
+    def model(event: Event, asked: ModelAsked) -> ModelReplied:
+        reply = said(event, asked, text=text if asked.inputs["question"].startswith("image ") else None)
+        return msgspec.structs.replace(reply, finish=finish) if reply.content == text else reply
+
+    court.model = model
+    court.ask(engine="langchain", model="toy", vision_model="toy")
+    assert isinstance(court.audit(), AuditConcluded)
+    (ruled,) = [one for one in court.of(AuditCriterionRuled) if one.dimension_id == "diagram"]
+    assert (ruled.final_score, ruled.reason) == (
+        None, "not inspected: the vision model said nothing of this image"
+    )  # fmt: skip
 
 
 def test_an_operator_cancels_and_what_runs_is_taken_back() -> None:

@@ -19,10 +19,11 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
 from actors.audit.clerk import Brief, NodeFailed
+from actors.audit.vision import SEEN_CHARS_MAX, SILENT
 from contracts.audit import JUDGES, Evidence, Judge, JudicialOpinion
 from contracts.audit_events import TRIES
 from contracts.audit_facts import Picture
-from pmagent.audit.standalone import SEEN_CHARS_MAX, StandaloneClerk
+from pmagent.audit.standalone import StandaloneClerk
 from tests.support.audits import dimension
 from tests.support.pdfs import Report, image
 from tests.support.provider import completion, error, provider
@@ -247,7 +248,7 @@ def test_what_a_vision_model_says_is_bounded_and_silence_is_told(tmp_path: Path)
     clerk = StandaloneClerk(vision_model=says(AIMessage("x" * 10_000), AIMessage(" ")))
     [picture] = clerk.pictures(diagram(tmp_path / "r.pdf")).pictures
     assert clerk.seen(picture, "?") == "x" * SEEN_CHARS_MAX
-    assert clerk.seen(picture, "?") == "the model said nothing"
+    assert clerk.seen(picture, "?") == SILENT, "which is no finding"
 
 
 def test_a_vision_model_that_cannot_be_asked_fails_the_audit(tmp_path: Path) -> None:
