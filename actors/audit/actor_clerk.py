@@ -28,10 +28,10 @@ from contracts.audit_facts import PdfReading, Picture, PictureReading, RepoSurve
 from contracts.model import ModelAsked, ModelMessage, ModelReplied
 from contracts.payload import Payload
 
-AGAIN: Final = (0, 2, 0)
-
 Rank = tuple[int, int, int]
 """Where a wish stands among the others: sources first, then images, then opinions by round, criterion and judge."""
+AGAIN: Final[Rank] = (0, 2, 0)
+"""The place of what is asked again: before anything that is asked for the first time."""
 
 
 class Wanted(msgspec.Struct, frozen=True):

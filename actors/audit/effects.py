@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -136,5 +137,9 @@ def remove(folder: str) -> None:
             os.chmod(path, 0o700)
         remove_it(path)
 
-    if os.path.isdir(folder):
+    if not os.path.isdir(folder):
+        return
+    if sys.version_info >= (3, 12):
+        shutil.rmtree(folder, onexc=writable)
+    else:
         shutil.rmtree(folder, onerror=writable)
