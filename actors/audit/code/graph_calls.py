@@ -10,8 +10,9 @@ import msgspec
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_build import BUILDERS, begin, build, note
 from actors.audit.code.graph_members import ancestry, attribute, class_attribute, is_enum
+from actors.audit.code.graph_methods import dict_method, formatted, list_method, string_method
 from actors.audit.code.graph_prebuilt import prebuilt
-from actors.audit.code.graph_pure import called, dict_method, formatted, list_method, string_method
+from actors.audit.code.graph_pure import called, items_of, ordered, truth
 from actors.audit.code.graph_scope import Scope
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -240,6 +241,8 @@ def _builtin(run: Run, name: str, given: Arguments) -> Value:
         return _super(run)
     if name == "map" and len(given.args) == 2:
         return _mapped(run, given)
+    if name == "sorted" and given.args and given.named:
+        return _sorted(run, given)
     if name == "getattr" and len(given.args) > 1 and (field := text_of(given.args[1])) is not None:
         return attribute(given.args[0], field)
     if name == "dict" and not given.args:
@@ -257,6 +260,16 @@ def _mapped(run: Run, given: Arguments) -> Value:
     return Seq(
         [call(run, given.args[0], msgspec.structs.replace(given, args=[one])) for one in items.items], open=items.open
     )
+
+
+def _sorted(run: Run, given: Arguments) -> Value:
+    """``sorted(…, key=…, reverse=…)``."""
+    chosen, items = given.named.get("key"), items_of(given.args[0])
+    if chosen is not None and items is not None:
+        values = [call(run, chosen, msgspec.structs.replace(given, args=[one], named={})) for one in items.items]
+        items = Seq(values, open=items.open)
+    backwards = truth(given.named.get("reverse", Const(value=False)))
+    return UNKNOWN if backwards is None else ordered(given.args[0], items, backwards=backwards)
 
 
 def _super(run: Run) -> Value:
@@ -284,9 +297,9 @@ def _method(run: Run, method: Method, given: Arguments) -> Value:
         return owner if name in ("with_config", "with_retry", "with_types") else UNKNOWN
     if isinstance(owner, Seq):
         owner.open = owner.open or (run.loose > owner.loose and name in _GROWING)
-        return list_method(owner, name, given.args)
+        return list_method(owner, name, given.args, given.named, sure=run.sure(owner))
     if isinstance(owner, Map):
-        return dict_method(owner, name, given.args, given.named)
+        return dict_method(owner, name, given.args, given.named, sure=run.sure(owner))
     if (found := constant(owner)) is not None and isinstance(found.value, str):
         if name == "format":
             return formatted(found.value, given.args, given.named) if not given.open else UNKNOWN

@@ -119,13 +119,15 @@ def _arguments(run: Run, node: ast.Call, scope: Scope) -> Arguments:
 def _joined(run: Run, node: ast.JoinedStr, scope: Scope) -> Value:
     whole: Value = Const("")
     for piece in node.values:
-        whole = added(ast.Add(), whole, shown(run.value(piece, scope)))
+        whole = added(ast.Add(), whole, run.value(piece, scope))
     return whole
 
 
 def _formatted(run: Run, node: ast.FormattedValue, scope: Scope) -> Value:
     value = run.value(node.value, scope)
-    return UNKNOWN if node.format_spec is not None or node.conversion == ord("r") else value
+    if node.format_spec is not None or node.conversion in (ord("r"), ord("a")):
+        return UNKNOWN
+    return shown(value, formatted=node.conversion != ord("s"))
 
 
 def _binary(run: Run, node: ast.BinOp, scope: Scope) -> Value:
@@ -261,6 +263,8 @@ def _lambda(_run: Run, node: ast.Lambda, scope: Scope) -> Value:
 
 def _walrus(run: Run, node: ast.NamedExpr, scope: Scope) -> Value:
     value = run.value(node.value, scope)
+    while scope.kind == "comprehension" and scope.parent is not None:
+        scope = scope.parent
     run.assign(node.target, value, scope)
     return value
 
@@ -293,7 +297,7 @@ def _subscript(run: Run, node: ast.Subscript, scope: Scope) -> Value:
 
 
 def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp, scope: Scope) -> Value:
-    inner = Scope(scope.path, "function", scope)
+    inner = Scope(scope.path, "comprehension", scope)
     inner.returned, inner.yielded = scope.returned, scope.yielded
     found: list[tuple[Value, Value]] = []
     element = node.key if isinstance(node, ast.DictComp) else node.elt
@@ -329,7 +333,8 @@ def _rounds(run: Run, node: Any, number: int, scope: Scope, body: Callable[[], N
         whole = _rounds(run, node, number + 1, scope, body) and whole
         return "on"
 
-    return run.rounds(generator.target, run.value(generator.iter, scope), scope, once) and whole
+    known, _ = run.rounds(generator.target, run.value(generator.iter, scope), scope, once)
+    return known and whole
 
 
 _EXPRESSIONS: Final[dict[type[ast.expr], Callable[[Run, Any, Scope], Value]]] = {

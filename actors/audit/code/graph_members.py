@@ -39,15 +39,16 @@ _BASES_MAX: Final = 32
 
 
 def bind_class(node: ast.ClassDef, scope: Scope, members: dict[str, Value], bases: list[Value]) -> Class:
-    """A class; the constants of an enumeration become its members."""
+    """A class; the constants of an enumeration become its members, equal ones the same member."""
     owner = Class(node, scope, members, bases)
     if is_enum(owner):
         strings = any(isinstance(base, External) and base.name.endswith("StrEnum") for base in bases)
+        same: dict[object, Member] = {}
         for name, value in members.items():
             if isinstance(value, Thing) and value.maker.rpartition(".")[2] == "auto":
                 members[name] = Member(owner, name, Const(name.lower()) if strings else UNKNOWN)
             elif isinstance(value, Const | Seq) and not name.startswith("_"):
-                members[name] = Member(owner, name, value)
+                members[name] = same.setdefault(key(value), Member(owner, name, value))
     return owner
 
 
@@ -201,7 +202,7 @@ def store_item(owner: Value, index: Value, value: Value) -> None:
                     option.entries[key(value)] = (UNKNOWN, value)
         elif isinstance(option, Seq):
             at = constant(index)
-            if at is not None and isinstance(at.value, int) and 0 <= at.value < len(option.items):
+            if at is not None and isinstance(at.value, int) and -len(option.items) <= at.value < len(option.items):
                 option.items[at.value] = value
             else:
                 option.open = True

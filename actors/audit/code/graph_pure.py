@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 import itertools
-import string
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -51,22 +50,6 @@ _COMPARISONS: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Is: lambda one, other: one is other,
     ast.IsNot: lambda one, other: one is not other,
 }
-_STRING_METHODS: Final = frozenset(
-    [
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "replace",
-        "title",
-        "capitalize",
-        "removeprefix",
-        "removesuffix",
-        "startswith",
-        "endswith",
-    ]
-)
 
 
 def items_of(value: Value) -> Seq | None:
@@ -76,12 +59,10 @@ def items_of(value: Value) -> Seq | None:
     if isinstance(value, Map):
         return Seq([name for name, _ in value.entries.values()], open=value.open)
     if isinstance(value, Class):
-        members: list[Value] = [member for member in value.members.values() if isinstance(member, Member)]
+        members = distinct([member for member in value.members.values() if isinstance(member, Member)])
         return Seq(members) if members else None
-    if isinstance(value, Const) and isinstance(value.value, str) and len(value.value) <= SIZE_MAX:
-        return Seq([Const(character) for character in value.value])
-    if isinstance(value, Builder):
-        return None
+    if (text := text_of(value)) is not None and len(text) <= SIZE_MAX:
+        return Seq([Const(character) for character in text])
     return None
 
 
@@ -91,7 +72,7 @@ def added(operator: ast.operator, one: Value, other: Value) -> Value:
         return sequence([*one.items, *other.items], one.kind, is_open=one.open or other.open)
     if isinstance(one, Seq) and isinstance(operator, ast.Mult) and (times := constant(other)) is not None:
         count = times.value
-        if isinstance(count, int) and 0 <= count * len(one.items) <= SIZE_MAX:
+        if isinstance(count, int) and count * len(one.items) <= SIZE_MAX:
             return Seq(one.items * count, one.kind, one.open)
     if isinstance(one, Map) and isinstance(other, Map) and isinstance(operator, ast.BitOr):
         whole = Map(dict(one.entries), one.open)
@@ -214,8 +195,6 @@ def called(name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Valu
         return None
     if name == "enumerate" and "start" in named:
         args = [*args, named["start"]]
-    if name == "sorted" and named:
-        work = _copy
     return work(args) if args else UNKNOWN
 
 
@@ -260,13 +239,19 @@ def _reversed(args: Sequence[Value]) -> Value:
 
 
 def _sorted(args: Sequence[Value]) -> Value:
-    found = items_of(args[0])
-    if found is None:
+    return ordered(args[0], items_of(args[0]))
+
+
+def ordered(whole: Value, keys: Seq | None, *, backwards: bool = False) -> Value:
+    """What a value holds, sorted by keys that are all texts or all numbers; else in an order that is not known."""
+    found = items_of(whole)
+    if found is None or keys is None:
         return UNKNOWN
-    texts = [text_of(item) for item in found.items]
-    if any(text is None for text in texts):
-        return Seq(list(found.items), open=found.open)
-    return Seq([Const(text) for text in sorted(text for text in texts if text is not None)], open=found.open)
+    known = [_plain(one) for one in keys.items]
+    if found.open or len({type(one) for one in known} - {bool}) > 1 or None in known:
+        return Seq(list(found.items), open=True)
+    places = sorted(range(len(known)), key=lambda place: cast("Any", known[place]), reverse=backwards)
+    return Seq([found.items[place] for place in places])
 
 
 def _dict(args: Sequence[Value]) -> Value:
@@ -336,102 +321,14 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Sequence[Value]], Value]]] = {
 }
 
 
-def shown(value: Value) -> Value:
-    """``str(value)``."""
+def shown(value: Value, *, formatted: bool = False) -> Value:
+    """``str(value)``, or ``format(value)``. Of members of an enumeration: its value where the enumeration is a
+    ``StrEnum``, else class and name; but how a string that is a member is formatted hangs on Python's version."""
     if isinstance(value, OneOf):
-        return one_of(map(shown, value.options))
+        return one_of(shown(option, formatted=formatted) for option in value.options)
+    if isinstance(value, Member) and not value.owner.named_by_value:
+        own = {"__str__", "__format__"}.isdisjoint(value.owner.members)
+        text = text_of(value)
+        return Const(f"{value.owner.name}.{value.name}") if own and not (formatted and text is not None) else UNKNOWN
     plain = _plain(value)
     return UNKNOWN if plain is None else Const(str(plain))
-
-
-def string_method(text: str, name: str, args: Sequence[Value]) -> Value:
-    """A method of a string."""
-    if name == "join" and args:
-        found = items_of(args[0])
-        parts = [text_of(item) for item in found.items] if found is not None and not found.open else [None]
-        joined = text.join(part for part in parts if part is not None)
-        return UNKNOWN if None in parts or len(joined) > SIZE_MAX else Const(joined)
-    plain = [text_of(arg) for arg in args]
-    if name == "split" and None not in plain and len(text) <= SIZE_MAX and "" not in plain:
-        return Seq([Const(part) for part in text.split(plain[0] if plain else None)])
-    if name == "format":
-        return UNKNOWN
-    if name not in _STRING_METHODS or None in plain or sum(map(len, map(str, plain)), len(text)) > SIZE_MAX:
-        return UNKNOWN
-    try:
-        result = getattr(text, name)(*plain)
-    except (TypeError, ValueError):
-        return UNKNOWN
-    return Const(result) if len(str(result)) <= SIZE_MAX else UNKNOWN
-
-
-def formatted(text: str, args: Sequence[Value], named: Mapping[str, Value]) -> Value:
-    """``text.format(…)`` with plain fields only."""
-    result, count = [], 0
-    try:
-        fields = list(string.Formatter().parse(text))
-    except ValueError:
-        return UNKNOWN
-    for before, field, how, conversion in fields:
-        result.append(before)
-        if field is None:
-            continue
-        at = field or str(count)
-        count += not field
-        value = args[int(at)] if at.isdecimal() and at.isascii() and int(at) < len(args) else named.get(at, UNKNOWN)
-        spelled = text_of(shown(value))
-        if spelled is None or how or conversion:
-            return UNKNOWN
-        result.append(spelled)
-    whole = "".join(result)
-    return Const(whole) if len(whole) <= SIZE_MAX else UNKNOWN
-
-
-def list_method(owner: Seq, name: str, args: Sequence[Value]) -> Value:
-    """A method of a list or set, which is changed where the method changes it."""
-    value = args[0] if args else UNKNOWN
-    if name in ("append", "add", "appendleft", "insert"):
-        item = args[-1] if args else UNKNOWN
-        if len(owner.items) < SIZE_MAX:
-            at = constant(value) if name == "insert" else None
-            where = at.value if at is not None and isinstance(at.value, int) else len(owner.items)
-            owner.items.insert(where, item)
-        else:
-            owner.open = True
-        return Const(None)
-    if name in ("extend", "update", "union"):
-        target = owner if name != "union" else Seq(list(owner.items), owner.kind, owner.open)
-        extend(target, value)
-        return Const(None) if name != "union" else target
-    if name == "copy":
-        return Seq(list(owner.items), owner.kind, owner.open)
-    if name == "index" and args:
-        keys = [key(item) for item in owner.items]
-        return Const(keys.index(key(value))) if key(value) in keys and not owner.open else UNKNOWN
-    return one_of(owner.items) if name == "pop" and owner.items else UNKNOWN
-
-
-def dict_method(owner: Map, name: str, args: Sequence[Value], named: Mapping[str, Value]) -> Value:
-    """A method of a dict, which is changed where the method changes it."""
-    pairs = list(owner.entries.values())
-    if name == "items":
-        return Seq([Seq(list(pair), "tuple") for pair in pairs], open=owner.open)
-    if name in ("keys", "values"):
-        return Seq([pair[name == "values"] for pair in pairs], open=owner.open)
-    if name == "copy":
-        return Map(dict(owner.entries), owner.open)
-    if name == "update":
-        merge(owner, args[0] if args else Map({}))
-        merge(owner, Map({key(Const(word)): (Const(word), value) for word, value in named.items()}))
-        return Const(None)
-    if name in ("get", "pop", "setdefault") and args:
-        default = args[1] if len(args) > 1 else Const(None)
-        found = owner.entries.get(key(args[0]))
-        if found is not None:
-            return found[1]
-        if isinstance(args[0], Const | Member) and not owner.open:
-            if name == "setdefault":
-                owner.entries[key(args[0])] = (args[0], default)
-            return default
-        return one_of([*(value for _, value in pairs), default]) if not owner.open else UNKNOWN
-    return UNKNOWN

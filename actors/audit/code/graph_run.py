@@ -26,6 +26,7 @@ from actors.audit.code.graph_values import (
     Func,
     Imported,
     Inst,
+    Map,
     Module,
     OneOf,
     Seq,
@@ -152,9 +153,14 @@ class Run:
         self._conditions += 1
         return self._conditions
 
+    def sure(self, owner: Seq | Map) -> bool:
+        """Whether what is done to a list or dict is done for certain, and once."""
+        return not self.arms and self.loose <= (owner.loose if isinstance(owner, Seq) else 0)
+
     def ways(self, bodies: Sequence[Callable[[], Flow]], scope: Scope) -> Flow:
         """Go several ways, of which the program takes one. Behind it, what follows belongs to the ways that go on; if
-        just one does, it remembers that (until the block ends that this stands in)."""
+        just one does, it remembers that (until the block ends that this stands in). What a way binds that leaves a loop
+        is still bound behind the loop."""
         condition, arms = self.condition(), self.arms
         fork = Fork(scope)
         flows: list[Flow] = []
@@ -163,7 +169,7 @@ class Run:
             self.arms = (*arms, (condition, number))
             flow = body()
             flows.append(flow)
-            fork.end(goes_on=flow == "on")
+            fork.end(goes_on=flow != "ends")
         fork.join()
         self.arms = arms
         if "on" not in flows:
@@ -188,23 +194,39 @@ class Run:
             for part, item in zip(target.elts, _unpacked(target.elts, value), strict=True):
                 self.assign(part, item, scope)
 
-    def rounds(self, target: ast.expr, items: Value, scope: Scope, body: Callable[[], Flow]) -> bool:
-        """Follow a loop: once for each item that is known, else once with an unknown one. Returns whether the items
-        are all known."""
+    def rounds(self, target: ast.expr, items: Value, scope: Scope, body: Callable[[], Flow]) -> tuple[bool, Flow]:
+        """Follow a loop: once for each item that is known, and once with an unknown one where there may be more.
+        Returns whether the items are all known, and, if they are, whether the loop was left before its end."""
         found = items_of(items)
         if found is None or found.open:
             known = found.items if found is not None else []
-            self.loose += 1
-            for item in known[:ROUNDS_MAX] or [UNKNOWN]:
-                self.assign(target, item, scope)
-                body()
-            self.loose -= 1
-            return False
+            for item in (*known[:ROUNDS_MAX], UNKNOWN):
+                self.perhaps(self._round(target, item, scope, body), scope)
+            return False, "on"
         for item in found.items[:ROUNDS_MAX]:
+            flow = self._round(target, item, scope, body)()
+            if flow in ("breaks", "ends") or self.exhausted:
+                return True, flow
+        return len(found.items) <= ROUNDS_MAX, "on"
+
+    def _round(self, target: ast.expr, item: Value, scope: Scope, body: Callable[[], Flow]) -> Callable[[], Flow]:
+        def once() -> Flow:
             self.assign(target, item, scope)
-            if body() in ("breaks", "ends") or self.exhausted:
-                break
-        return len(found.items) <= ROUNDS_MAX
+            return body()
+
+        return once
+
+    def perhaps(self, body: Callable[[], Flow], scope: Scope) -> None:
+        """Go where the program goes any number of times, or never."""
+        fork = Fork(scope)
+        fork.begin()
+        self.loose += 1
+        flow = body()
+        self.loose -= 1
+        fork.end(goes_on=flow != "ends")
+        fork.begin()
+        fork.end(goes_on=True)
+        fork.join()
 
 
 def _unpacked(parts: Sequence[ast.expr], value: Value) -> list[Value]:

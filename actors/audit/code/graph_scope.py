@@ -26,6 +26,9 @@ _STAR: Final = frozenset(
 """What a program can only have from LangGraph: bound by ``import *``, or by a cell of a notebook that is not there."""
 
 
+ScopeKind = Literal["module", "function", "class", "comprehension"]
+
+
 class Scope:
     """The names of a module, of a call of a function, or of the body of a class in the module at ``path``.
 
@@ -34,7 +37,7 @@ class Scope:
 
     __slots__ = ("begun", "elsewhere", "journal", "kind", "names", "parent", "path", "returned", "uneven", "yielded")
 
-    def __init__(self, path: str, kind: Literal["module", "function", "class"], parent: Scope | None = None) -> None:
+    def __init__(self, path: str, kind: ScopeKind, parent: Scope | None = None) -> None:
         self.path = path
         self.kind = kind
         self.parent = parent

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_calls import call
 from actors.audit.code.graph_members import bind_class
+from actors.audit.code.graph_methods import removed
 from actors.audit.code.graph_prebuilt import workflow
 from actors.audit.code.graph_pure import added, extend, merge, truth
 from actors.audit.code.graph_scope import Scope
@@ -54,6 +55,15 @@ def _augmented(run: Run, statement: ast.AugAssign, scope: Scope) -> Flow:
     return "on"
 
 
+def _delete(run: Run, statement: ast.Delete, scope: Scope) -> Flow:
+    for target in statement.targets:
+        if isinstance(target, ast.Subscript):
+            owner = run.value(target.value, scope)
+            if isinstance(owner, Seq | Map):
+                removed(owner, run.value(target.slice, scope), sure=run.sure(owner))
+    return "on"
+
+
 def _return(run: Run, statement: ast.Return, scope: Scope) -> Flow:
     value = run.value(statement.value, scope) if statement.value is not None else Const(None)
     if len(scope.returned) < RETURNS_MAX:
@@ -90,16 +100,17 @@ def _follow(run: Run, body: Sequence[ast.stmt], scope: Scope) -> Callable[[], Fl
 
 
 def _for(run: Run, statement: ast.For | ast.AsyncFor, scope: Scope) -> Flow:
-    run.rounds(statement.target, run.value(statement.iter, scope), scope, _follow(run, statement.body, scope))
-    return run.block(statement.orelse, scope) if statement.orelse else "on"
+    items = run.value(statement.iter, scope)
+    _, flow = run.rounds(statement.target, items, scope, _follow(run, statement.body, scope))
+    if flow != "on":
+        return "ends" if flow == "ends" else "on"
+    return run.block(statement.orelse, scope)
 
 
 def _while(run: Run, statement: ast.While, scope: Scope) -> Flow:
     if truth(run.value(statement.test, scope)) is not False:
-        run.loose += 1
-        run.block(statement.body, scope)
-        run.loose -= 1
-    return "on"
+        run.perhaps(_follow(run, statement.body, scope), scope)
+    return run.block(statement.orelse, scope)
 
 
 def _with(run: Run, statement: ast.With | ast.AsyncWith, scope: Scope) -> Flow:
@@ -217,6 +228,7 @@ STATEMENTS: Final[dict[type[ast.stmt], Callable[[Run, Any, Scope], Flow]]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _annotated,
     ast.AugAssign: _augmented,
+    ast.Delete: _delete,
     ast.Return: _return,
     ast.Raise: _raise,
     ast.If: _if,

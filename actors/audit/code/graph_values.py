@@ -94,6 +94,11 @@ class Class(Value, eq=False):
         """Its name."""
         return self.node.name
 
+    @property
+    def named_by_value(self) -> bool:
+        """Whether it is an enumeration whose members are written as their values."""
+        return any(isinstance(base, External) and base.name.endswith(".StrEnum") for base in self.bases)
+
 
 class Inst(Value, eq=False):
     """An instance of a class of the repository."""
@@ -226,11 +231,13 @@ class Compiled(Value, eq=False):
 
 
 def key(value: Value) -> object:
-    """Under which a value lies in a dict: equal constants have equal keys."""
+    """Under which a value lies in a dict: equal constants have equal keys, and so have strings that are members of an
+    enumeration."""
     if isinstance(value, Const):
         return (type(value.value), value.value)
     if isinstance(value, Member):
-        return (id(value.owner), value.name)
+        text = text_of(value)
+        return (id(value.owner), value.name) if text is None else (str, text)
     return id(value)
 
 

@@ -229,6 +229,32 @@ def test_what_cannot_be_known_is_said_and_not_guessed() -> None:
     ]
 
 
+def test_members_of_enumerations_are_written_as_python_writes_them() -> None:
+    graph = graph_of(
+        """
+        from enum import Enum, StrEnum, auto
+        class Plain(Enum):
+            A = "a"
+        class Mixed(str, Enum):
+            B = "b"
+        class Own(str, Enum):
+            C = "c"
+            def __str__(self): return self.value
+        class Value(StrEnum):
+            D = auto()
+        for name in [f"{Plain.A}", str(Mixed.B), Mixed.B, "x_" + Mixed.B]:
+            b.add_node(name, f)
+        for name in [f"{Value.D}", str(Value.D), Value("d"), Plain["A"].value]:
+            b.add_node(name, f)
+        b.add_node(f"{Mixed.B}", f)
+        b.add_node(str(Own.C), f)
+        b.add_node(Plain.A, f)
+        """
+    )
+    assert nodes(graph) == ["Plain.A", "Mixed.B", "b", "x_b", "d", "a"]
+    assert graph.unresolved == [f"{line}: the name of a node" for line in (20, 21, 22)], "the first one varies"
+
+
 def test_a_builder_that_is_handed_away_may_have_more_than_is_seen() -> None:
     graph = graph_of("from elsewhere import add_more\nb.add_node('a', f)\nadd_more(b)\nprint(len(b.nodes))")
     assert graph.unresolved == ["7: the builder is handed to a function that is not in the repository"]

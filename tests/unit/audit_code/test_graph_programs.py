@@ -178,3 +178,58 @@ def test_what_hangs_on_something_unknown_is_not_guessed(shape: str, unknown: str
     every = re.sub(r"\b[TNL]\b", unknown, shape)
     graph = graph_of(f"def build():\n    b.add_node({every}, f)\nbuild()")
     assert graph.unresolved, every
+
+
+STATEMENTS = [
+    "l.append(T)", "l.extend(L)", "l.insert(N, T)", "l += L", "l = l * 2", "l = l + list(L)", "l = [*l, T, *L]",
+    "l = l.copy()", "l = list(reversed(l))", "l = sorted(set(l))", "l = sorted(l, key=len, reverse=True)", "l.sort()",
+    "l = sorted(l, key=lambda x: x + T)", "l.reverse()", "l.pop()", "l.pop(N)", "l.remove(T)", "del l[N]", "l[N] = T",
+    "l = l[N:]", "l = [x for x in l if x]", "l = [x for x, y in zip(l, L) if x != y]", "l = list(dict.fromkeys(l))",
+    "l = [t := x for x in l] or [T]", "l.clear()", "l = [T] * N", "l = list(t)[:3]", "l = list(map(str, l))",
+    "l = list(d)", "l = list(d.values())", "l = [k for k, v in d.items() if v != T]", "t += T", "t = d.get(T, T)",
+    "t, *l = [T, *L]", "*l, t = [*L, T]", "(t, n), l = (T, N), [*L]", "n = l.index(T)", "n = l.count(T)", "n += len(l)",
+    "t = l[N]", "t = t[N:N]", "t = f'{t}-{n}'", "t = T if n > N else t", "d['x'] = T", "d[T] = T", "d.update({T: T})",
+    "d = {**d, T: T}", "d = d | {T: T}", "d.setdefault(T, T)", "t = d.pop(T, T)", "del d[T]", "d = dict(zip(L, L))",
+    "d |= {T: T}", "d = {x: T for x in l}", "d.update([(T, T)])", "d = d.copy()", "d = dict(x=T, **{'y': T})",
+    "for t in L:\n    l.append(t)", "for i, t in enumerate(L):\n    if i % 2: continue\n    l.append(t)",
+    "for x in L:\n    if x == T: break\n    l.append(x)\nelse:\n    t = T", "for k, v in d.items():\n    l += [k, v]",
+    "if t == T:\n    l.append(T)\nelif n > N:\n    t = T\nelse:\n    n = N", "while n > 100:\n    l.append(T)",
+    "def g(x, y=T, *z, w=N, **v):\n    return x + y\nl.append(g(T))\nl.append(g(T, T, T, w=N, q=T))",
+    "def g():\n    yield T\n    yield from L\nl = list(g())", "l = [g for g in (lambda x, y=T: [x, y])(T)]",
+    "class C:\n    a = T\n    def __init__(self, x): self.x = x\n    def m(self): return self.x + C.a\nl += [C(T).m()]",
+    "def g():\n    global t\n    t = T\n    l.append(t)\ng()", "match_ = [x.upper() for x in l]\nl = match_",
+    "def g(n):\n    def h(x):\n        nonlocal n\n        n = n + x\n        return n\n    return h\nt = g(T)(T)",
+    "from functools import partial\ng = partial(lambda x, y: x + y, T)\nt = g(T)",
+    "try:\n    l.append(T)\nfinally:\n    t = T",
+    "from itertools import chain, pairwise\nl = [x + y for x, y in pairwise(chain(l, L))]",
+    "import itertools as i\nn = N",
+    "from enum import Enum\nclass E(str, Enum):\n    A = T\n    B = 'b'\nl += [x.value for x in E] + [E.B.name, E.B]",
+]  # fmt: skip
+
+
+def _run(program: str) -> list[str] | None:
+    """The names that a program adds as nodes when Python runs it; None: it fails."""
+    added: list[str] = []
+
+    class Stub:
+        def add_node(self, name: str, _action: object) -> None:
+            added.append(str.__str__(name))
+
+    try:
+        exec(program, {"b": Stub(), "f": print, "__name__": "__main__"})
+    except (IndexError, ValueError, TypeError, KeyError, ZeroDivisionError, SyntaxError, NameError, AttributeError):
+        return None
+    return list(dict.fromkeys(added))
+
+
+@given(st.data())
+def test_what_statements_do_to_names_is_worked_out_as_python_does(data: st.DataObject) -> None:
+    chosen = data.draw(st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=5))
+    filled = [re.sub(r"\b[TNL]\b", lambda slot: data.draw(expressions(slot[0], 1)), one) for one in chosen]
+    lines = ["l, d, t, n = ['a'], {'x': 'y'}, 'm', 1", *filled]
+    lines.append("for name in [*l, t, str(n), *d, *d.values()]:\n    b.add_node(name, f)")
+    program = "\n".join(lines)
+    expected = _run(program)
+    if expected is not None:
+        graph = graph_of(program)
+        assert ([node.name for node in graph.nodes], graph.unresolved) == (expected, []), program
