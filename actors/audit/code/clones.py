@@ -18,7 +18,7 @@ _GIT_VALUED: Final = frozenset({
 })  # fmt: skip
 """Options of git and of git clone whose value is the next word."""
 
-Kind = Literal["git", "GitPython", "pygit2", "dulwich"]
+Kind = Literal["git", "GitPython", "pygit2", "dulwich", "GitLoader"]
 
 
 class Clone(NamedTuple):
@@ -43,30 +43,32 @@ def clones(module: Module) -> Iterator[Clone]:
             yield clone
 
 
-_LIBRARIES: Final[dict[str, tuple[Kind, tuple[str, ...]]]] = {
-    "git.Repo.clone_from": ("GitPython", ("to_path",)),
-    "git.repo.Repo.clone_from": ("GitPython", ("to_path",)),
-    "git.repo.base.Repo.clone_from": ("GitPython", ("to_path",)),
-    "pygit2.clone_repository": ("pygit2", ("path",)),
-    "dulwich.porcelain.clone": ("dulwich", ("target",)),
-    "porcelain.clone": ("dulwich", ("target",)),
+_LIBRARIES: Final[dict[str, tuple[Kind, int, str]]] = {
+    "git.Repo.clone_from": ("GitPython", 1, "to_path"),
+    "git.repo.Repo.clone_from": ("GitPython", 1, "to_path"),
+    "git.repo.base.Repo.clone_from": ("GitPython", 1, "to_path"),
+    "git.Git().clone": ("GitPython", 1, "path"),
+    "pygit2.clone_repository": ("pygit2", 1, "path"),
+    "dulwich.porcelain.clone": ("dulwich", 1, "target"),
+    "porcelain.clone": ("dulwich", 1, "target"),
+    "GitLoader": ("GitLoader", 0, "repo_path"),
 }
+"""Calls of libraries that clone: where in the call the target stands, and under which keyword."""
 
 
 def _library_clone(module: Module, call: ast.Call, site: Site) -> Clone | None:
     written = last_name(call.func)
-    if written not in {"clone_from", "clone_repository", "clone"}:
+    if written not in {"clone_from", "clone_repository", "clone", "GitLoader"}:
         return None
-    name = called(module, call, site)
-    known = _LIBRARIES.get(name)
+    known = _LIBRARIES.get(called(module, call, site)) or _LIBRARIES.get(written)
     if known is None and written == "clone_from" and last_name(getattr(call.func, "value", None)) == "Repo":
         known = _LIBRARIES["git.Repo.clone_from"]
-    if known is None:
+    if known is None or (written == "GitLoader" and keyword(call, "clone_url") is None):
         return None
-    kind, names = known
-    target = argument(call, 1, *names)
+    kind, index, name = known
+    target, url = argument(call, index, name), keyword(call, "url", "source", "clone_url")
     spread = any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords)
-    return Clone(site, kind, target, None, argument(call, 0, "url", "source"), dashes=True, unknown=spread)
+    return Clone(site, kind, target, None, url or argument(call, 1 - index), dashes=True, unknown=spread)
 
 
 def _command_clone(module: Module, call: ast.Call, site: Site) -> Clone | None:

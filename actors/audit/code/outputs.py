@@ -16,12 +16,12 @@ from actors.audit.code.answers import Flow, answers, given, questions, readers, 
 from actors.audit.code.classes import MODELS, ClassTable
 from actors.audit.code.excerpts import by_place, clean, excerpt, found
 from actors.audit.code.model_calls import SCHEMA_KEYWORDS, ModelCall, talks_to_models
-from actors.audit.code.names import argument, bindings, called, dotted, inside, keyword, last_name, own_function
+from actors.audit.code.names import argument, bindings, dotted, inside, last_name, own_function
+from actors.audit.code.retries import STRATEGIES, retries, retry_settings, share
 from actors.audit.code.scopes import Function, Module, Scope, module_of
 from actors.audit.code.source import Source
 from contracts.audit_facts import Finding
 
-_STRATEGIES: Final = frozenset({"ToolStrategy", "ProviderStrategy", "AutoStrategy", "NativeOutput", "ToolOutput"})
 _ASKING: Final = re.compile(
     r"a?create\w*|parse|a?stream|bind|a?completion|a?invoke|a?generate\w*|a?chat|Chat\w+|create_\w*agent|partial|run\w*"
 )
@@ -42,11 +42,6 @@ _PARSERS: Final = frozenset({"PydanticOutputParser", "JsonOutputParser", "Pydant
                              "RetryOutputParser", "RetryWithErrorOutputParser"})  # fmt: skip
 _MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDecodeError", "StructuredOutputError",
                              "StructuredOutputValidationError", "InstructorRetryException"})  # fmt: skip
-_RETRYING: Final = frozenset({"with_retry", "with_fallbacks"})
-_RETRY_PARSERS: Final = frozenset({"OutputFixingParser", "RetryOutputParser", "RetryWithErrorOutputParser"})
-_RETRY_DECORATORS: Final = ("tenacity", "stamina", "backoff", "retrying", "retry")
-_AGAIN: Final = re.compile(r"(?:^|_)(?:retry|retries|retrying|with_backoff)(?:_|$)")
-_COUNTING: Final = frozenset({"range", "count", "Retrying", "AsyncRetrying", "attempt", "retry_context"})
 
 
 class _Binding(NamedTuple):
@@ -80,7 +75,7 @@ class OutputReader:
         self._asked += sum(map(len, asked.values()))
         if asked or talks_to_models(module):
             self._found.extend(_per_function(module, asked))
-            self._found.extend(_retry_settings(module))
+            self._found.extend(retry_settings(module))
 
     def findings(self) -> Iterator[Finding]:
         """Bindings, validations, retries, free text."""
@@ -124,7 +119,7 @@ def _binding(module: Module, call: ast.Call, scope: Scope) -> tuple[str, ast.exp
         tools = argument(call, 0, "tools")
         first = tools.elts[0] if isinstance(tools, ast.List | ast.Tuple) and tools.elts else None
         return written, first, 0.5
-    if written in _STRATEGIES:
+    if written in STRATEGIES:
         return written, argument(call, 0, "schema"), 1.0
     for one in call.keywords:
         takers = _TAKERS.get(one.arg or "")
@@ -147,7 +142,7 @@ def _by_keyword(module: Module, name: str, value: ast.expr, scope: Scope) -> tup
             if kinds.get("type") in {"json_object", "text"}:
                 return None  # any JSON is no schema
             return f"{name} with a JSON schema", None, 0.9
-        case ast.Call(func=func) if last_name(func) in _STRATEGIES:
+        case ast.Call(func=func) if last_name(func) in STRATEGIES:
             return None  # found as what it is
         case ast.Name(id="str") | ast.Name(id="dict"):
             return None
@@ -175,7 +170,7 @@ def _per_function(module: Module, asked: Mapping[Function | None, list[ModelCall
         flow = answers(body, of_function, text=True)
         validated = list(_validations(module, body, flow, max(one.sure for one in of_function)))
         yield from validated
-        yield from _retries(module, of_function)
+        yield from retries(module, of_function)
         yield from _freeform(module, body, flow, reading_functions, validated=bool(validated))
     yield from _elsewhere(module, set(asked))
 
@@ -188,23 +183,23 @@ def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], sure: flo
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in _VALIDATING:
                 yield found("output.validated", module, node, says=f"{attr}() in a function that asks a model",
-                            confidence=_share(sure, 0.9), lines=4)  # fmt: skip
+                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
             case ast.Call(func=func) if last_name(func) in _PARSERS:
                 yield found("output.validated", module, node, says=f"{last_name(func)} reads the answer",
-                            confidence=_share(sure, 0.9), lines=4)  # fmt: skip
+                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
             case ast.Call(func=ast.Name(id="isinstance"), args=[one, _kind]) if flow.source(one) is not None:
                 yield found("output.validated", module, node, says="the answer's type is checked",
-                            confidence=_share(sure, 0.7), lines=4)  # fmt: skip
+                            confidence=share(sure, 0.7), lines=4)  # fmt: skip
             case ast.Call(func=func, args=[], keywords=[ast.keyword(arg=None, value=spread)]) if flow.source(spread):
                 if last_name(func)[:1].isupper():
                     yield found("output.validated", module, node, says=f"{last_name(func)}(**answer)",
-                                confidence=_share(sure, 0.7), lines=4)  # fmt: skip
+                                confidence=share(sure, 0.7), lines=4)  # fmt: skip
             case ast.ExceptHandler(type=ast.expr() as kind) if _MISFITS & set(_caught(kind)):
                 says = f"catches {', '.join(name for name in _caught(kind) if name in _MISFITS)}"
-                yield found("output.validated", module, node, says=says, confidence=_share(sure, 0.9), lines=4)
+                yield found("output.validated", module, node, says=says, confidence=share(sure, 0.9), lines=4)
             case ast.Call(func=func) if dotted(module, func, scope).startswith(("jsonschema.", "fastjsonschema.")):
                 yield found("output.validated", module, node, says="held against a JSON schema",
-                            confidence=_share(sure, 0.9), lines=4)  # fmt: skip
+                            confidence=share(sure, 0.9), lines=4)  # fmt: skip
 
 
 def _elsewhere(module: Module, asking: set[Function | None]) -> Iterator[Finding]:
@@ -222,61 +217,6 @@ def _elsewhere(module: Module, asking: set[Function | None]) -> Iterator[Finding
                 _caught(kind)
             ):
                 yield found("output.validated", module, site.node, says="catches a misfit", confidence=0.6, lines=4)
-
-
-def _retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
-    """A question in a loop within a try (or a try within a loop) whose handler lets the loop go on."""
-    for one in questions:
-        tried = False
-        for frame in one.site.around():
-            if isinstance(frame.stmt, ast.Try) and not tried:
-                tried = any(not _always_leaves(handler.body) for handler in frame.stmt.handlers)
-            if isinstance(frame.stmt, ast.For | ast.AsyncFor | ast.While) and tried and _repeats(frame.stmt):
-                says = f"asked again in the loop of line {frame.stmt.lineno}"
-                yield found("output.retried", module, one.call, says=says, confidence=_share(one.sure, 0.9), lines=4)
-                break
-        function = one.site.scope.function
-        for decorator in [] if function is None else function.decorator_list:
-            called = decorator.func if isinstance(decorator, ast.Call) else decorator
-            name = dotted(module, called, one.site.scope.parent or one.site.scope)
-            if name.startswith(_RETRY_DECORATORS):
-                yield found("output.retried", module, decorator, says=f"{name} around a question to a model",
-                            confidence=_share(one.sure, 0.9), lines=4)  # fmt: skip
-
-
-def _repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
-    """Whether a loop is one of attempts rather than one over things: it counts, runs until something holds, or says
-    so in a name."""
-    if isinstance(loop, ast.While):
-        return True
-    words = {node.id.lower() for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
-    counts = isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in _COUNTING
-    return counts or any(word.startswith(("attempt", "retry", "retries", "tries", "try")) for word in words)
-
-
-def _always_leaves(body: list[ast.stmt]) -> bool:
-    return bool(body) and isinstance(body[-1], ast.Raise | ast.Return | ast.Break)
-
-
-def _retry_settings(module: Module) -> Iterator[Finding]:
-    for call, site in module.calls():
-        written, name = last_name(call.func), called(module, call, site)
-        if written in _RETRYING and isinstance(call.func, ast.Attribute):
-            yield found(
-                "output.retried", module, site, says=f"{written}()", confidence=1.0 if written == "with_retry" else 0.7
-            )
-        elif _AGAIN.search(written.lower()) and any(isinstance(one, ast.Lambda) for one in call.args):
-            yield found("output.retried", module, site, says=f"{written}() around a call", confidence=0.7)
-        elif written in _RETRY_PARSERS:
-            yield found("output.retried", module, site, says=f"{written} asks again", confidence=0.95)
-        elif written in {"RetryPolicy", "ModelRetryMiddleware"} and name.startswith("lang"):
-            yield found("output.retried", module, site, says=f"{written} of a node", confidence=0.8)
-        elif written in _STRATEGIES and keyword(call, "handle_errors") is not None:
-            yield found("output.retried", module, site, says=f"{written} handles errors", confidence=0.8)
-        elif keyword(call, "max_retries") is not None and keyword(call, "response_model") is not None:
-            yield found("output.retried", module, site, says="max_retries with a response_model", confidence=0.95)
-        elif keyword(call, "retries") is not None and written == "Agent":
-            yield found("output.retried", module, site, says="retries of an agent", confidence=0.8)
 
 
 def _freeform(
@@ -316,7 +256,3 @@ def _read(
 
 def _caught(kind: ast.expr) -> list[str]:
     return [last_name(one) for one in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
-
-
-def _share(sure: float, most: float) -> float:
-    return round(min(most, sure), 2)

@@ -8,6 +8,8 @@ from typing import Final
 
 from actors.audit.code.engineering import ProjectReader
 from actors.audit.code.excerpts import clean
+from actors.audit.code.parse import role_of
+from actors.audit.code.secret_literals import secrets_in_settings
 from contracts.audit_facts import Finding
 
 __all__ = ["ProjectReader", "Read", "project_findings"]
@@ -31,6 +33,7 @@ _READMES: Final = re.compile(r"README(?:\.(?:md|rst|txt|adoc))?", re.IGNORECASE)
 _EXAMPLES: Final = re.compile(
     r"(?:.*/)?(?:\.env|env)[._-](?:example|sample|template|dist|local\.example)|(?:.*/)?example\.env"
 )
+_COMMITTED: Final = re.compile(r"(?:.*/)?\.env(?:\.(?!example|sample|template|dist)\w+)?")
 _LINTERS: Final = {
     "ruff.toml": "ruff", ".ruff.toml": "ruff", ".flake8": "flake8", ".pylintrc": "pylint", "pylintrc": "pylint",
     "mypy.ini": "mypy", ".mypy.ini": "mypy", "pyrightconfig.json": "pyright", ".pre-commit-config.yaml": "pre-commit",
@@ -40,9 +43,9 @@ _SECTIONS: Final = re.compile(
 )
 _RUNNING: Final = re.compile(
     r"(?:^[ \t]*(?:[$>#%] )?|`)"
-    r"((?:uv (?:run|sync|pip)|pip3? install|poetry (?:install|run)|python3? (?:-m \S|[\w./-]+\.py\b)|pipx (?:install|run)"
-    r"|docker(?: compose|-compose)? (?:run|up|build)|conda (?:env|create|install)|streamlit run|npm (?:run|install)|pytest"
-    r"|langgraph dev|make [\w.-]+(?=[ \t]*(?:[`#&]|$)))[^\n`]*)",
+    r"((?:uv (?:run|sync|pip)|pip3? install|poetry (?:install|run)|python3? (?:-m \S|[\w./-]+\.py\b)"
+    r"|pipx (?:install|run)|docker(?: compose|-compose)? (?:run|up|build)|conda (?:env|create|install)"
+    r"|streamlit run|npm (?:run|install)|pytest|langgraph dev|make [\w.-]+(?=[ \t]*(?:[`#&]|$)))[^\n`]*)",
     re.MULTILINE,
 )
 """A command, at the beginning of a line or behind a backtick: prose may well say ``make sure``."""
@@ -52,7 +55,7 @@ _NAMED: Final = re.compile(r"^[A-Za-z0-9][\w.\[\],-]*", re.MULTILINE)
 
 def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> Iterator[Finding]:
     """What ``files`` (tracked paths) and ``code`` say about the project: project.tests, ci, lock, lint, readme,
-    license, environment. ``read`` is asked for a few of the files only."""
+    license, environment, and security.secret of settings that were committed. ``read`` is asked for a few files."""
     files = sorted(files)
     yield from _tests(code)
     yield from _ci(files, read)
@@ -63,6 +66,9 @@ def project_findings(files: Sequence[str], read: Read, code: ProjectReader) -> I
         Finding(goal="project.license", path=path, line=0, text=path) for path in files if _LICENCES.fullmatch(path)
     )
     yield from _settings(files, code)
+    for path in files:
+        if _COMMITTED.fullmatch(path) and role_of(path) == "code":
+            yield from secrets_in_settings(path, _text(read, path))
 
 
 def _tests(code: ProjectReader) -> Iterator[Finding]:

@@ -25,6 +25,8 @@ _WORD: Final = r"(?:[A-Za-z]+(?:[0-9][A-Za-z]{0,2})?|[0-9]{1,3})"
 _WORDS: Final = re.compile(rf"[_./:-]*{_WORD}(?:[_./:-]+{_WORD})*[_./:-]*")
 """Names of variables, headers, classes and fields: words, with single digits behind them."""
 _PASSWORD: Final = re.compile(r"pass|pwd", re.IGNORECASE)
+_SETTING: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)")
+_SETTINGS_MAX: Final = 500
 _KEY_LIKE: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_\-.]{16,}")
 
 
@@ -43,6 +45,17 @@ def secrets_in(module: Module) -> Iterator[Finding]:
                 text=f"{name or 'a literal'} = ***, {len(text)} characters {_kind(text)} (masked)",
                 confidence=sure,
             )
+
+
+def secrets_in_settings(path: str, text: str) -> Iterator[Finding]:
+    """Secrets in a committed file of settings, ``NAME=value`` a line."""
+    for number, line in enumerate(text.split("\n")[:_SETTINGS_MAX], 1):
+        match = _SETTING.match(line[:_LONG])
+        value = match[2].strip().strip("\"'") if match else ""
+        sure = _sure(match[1], value) if match and len(value) >= 8 else 0.0
+        if match and sure:
+            says = f"{match[1]} = ***, {len(value)} characters {_kind(value)} (masked), committed"
+            yield Finding(goal="security.secret", path=path, line=number, text=says, confidence=sure)
 
 
 def _named_literals(module: Module) -> Iterator[tuple[str, ast.Constant]]:
@@ -106,5 +119,5 @@ _FORMATS: Final = tuple(
     shape
     for shape in SHAPES
     if not shape.pattern.flags & re.IGNORECASE  # those need a name, a header or an option before them
-    and ["_key", "_token", "_pat", "_pass"][0] not in shape.needles
+    and "_key" not in shape.needles
 )

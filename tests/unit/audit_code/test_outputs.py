@@ -159,6 +159,7 @@ def test_an_answer_that_is_asked_for_again_is_found(text: str) -> None:
         ("def f():\n    for attempt in range(3):\n        try:\n            return llm.invoke('x')\n"
         "        except ValueError:\n            raise"),
         "def f():\n    for attempt in range(3):\n        llm.invoke('x')",
+        "def f():\n    while True:\n        try:\n            g()\n        except E:\n            llm.invoke('x')",
         "def retry(f): ...",
     ],
 )  # fmt: skip

@@ -139,3 +139,11 @@ def test_a_file_that_does_not_parse_is_passed_over() -> None:
     reader = ProjectReader()
     reader.take(source("x = 1")._replace(tree=None, reason="does not parse"))
     assert list(reader.findings()) == []
+
+
+def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> None:
+    key = "sk-proj-" + "a8Fz0Kq2" * 5
+    settings = f"# local\nDEBUG=true\nexport OPENAI_API_KEY='{key}'\nOTHER_API_KEY=your-key-here\n"
+    (secret,) = of(found({".env": settings, ".env.example": settings, "tests/.env": settings}), "security.secret")
+    assert (secret.path, secret.line, secret.confidence) == (".env", 3, 0.95)
+    assert key not in secret.text

@@ -154,6 +154,9 @@ def test_a_flaw_that_may_be_harmless_is_told_but_not_confirmed(text: str) -> Non
         "import git\ndef f(u): git.Repo.clone_from(u, to_path='/srv/repo')",
         "import pygit2\ndef f(u): pygit2.clone_repository(u, 'x')",
         "from dulwich import porcelain\ndef f(u): porcelain.clone(u, 'x')",
+        "import git\ndef f(u): git.Git('.').clone(u, 'x')",
+        "from langchain_community.document_loaders import GitLoader\ndef f(u): GitLoader('./x', clone_url=u)",
+        "import asyncio\nasync def f(u): await asyncio.create_subprocess_exec('git', 'clone', u, 'x')",
         "def f(run_git, u): run_git('clone', '--', u, 'x')",
     ],
 )
