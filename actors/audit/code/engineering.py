@@ -14,7 +14,6 @@ from contracts.audit_facts import Finding
 
 TYPED_MIN: Final = 0.6
 """From this share of functions on a project is annotated."""
-_CHECKING: Final = ("assert", "check", "expect", "verify", "should")
 
 
 class ProjectReader:

@@ -40,7 +40,6 @@ _CHAT_CLASS: Final = re.compile(
     r"(?:^|[.:])(?:\w*LLM\w*|Chat[A-Z]\w*|AzureChatOpenAI|Azure\w*OpenAI|OpenAI|Anthropic|Ollama\w*|HuggingFace\w*|init_chat_model"
     r"|Gemini|GenerativeModel|Bedrock\w*|VertexAI|LLMChain|Groq|Mistral|Cohere|Fake\w*ChatModel|BaseChatModel)\(\)"
 )
-_BOUND: Final = re.compile(r"\.(?:with_structured_output|bind_tools|bind|with_retry|with_fallbacks|with_config)\(\)")
 _NAMED: Final = re.compile(
     r"(?:^|_)(?:llm|llms|model|models|chat|chat_model|chain|runnable|structured|gpt|claude|gemini|completion|lm)(?:$|_|\d)"
     r"|(?:llm|model|chain)$",

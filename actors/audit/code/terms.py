@@ -23,7 +23,6 @@ _ORDER: Final[tuple[Role, ...]] = ("code", "example", "test")
 _TEXT_CHARS: Final = 100_000
 """Texts longer than this are data; only so much of them is searched."""
 
-_WORDS_MAX: Final = 100
 _UNKNOWN: Final = "\0"
 """What stands for a word of a command that is no text."""
 
