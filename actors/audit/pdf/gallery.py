@@ -4,7 +4,7 @@ size; runs in the reading process."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -122,22 +122,17 @@ class _Search:
 
     def _embedded(self, page: Any, number: int) -> Iterator[Found]:
         """The images that a page shows; one that the file has no number for is taken as an area of the page."""
-        listed = attempted(lambda: page.get_images(full=True)) or ()
-        masks = {entry[0]: entry[1] for entry in listed}
-        huge = {entry[0] for entry in listed if entry[2] * entry[3] > PIXELS_MAX}
-        self._huge |= huge
-        # Which images are shown where is found out by unpacking them.
-        shown = (attempted(lambda: page.get_image_info(xrefs=True)) or ()) if not huge else ()
-        for each in shown:
-            area, image = mupdf.Rect(each["bbox"]) & unturned(page), int(each["xref"])
-            if min(each["width"], each["height"]) < SMALL or not area.is_valid or area.is_empty:
+        listed = {entry[0]: entry for entry in attempted(lambda: page.get_images(full=True)) or ()}
+        for each, image in _shown_images(page, listed):
+            area = mupdf.Rect(each["bbox"]) & unturned(page)
+            if each["width"] * each["height"] > PIXELS_MAX:
+                self._huge.add(image)
+            elif min(each["width"], each["height"]) < SMALL or not area.is_valid or area.is_empty:
                 self._small |= {image} - {0}
                 self._inline_small += not image
             else:
-                yield Found(number, area, image, masks.get(image, 0), 0, _share(page, area), {number})
-        for entry in listed if huge else ():
-            if entry[0] not in huge and min(entry[2], entry[3]) >= SMALL:
-                yield Found(number, page.rect, entry[0], entry[1], 0, 0.0, {number})
+                mask = listed[image][1] if image in listed else 0
+                yield Found(number, area, image, mask, 0, _share(page, area), {number})
 
     def rendered(self, found: Found) -> tuple[Picture | None, bytes]:
         """The picture and its PNG; None where it cannot be had, which is counted."""
@@ -207,6 +202,22 @@ class _Search:
         if self.failed:
             found.append(f"images that could not be unpacked: {self.failed}")
         return found
+
+
+def _shown_images(page: Any, listed: Mapping[int, Any]) -> Iterator[tuple[Any, int]]:
+    """What a page shows, and the number in the file that each has, 0 for none. Images are known by their size among
+    those that the page may use; only where that is not enough, or by an image too large for it, by their pixels."""
+    numbers: dict[tuple[int, int], list[int]] = {}
+    for image, entry in listed.items():
+        numbers.setdefault((entry[2], entry[3]), []).append(image)
+    shown = attempted(page.get_image_info) or ()
+    alike = any(len(numbers.get((each["width"], each["height"]), ())) > 1 for each in shown)
+    if alike and not any(width * height > PIXELS_MAX for width, height in numbers):
+        for each in attempted(lambda: page.get_image_info(xrefs=True)) or ():
+            yield each, int(each["xref"])
+        return
+    for each in shown:
+        yield each, numbers.get((each["width"], each["height"]), [0])[0]
 
 
 def _share(page: Any, area: Any) -> float:

@@ -217,6 +217,18 @@ def test_images_of_every_build_come_in_their_colours(
     assert near(pixel(png, 5, 1), colours[1])
 
 
+def test_images_of_one_size_are_told_apart_and_one_that_is_not_shown_is_none(tmp_path: Path) -> None:
+    made = Report()
+    page = made.page()
+    for place, colour in ((50, "red"), (250, "green"), (450, "blue")):
+        page.insert_image(mupdf.Rect(50, place, 250, place + 150), pixmap=image(200, 150, colour))
+    reading, blobs = pictures(made, tmp_path)
+    colours = {pixel(blobs[each.sha256], 190, 140) for each in reading.pictures}
+    assert colours == set(pdfs.COLOURS.values())
+    unused = embedded(b"/Width 64 /Height 64 /BitsPerComponent 1 /ColorSpace /DeviceGray", b"\xf0" * 512)
+    assert pictures(unused.replace(b"/Im1 Do", b"       "), tmp_path)[0].count == 0
+
+
 def test_a_jpeg_is_unpacked_and_one_that_is_cut_off_shows_what_there_is(tmp_path: Path) -> None:
     jpeg = bytes(image(200, 150).tobytes("jpeg"))
     header = b"/Width 200 /Height 150 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /DCTDecode"
