@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 
 from actors.audit.code.names import bindings, dotted, keyword, last_name, own_function
 from actors.audit.code.scopes import Binding, Module, Scope
-from actors.audit.code.strings import pieces
+from actors.audit.code.strings import is_constant, pieces
 
 Where = Literal["temporary", "working", "fixed", "unknown"]
 
@@ -183,3 +183,18 @@ def _is_module(module: Module, owner: ast.expr, scope: Scope) -> bool:
     """Whether ``owner`` names a module (``os.path``) rather than a value."""
     name = dotted(module, owner, scope)
     return name in {"os", "os.path", "posixpath", "ntpath", "pathlib"}
+
+
+def is_own_file(module: Module, expression: ast.expr, scope: Scope) -> bool:
+    """Whether it is a file whose name is constant, or its content: ``open("version.py").read()``, also where a name
+    is bound to it. Such a file belongs to the project, most likely."""
+    for node in list(ast.walk(expression))[:_STEPS_MAX]:
+        if isinstance(node, ast.Call) and dotted(module, node.func, scope) in {"builtins.open", "io.open"}:
+            return bool(node.args) and is_constant(module, node.args[0], scope)
+        if isinstance(node, ast.Name):
+            opened = [one for one in bindings(scope, node) if one.kind in {"with", "value"} and one.value is not None]
+            if opened and isinstance(opened[-1].value, ast.Call) and opened[-1].value is not expression:
+                call = opened[-1].value
+                named = dotted(module, call.func, opened[-1].scope) in {"builtins.open", "io.open"}
+                return named and bool(call.args) and is_constant(module, call.args[0], opened[-1].scope)
+    return is_constant(module, expression, scope)

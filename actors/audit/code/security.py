@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final
 
 from actors.audit.code.calls import SHELLS, Start, start
 from actors.audit.code.clones import clones
 from actors.audit.code.excerpts import by_place, found
 from actors.audit.code.handed import Handed
-from actors.audit.code.names import argument, bindings, called, dotted
-from actors.audit.code.places import Place, place_of
+from actors.audit.code.names import argument, bindings, called, dotted, keyword
+from actors.audit.code.places import Place, is_own_file, place_of
 from actors.audit.code.scopes import Module, Site, module_of
 from actors.audit.code.secret_literals import secrets_in
 from actors.audit.code.source import Source
 from actors.audit.code.strings import is_constant, pieces
-from actors.audit.code.unsafe_loads import is_load, unsafe_load
+from actors.audit.code.unsafe_loads import Unsafe, is_load, unsafe_load
 from contracts.audit_facts import Finding
 
 _COMMANDS: Final = frozenset({
@@ -34,13 +34,6 @@ _SHELL_TEXTS: Final = frozenset({
 _MODEL_SHELLS: Final = ("ShellTool", "BashProcess", "BashTool")
 _MODEL_CODE: Final = ("PythonREPL", "PythonREPLTool", "PythonAstREPLTool")
 _QUOTING: Final = frozenset({"shlex.quote", "shlex.join", "pipes.quote", "subprocess.list2cmdline"})
-
-
-class Unsafe(NamedTuple):
-    """What is wrong with a call, and how sure that is."""
-
-    goal: str
-    sure: float
 
 
 class SecurityReader:
@@ -146,12 +139,18 @@ def judged(module: Module, call: ast.Call, site: Site) -> tuple[bool, Unsafe | N
         return True, unsafe and unsafe._replace(sure=0.5)
     if is_load(name):
         return True, unsafe_load(module, call, site, name)
+    if _is_true(keyword(call, "allow_dangerous_deserialization")):
+        return True, Unsafe("security.unsafe_load", 0.7)  # an index of LangChain's, pickled; most likely its own
     last = name.removesuffix("()").rpartition(".")[2]
     if name.startswith("langchain") and last in _MODEL_SHELLS:
         return True, Unsafe("security.shell", 0.7)
     if name.startswith("langchain") and last in _MODEL_CODE:
         return True, Unsafe("security.evaluation", 0.7)
     return False, None
+
+
+def _is_true(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is True
 
 
 def _started(module: Module, started: Start) -> Unsafe | None:
@@ -202,17 +201,9 @@ def _evaluated(module: Module, call: ast.Call, site: Site) -> Unsafe | None:
         code = argument(code, 0, "source")
     if code is None or is_constant(module, code, site.scope):
         return None
-    if _is_own_file(module, code, site):
+    if is_own_file(module, code, site.scope):
         return Unsafe("security.evaluation", 0.5)
     return Unsafe("security.evaluation", 0.9)
-
-
-def _is_own_file(module: Module, code: ast.expr, site: Site) -> bool:
-    """Whether it is the content of a file whose name is constant: ``exec(open("version.py").read())``."""
-    for node in ast.walk(code):
-        if isinstance(node, ast.Call) and dotted(module, node.func, site.scope) in {"builtins.open", "io.open"}:
-            return bool(node.args) and is_constant(module, node.args[0], site.scope)
-    return False
 
 
 def _target(module: Module, target: ast.expr | None, folder: ast.expr | None, site: Site) -> Place:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Final
+from typing import Final, NamedTuple
 
 from actors.audit.code.names import argument, called, keyword, last_name
+from actors.audit.code.places import is_own_file
 from actors.audit.code.scopes import Module, Site
 from actors.audit.code.strings import is_constant
-
-if TYPE_CHECKING:
-    from actors.audit.code.security import Unsafe
 
 _PICKLES: Final = frozenset(
     f"{module}.{name}"
@@ -24,15 +22,21 @@ _SAFE_LOADERS: Final = frozenset({"SafeLoader", "CSafeLoader", "BaseLoader", "CB
 _DUMPING: Final = frozenset({"dump", "dumps", "Pickler", "to_pickle"})
 
 
+class Unsafe(NamedTuple):
+    """What is wrong with a call, and how sure that is."""
+
+    goal: str
+    sure: float
+
+
 def is_load(name: str) -> bool:
     """Whether ``name`` is a call that may load objects unsafely, or would without the right argument."""
     return name in _PICKLES or name in _YAML or name in {"torch.load", "numpy.load"}
 
 
 def unsafe_load(module: Module, call: ast.Call, site: Site, name: str) -> Unsafe | None:
-    """What is wrong with such a call. A pickle that the same file also writes is most likely a cache: 0.7."""
-    from actors.audit.code.security import Unsafe
-
+    """What is wrong with such a call. A pickle that the same file also writes is most likely a cache: 0.7; one whose
+    name is constant is most likely the project's own: 0.6."""
     goal = "security.unsafe_load"
     given = argument(call, 0, "file", "data", "str", "stream", "filename")
     if given is not None and is_constant(module, given, site.scope) and name.endswith("loads"):
@@ -47,6 +51,8 @@ def unsafe_load(module: Module, call: ast.Call, site: Site, name: str) -> Unsafe
         sure = 0.7 if name.rpartition(".")[0] in _dumpers(module) else 0.9
         if _copies(call):
             return None
+        if given is not None and is_own_file(module, given, site.scope):
+            sure = 0.6
     return Unsafe(goal, round(sure, 2)) if sure > 0 else None
 
 

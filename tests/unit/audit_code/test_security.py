@@ -107,6 +107,7 @@ def test_what_is_constant_quoted_or_called_alike_is_no_flaw(text: str) -> None:
         ("import pickle\ndef f(x): return pickle.load(x)", "security.unsafe_load"),
         ("from pickle import loads\ndef f(x): return loads(x)", "security.unsafe_load"),
         ("import dill as pickle\ndef f(x): return pickle.load(x)", "security.unsafe_load"),
+        ("import pickle\ndef f(x):\n    with open(x, 'rb') as g: return pickle.load(g)", "security.unsafe_load"),
         ("import marshal\ndef f(x): return marshal.loads(x)", "security.unsafe_load"),
         ("import joblib\ndef f(x): return joblib.load(x)", "security.unsafe_load"),
         ("import yaml\ndef f(x): return yaml.load(x)", "security.unsafe_load"),
@@ -129,6 +130,10 @@ def test_a_flaw_is_confirmed_where_the_call_itself_is_unsafe(text: str, goal: st
         "exec(open('version.py').read())",
         "import pickle\ndef save(x, f): pickle.dump(x, f)\ndef load(f): return pickle.load(f)",
         "import torch\ndef f(x): return torch.load(x)",  # safe since torch 2.6
+        "import joblib\nmodel = joblib.load('model.joblib')",
+        "import pickle\nwith open('model.pkl', 'rb') as f: model = pickle.load(f)",
+        "import pickle\nPATH = 'model.pkl'\nmodel = pickle.load(open(PATH, 'rb'))",
+        "index = FAISS.load_local('index', embeddings, allow_dangerous_deserialization=True)",
         "import yaml\ndef f(x): return yaml.full_load(x)",
     ],
 )
