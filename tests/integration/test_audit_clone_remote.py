@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import os
 import socket
@@ -41,6 +42,9 @@ def folder(tmp_path: Path) -> str:
     return str(place)
 
 
+_PASSED = f"Basic {base64.b64encode(b'somebody:hunter2').decode()}"
+
+
 class _Handler(http.server.SimpleHTTPRequestHandler):
     """Files, or one answer to everything."""
 
@@ -50,8 +54,8 @@ class _Handler(http.server.SimpleHTTPRequestHandler):
         super().__init__(*arguments, **more)  # type: ignore[arg-type]
 
     def do_GET(self) -> None:
-        """Answer."""
-        if self.status == 200:
+        """Answer; 401 lets in who has the password."""
+        if self.status == 200 or (self.status == 401 and self.headers.get("Authorization") == _PASSED):
             super().do_GET()
             return
         self.send_response(self.status)
@@ -99,6 +103,17 @@ def test_a_repository_comes_over_http(bare: Made, folder: str) -> None:
 def test_what_the_server_answers_names_the_cause(bare: Made, folder: str, status: int, cause: str) -> None:
     with served(bare.path, status) as url:
         assert code(url, folder) == cause
+
+
+def test_a_password_is_found_where_the_hint_says(
+    bare: Made, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / ".netrc"
+    place.write_text("machine 127.0.0.1 login somebody password hunter2\n")
+    place.chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with served(bare.path, 401) as url:
+        assert fetch(url, LIMITS, folder).branch == "main"
 
 
 @pytest.mark.parametrize("location", ["file:///etc/passwd", "ext::touch%20x", "ftp://127.0.0.1/x"])
