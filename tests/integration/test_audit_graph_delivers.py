@@ -35,7 +35,7 @@ def test_a_place_that_is_somebody_elses_is_refused_before_anything_is_done(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.md").write_text("A poem")
     state = compile_audit_graph().invoke(
-        {"repo_url": str(tmp_path / "nothing"), "pdf_path": "nothing.pdf", "output_path": "mine.md"}
+        {"repo_url": "https://example.invalid/team/agent", "pdf_path": "nothing.pdf", "output_path": "mine.md"}
     )
     assert state["final_report"] is None
     (failure,) = state["failures"]
