@@ -60,6 +60,11 @@ def similarity(a: str, b: str) -> float:
     return 2 * (one & other).total() / total if total else 0.0
 
 
+def _sits(prompt: Prompt, seats: Counter[str], judging: Counter[str]) -> bool:
+    """Whether a prompt stands in a dict of which at least half judge by their names."""
+    return bool(prompt.family) and 2 * judging[prompt.family] >= seats[prompt.family]
+
+
 def _longest(named: Iterable[tuple[str, Prompt]]) -> list[Prompt]:
     longest: dict[str, Prompt] = {}
     for name, prompt in named:
@@ -99,15 +104,15 @@ class PersonaReader:
 
     def personas(self) -> list[Prompt]:
         """One prompt for each persona, its longest, in the order of path and line. Those that judge by their name, or
-        stand in a dict with one that does, if there are two; else those that are spoken to by ``You are …``, whatever
-        the variable is called, and those of a dict of prompts."""
+        stand in a dict of which half do, if there are two; else those that are spoken to by ``You are …``, whatever the
+        variable is called."""
         whole = [prompt for prompt in self._prompts if not prompt.slot]
-        benches = {prompt.family for prompt in whole if prompt.family and prompt.judges}
-        whole = [prompt._replace(judges=prompt.judges or prompt.family in benches) for prompt in whole]
+        seats = Counter(prompt.family for prompt in whole if prompt.family)
+        judging = Counter(prompt.family for prompt in whole if prompt.family and prompt.judges)
+        whole = [prompt._replace(judges=prompt.judges or _sits(prompt, seats, judging)) for prompt in whole]
         found = _longest((prompt.persona, prompt) for prompt in whole if prompt.judges)
         if len(found) < 2:
-            named = ((prompt.persona if prompt.family else prompt.said, prompt) for prompt in whole)
-            found = _longest((name, prompt) for name, prompt in named if name)
+            found = _longest((prompt.said, prompt) for prompt in whole if prompt.said)
         return sorted(found, key=lambda prompt: (prompt.path, prompt.line, prompt.persona))[:PERSONAS_MAX]
 
     def similarities(self) -> list[Similarity]:

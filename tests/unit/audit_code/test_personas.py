@@ -209,3 +209,14 @@ def test_a_dict_of_prompts_is_a_bench_whatever_its_members_are_called() -> None:
     reader = PersonaReader()
     assert "judges.personas" in goals(detected(reader, text))
     assert [prompt.persona for prompt in reader.personas()] == ["skeptic", "owner"]
+
+
+def test_a_dict_of_other_prompts_is_no_bench() -> None:
+    text = f"""
+        PROMPTS = {{
+            "summary": "{COMMON}",
+            "translation": "{COMMON[::-1]}",
+            "critic": "{ATTACK[23:]}",
+        }}
+    """
+    assert detected(PersonaReader(), text) == []
