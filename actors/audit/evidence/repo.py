@@ -24,6 +24,10 @@ ABSENCE: Final = 0.95
 """How sure it is that something is not there when everything was read: code has ways that its text does not show."""
 UNRESOLVED: Final = 0.6
 """The same of a graph of which not everything can be read without running it."""
+HABIT: Final = 0.7
+"""The same of what is known by names and habits of writing: it may be there in another way."""
+_BY_HABIT: Final = ("agent", "judges", "justice")
+_GOALS_BY_HABIT: Final = ("output.validated", "output.retried", "tools.errors_handled", "tools.inputs_checked")
 _OTHERS: Final = ("report", "images")
 _OF_FILES: Final = ("project.ci", "project.lock", "project.lint", "project.readme", "project.license")
 """Goals that are seen by which files there are, and what they say; no code has to parse for that."""
@@ -181,14 +185,17 @@ def _examined_code(survey: RepoSurvey) -> str:
 
 
 def absence_of(goal: str, survey: RepoSurvey) -> float:
-    """How sure it is that something is not there: less where files do not parse or a graph cannot be read, not at all
-    where nothing could be, or where a shallow repository keeps back the commits that would show it."""
+    """How sure it is that something is not there: less where files do not parse, a graph cannot be read, or names are
+    all that there is to go by; not at all where nothing could be read, or where a shallow repository keeps back the
+    commits that would show it."""
     family = _family(goal)
     if family == "history":
         return 0.0 if survey.history.cut else 1.0
     if goal in _OF_FILES:
         return 1.0 if survey.file_count == len(survey.files) else ABSENCE
     sure = absence(survey)
+    if family in _BY_HABIT or goal in _GOALS_BY_HABIT:
+        sure *= HABIT / ABSENCE
     return min(sure, UNRESOLVED) if family == "graph" and any(one.unresolved for one in survey.graphs) else sure
 
 

@@ -145,6 +145,14 @@ def test_files_that_do_not_parse_are_evidence_and_make_absence_less_sure() -> No
     assert found["history.commits"].confidence == 1.0, "the history is not code"
 
 
+def test_what_is_known_by_names_alone_is_less_surely_absent() -> None:
+    found = named(repo_evidence(about("state.typed", "agent.limits", "output.retried", "output.structured"), survey(
+        findings=[], counts={},
+    )))  # fmt: skip
+    sure = {goal: one.confidence for goal, one in found.items() if not one.found}
+    assert sure == {"state.typed": 0.95, "agent.limits": 0.7, "output.retried": 0.7, "output.structured": 0.95}
+
+
 def test_where_nothing_parses_nothing_can_be_judged_by_its_absence() -> None:
     broken = [Unparsed(path=f"{n}.py", line=1, reason="Python 2") for n in range(3)]
     seen = {"python_files": 3, "parsed": 0, "unparsed": 3}
