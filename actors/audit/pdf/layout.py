@@ -28,6 +28,9 @@ _PATH_ON: Final = re.compile(r"[/\\][\w.-]|[._][\w-]*\.?\w*|[\w-]+\.(?:py|ipynb|
 _EXTENDED: Final = re.compile(r"\.[A-Za-z]{1,5}$")
 _LEADERS: Final = re.compile(r"(?:[.\u2026_\u00b7]\s?){5,}\s*[\divx]*\s*$")
 """A line of a table of contents."""
+_TITLED: Final = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?\s+[A-Z][\w-]*(?:\s+[\w&/,-]+){0,7}$")
+"""A numbered heading that looks like running text."""
+_CAPITALS: Final = re.compile(r"(?=.*[A-Z]{6})(?:\d{1,2}\.?\s+)?[A-Z][A-Z&/-]*(?:\s+[A-Z&/-]+){0,6}$")
 _NUMBERS: Final = re.compile(r"\d{1,2}(?:\.\d{1,2})*\.?\s")
 _NUMBERED: Final = re.compile(r"(?:\d{1,2}(?:\.\d{1,2})*\.?|[A-Z]\.|[IVX]+\.)\s+\S")
 _TAIL: Final = 300
@@ -94,8 +97,10 @@ class Look(NamedTuple):
             return 0
         if line.size in self.sizes:
             return min(self.sizes.index(line.size) + 1, LEVELS)
-        if line.bold and not self.bold and line.size >= self.body and len(text) <= _BOLD_CHARS:
-            return 0 if _CLOSED.search(text) else min(len(self.sizes) + 1, LEVELS)
+        if len(text) > _BOLD_CHARS or line.size < self.body or _CLOSED.search(text):
+            return 0
+        if (line.bold and not self.bold) or _TITLED.match(text) or _CAPITALS.match(text):
+            return min(len(self.sizes) + 1, LEVELS)
         return 0
 
 

@@ -149,6 +149,21 @@ def test_what_repeats_on_pages_ends_like_a_sentence_or_is_code_is_no_heading() -
     assert headings(joined(*pages)) == []
 
 
+def test_numbers_and_capitals_make_headings_of_lines_that_look_like_the_rest() -> None:
+    page = Page().add("EXECUTIVE SUMMARY").add(*[BODY] * 5).add("2.1 How judges are kept apart").add(*[BODY] * 5)
+    page.add("3. JUDGES").add(BODY)
+    assert [each.text for each in headings(joined(page))] == [
+        "EXECUTIVE SUMMARY",
+        "2.1 How judges are kept apart",
+        "3. JUDGES",
+    ]
+    others = (
+        Page().add(*[BODY] * 9).add("1.5 seconds").add("API").add("2. Clone it").add("2.1 It ends. Then it goes on.")
+    )
+    others.add("src/MAIN").add("2.1 A LINE THAT GOES ON " + "AND ON " * 20)
+    assert headings(joined(others)) == []
+
+
 def test_running_text_beside_much_code_or_many_tables_in_small_type_is_no_heading() -> None:
     listings = Page().add(*["    return state"] * 100, size=8, code=True).add(*[BODY] * 9).add("Judges", size=16)
     tables = Page().add(*[BODY] * 20, size=8).add(*[BODY] * 15).add("Judges", size=16)
