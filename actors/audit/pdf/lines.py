@@ -10,6 +10,7 @@ from actors.audit.pdf.layout import Line
 from actors.audit.pdf.listing import drawn
 from actors.audit.pdf.opening import mupdf
 from actors.audit.pdf.sight import Sight
+from actors.audit.pdf.underscores import Underscores
 from actors.audit.pdf.words import clean
 
 LINES_MAX: Final = 5_000
@@ -28,12 +29,12 @@ def lines(page: Any, number: int) -> tuple[list[Line], int]:
     """The lines of a page of PyMuPDF's, in the order in which the file has them; and how many characters of it cannot
     be seen, and are left out."""
     found: list[Line] = []
-    sight, hidden = Sight(page), 0
+    sight, underscores, hidden = Sight(page), Underscores(page), 0
     for count, block in enumerate(page.get_text("dict", flags=_FLAGS)["blocks"]):
         for line in block.get("lines", ())[: LINES_MAX - len(found)]:
             spans = [span for span in line["spans"] if not span["text"].strip() or sight.sees(span)]
             hidden += sum(len(span["text"]) for span in line["spans"]) - sum(len(span["text"]) for span in spans)
-            made = _line(spans, line["bbox"], number, count)
+            made = _line(underscores.put_into(spans), line["bbox"], number, count)
             if made is not None:
                 found.append(made)
     if not found and not hidden:  # MuPDF loses its way on pages as large as a town

@@ -178,6 +178,13 @@ def test_what_cannot_be_seen_on_a_page_is_not_what_the_report_says(tmp_path: Pat
     assert found.notes == [f"characters left out, because they cannot be seen on their page: {sum(map(len, hidden))}"]
 
 
+def test_underscores_that_are_drawn_as_rules_are_underscores(tmp_path: Path) -> None:
+    content = b"BT /F1 12 Tf 50 700 Td (It is in src/tools/ast) Tj ET 150.5 699.5 3.6 0.5 re f"
+    content += b" BT /F1 12 Tf 155.5 700 Td (parser.py now. A) Tj ET BT /F1 12 Tf 252 700 Td (gap.py) Tj ET"
+    (tmp_path / "r.pdf").write_bytes(pdfs.one_page(content))
+    assert [each.path for each in reading(str(tmp_path / "r.pdf")).claims] == ["src/tools/ast_parser.py", "gap.py"]
+
+
 def test_the_text_that_recognition_has_laid_over_a_scan_is_the_report_s(tmp_path: Path) -> None:
     made = pdfs.Report()
     page = made.page()
