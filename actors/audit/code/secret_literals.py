@@ -24,6 +24,7 @@ _PLACEHOLDER: Final = re.compile(
 _WORD: Final = r"(?:[A-Za-z]+(?:[0-9][A-Za-z]{0,2})?|[0-9]{1,3})"
 _WORDS: Final = re.compile(rf"[_./:-]*{_WORD}(?:[_./:-]+{_WORD})*[_./:-]*")
 """Names of variables, headers, classes and fields: words, with single digits behind them."""
+_NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
 _PASSWORD: Final = re.compile(r"pass|pwd", re.IGNORECASE)
 _SETTING: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)")
 _SETTINGS_MAX: Final = 500
@@ -92,7 +93,7 @@ def _sure(name: str, text: str) -> float:
         return 0.0
     if _shape(text):
         return 0.7 if " " in text and "PRIVATE KEY" not in text else 0.95  # prose may show how a URL or a key looks
-    if not name or not TELLING_NAME.search(name) or " " in text:
+    if not _NAME.fullmatch(name) or not TELLING_NAME.search(name) or " " in text:
         return 0.0
     if _WORDS.fullmatch(text) and not (_PASSWORD.search(name) and text.isalnum() and text.lower() not in name.lower()):
         return 0.0

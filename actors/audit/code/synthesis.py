@@ -18,7 +18,7 @@ from actors.audit.code.model_calls import ModelCall
 from actors.audit.code.names import dotted, inside, last_name
 from actors.audit.code.scopes import Function, Module, Scope, Site, module_of
 from actors.audit.code.source import Source
-from actors.audit.code.synthesis_rules import branches, disagreements, is_score, rules, spreads
+from actors.audit.code.synthesis_rules import branches, disagreements, is_score, rules, speaks_of_scores, spreads
 from actors.audit.code.written_reports import reports
 from contracts.audit_facts import Finding
 
@@ -26,7 +26,6 @@ _JUDGING: Final = re.compile(
     r"justice|chief|synthes|verdict|arbit|deliberat|consens|jury|court|meta_?judge|(?:final|overall|total)_?score"
 )
 _GENERAL: Final = re.compile(r"aggregat|combin|resolv|weigh|scor|grad|reconcil|merge|rank|verdict|judg|final|overall")
-_WORDS: Final = re.compile(r"score|rating|grade|points|verdict|opinion|vote|judg", re.IGNORECASE)
 _LAST_WORD: Final = re.compile(r"justice|chief|synthes|verdict|arbit|meta_?judge|supreme|moderator|final|aggregat")
 _FOLDING: Final = frozenset({"builtins.min", "builtins.max", "builtins.sum", "builtins.sorted", "builtins.round",
                              "numpy.mean", "numpy.median", "numpy.average", "numpy.clip", "math.floor", "math.ceil",
@@ -50,7 +49,7 @@ class SynthesisReader:
         asked = questions(module)
         judging = False
         for function, site in module.functions():
-            if not _speaks(module, function) or not any(is_score(name) for name in _mentions(function)):
+            if not speaks_of_scores(module, function) or not any(is_score(name) for name in _mentions(function)):
                 continue
             self._functions += 1
             of_function = asked.get(function, [])
@@ -73,12 +72,6 @@ class SynthesisReader:
     def examined(self) -> Mapping[str, int]:
         """How many functions that speak of scores were looked at."""
         return {"score_functions": self._functions}
-
-
-def _speaks(module: Module, function: Function) -> bool:
-    """Whether it is worth looking at a function: most speak of no score anywhere."""
-    lines = module.lines[function.lineno - 1 : function.end_lineno or function.lineno]
-    return any(_WORDS.search(line) is not None for line in lines)
 
 
 def _mentions(function: Function) -> set[str]:

@@ -48,6 +48,7 @@ _RULES: Final = (
 _FACTS: Final = _any(r"overrul", r"set_aside", r"unsupported_(?:claim|opinion|citation)")
 """What speaks of facts over opinions in a file that combines scores, and of anything elsewhere."""
 _CAPS: Final = re.compile(r"(?:^|_)(?:caps?|capped|ceiling)(?:_|$)")
+_WORDS: Final = re.compile(r"score|rating|grade|points|verdict|opinion|vote|judg", re.IGNORECASE)
 _SPREAD: Final = re.compile(
     r"(?:^|_)(?:variance|spread|disagreement|divergence|score_range|score_gap|std_?dev|stdev)(?:_|$)"
 )
@@ -181,14 +182,31 @@ def _said(node: ast.AST) -> str:
 def spreads(module: Module) -> Iterator[Finding]:
     """Comparisons of how far scores lie apart with a number."""
     for site in module.sites(ast.Compare):
-        if not isinstance(site.node, ast.Compare):
+        if not isinstance(site.node, ast.Compare) or not isinstance(site.node.ops[0], _ORDERS):
             continue
         for part in (site.node.left, *site.node.comparators):
             sure = _is_spread(module, part, site.scope)
-            if sure:
+            if sure > 0.7 or (sure and _near_scores(module, site)):
                 says = "how far scores lie apart is compared with a limit"
                 yield found("justice.variance", module, site.node, says=says, confidence=sure, lines=4)
                 break
+
+
+_ORDERS: Final = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
+
+
+def speaks_of_scores(module: Module, node: ast.AST) -> bool:
+    """Whether the lines of a node speak of scores at all: most functions do not."""
+    first = getattr(node, "lineno", 1)
+    lines = module.lines[first - 1 : getattr(node, "end_lineno", None) or first]
+    return any(_WORDS.search(line) is not None for line in lines)
+
+
+def _near_scores(module: Module, site: Site) -> bool:
+    """Whether the function around, or the class of it, speaks of scores: ``variance`` is a word of many trades."""
+    around = site.scope.enclosing_class
+    node = site.scope.function if around is None else around.node
+    return speaks_of_scores(module, site.stmt if node is None else node)
 
 
 def _is_spread(module: Module, part: ast.expr, scope: Scope) -> float:

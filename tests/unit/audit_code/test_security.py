@@ -241,6 +241,7 @@ def test_a_secret_is_found_and_never_shown(text: str, sure: float) -> None:
         "secret_key = 'change-me-please'",
         "parser.add_argument('--password', help='password of the user, 8 characters')",
         "session_token = 'X-Session-Token-2'",
+        "HASHES = {'AWS::ApiGateway::ApiKey': 'f81d4fae7dec11d0'}",
     ],
 )
 def test_a_placeholder_or_a_name_is_no_secret(text: str) -> None:
