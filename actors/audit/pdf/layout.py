@@ -15,6 +15,8 @@ LEVELS: Final = 6
 HEADING_CHARS: Final = 200
 _LARGER: Final = 1.12
 """So many times the size of the running text is a heading's."""
+_HYPHENATED: Final = 0.015
+"""A report of which fewer lines end with a hyphen breaks no words."""
 _LITTLE: Final = 600
 """Text of one size that is longer than this, and than a third of the running text, is no headings."""
 _BOLD_CHARS: Final = 90
@@ -80,13 +82,14 @@ class Paragraph(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What the running text of a report looks like, and its headings: ``sizes`` of these from the largest, and the
-    texts of running heads."""
+    """What the running text of a report looks like, and its headings: ``sizes`` of these from the largest, the texts of
+    running heads, and whether words are broken at the ends of lines, so that a hyphen there is none of the word's."""
 
     body: float
     bold: bool
     sizes: tuple[float, ...]
     running: frozenset[str]
+    hyphenates: bool
 
     def level(self, line: Line) -> int:
         """The level of the heading that the line is, 0 if it is none."""
@@ -118,7 +121,9 @@ def look(every: Sequence[Line]) -> Look:
         if line.size > body or line.bold:
             seen.setdefault(line.text, set()).add(line.page)
     running = frozenset(text for text, pages in seen.items() if len(pages) >= _RUNNING)
-    return Look(body, bold * 10 > sum(sizes.values()) * 3, tuple(larger), running)
+    broken = sum(bool(_WRAPPED.search(line.text)) for line in every)
+    hyphenates = broken >= len(every) * _HYPHENATED
+    return Look(body, bold * 10 > sum(sizes.values()) * 3, tuple(larger), running, hyphenates)
 
 
 def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
@@ -130,7 +135,7 @@ def paragraphs(every: Iterable[Line], seen: Look) -> list[Paragraph]:
 
     def close() -> None:
         if gathered:
-            text, codes = _joined(gathered)
+            text, codes = _joined(gathered, seen.hyphenates)
             level = seen.level(gathered[0])
             found.append(Paragraph(text, gathered[0].page, level, codes, place.heading, place.above))
             if level:
@@ -204,13 +209,13 @@ def _parts(last: Line, line: Line, seen: Look) -> bool:
     return not joins or bool(_CLOSED.search(last.text)) or bool(LISTED_ITEM.match(line.text))
 
 
-def _joined(gathered: Sequence[Line]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def _joined(gathered: Sequence[Line], hyphenates: bool) -> tuple[str, tuple[tuple[int, int], ...]]:
     """One text out of lines, and where it is code."""
     text, codes = "", list[tuple[int, int]]()
     last: Line | None = None
     for line in gathered:
         if last is not None:
-            text, between = _bound(text, last, line)
+            text, between = _bound(text, last, line, hyphenates)
             text += between
         joins = bool(codes) and codes[-1][1] >= len(text.rstrip())
         start = len(text)
@@ -224,7 +229,7 @@ def _joined(gathered: Sequence[Line]) -> tuple[str, tuple[tuple[int, int], ...]]
     return text, tuple((begin, min(end, len(text))) for begin, end in codes)
 
 
-def _bound(text: str, last: Line, line: Line) -> tuple[str, str]:
+def _bound(text: str, last: Line, line: Line, hyphenates: bool) -> tuple[str, str]:
     """``text`` up to the end of ``last`` as it stands before ``line``, and what goes between."""
     if (last.code and line.code) or drawn(line.text):
         return text, "\n"
@@ -233,7 +238,8 @@ def _bound(text: str, last: Line, line: Line) -> tuple[str, str]:
     if last.soft:
         return text, ""
     if _WRAPPED.search(tail) and begins.isalpha():
-        return (text if in_code or not begins.islower() or _PATH_END.search(tail) else text[:-1]), ""
+        keeps = in_code or not hyphenates or not begins.islower() or _PATH_END.search(tail)
+        return text if keeps else text[:-1], ""
     if _path_goes_on(tail, line.text, in_code):
         return text, ""
     return text, " "

@@ -82,6 +82,11 @@ def test_a_word_broken_at_the_end_of_a_line_is_whole_again() -> None:
     assert texts(Page().add("The aggre", "gator waits.", soft=True))[0].startswith("The aggregator")
 
 
+def test_a_hyphen_stays_where_a_report_breaks_no_words() -> None:
+    page = Page().add(*[BODY] * 200).add("The multi-", "agent system is in my-", "app/main.py.", gap=20)
+    assert texts(page)[-1] == "The multi-agent system is in my-app/main.py."
+
+
 def test_a_path_broken_at_the_end_of_a_line_is_whole_again() -> None:
     assert texts(Page().add("It is in src/nodes/", "judges.py for all.")) == ["It is in src/nodes/judges.py for all."]
     assert texts(Page().add("It is in src/nodes", "/judges.py for all.")) == ["It is in src/nodes/judges.py for all."]
