@@ -34,8 +34,11 @@ _FLAGS: Final = frozenset(
     {"human_input", "needs_approval", "requires_approval", "require_approval", "human_in_the_loop"}
 )
 _APPROVAL: Final = re.compile(
-    r"(?:^|_)(?:request|require|ask|wait|await|get|prompt|need|grant)\w*_(?:approval|permission|permit|confirmation)(?:_|$)"
-    r"|(?:^|_)(?:approval|permit)_(?:gate|request|required|node)(?:_|$)|^human_(?:review|approval|feedback|in_the_loop)"
+    r"(?:^|_)(?:request|require|ask|wait|await|prompt|need|grant)\w*_approval(?:_|$)"
+    r"|(?:^|_)approval_(?:gate|request|required|node)(?:_|$)|^human_(?:review|approval|in_the_loop)"
+)
+_PERMISSION: Final = re.compile(
+    r"(?:^|_)(?:request|require|ask|wait|await)\w*_(?:permission|permit|confirmation)(?:_|$)|^human_feedback"
 )
 _CONFIRMING: Final = frozenset({"click.confirm", "typer.confirm", "rich.prompt.Confirm.ask", "questionary.confirm"})
 _IN_MEMORY: Final = frozenset({"MemorySaver", "InMemorySaver", "InMemoryStore"})
@@ -66,7 +69,8 @@ class AgentReader:
             self._calls += 1
             self._found.extend(_of_dicts(module))
         for function, site in module.functions():
-            if _APPROVAL.search(function.name.lower()):
+            name = function.name.lower()
+            if _APPROVAL.search(name) or (agents and _PERMISSION.search(name)):
                 says = f"{function.name}(), by its name"
                 self._found.append(found("agent.approval", module, site, says=says, confidence=0.6 if agents else 0.5))
 
@@ -101,7 +105,7 @@ def _of_call(module: Module, call: ast.Call, site: Site, *, agents: bool) -> Ite
 
 
 def _limits(call: ast.Call, written: str, *, agents: bool) -> Iterator[tuple[str, str, float]]:
-    if _LIMITING.fullmatch(written):
+    if agents and _LIMITING.fullmatch(written):
         yield "agent.limits", written, 0.95
     for given in call.keywords:
         name = given.arg or ""

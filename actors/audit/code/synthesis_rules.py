@@ -67,8 +67,9 @@ def rules(module: Module, *, judging: bool) -> Iterator[Finding]:
     only the name of a function counts, and less."""
     for function, site in module.functions():
         for rule in _named(function.name, judging=judging):
-            says = f"rule about {rule}: {function.name}()"
-            yield found("justice.rules", module, site, says=says, confidence=0.9 if judging else 0.7)
+            if judging or speaks_of_scores(module, function):
+                says = f"rule about {rule}: {function.name}()"
+                yield found("justice.rules", module, site, says=says, confidence=0.9 if judging else 0.7)
     if not judging:
         return
     for site in module.sites(ast.Assign, ast.AnnAssign):

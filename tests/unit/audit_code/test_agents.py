@@ -64,5 +64,13 @@ def test_what_sets_nothing_or_something_else_is_not(text: str) -> None:
     assert goals(found(text)) <= set()
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["def get_permission(a): ...", "def ask_confirmation(a): ...", "limiter = ClientRateLimiter()", "f(max_steps=3)"],
+)
+def test_words_of_other_trades_say_nothing_where_there_are_no_agents(text: str) -> None:
+    assert detected(AgentReader(), text) == []
+
+
 def test_tests_hold_no_agent() -> None:
     assert detected(AgentReader(), tests__test_it=HEAD + "ChatOpenAI(max_tokens=100)") == []

@@ -136,6 +136,7 @@ def test_a_report_is_a_file_that_is_written(text: str, counted: bool) -> None:
         "def clamp(value): return max(1, min(5, value))",
         "def show_scores(scores): print(scores)",
         "def unsupported_headers(names): return names",
+        "def modify_security_group_rules(names): return names",
         "dissent = None",
         "class Result:\n    dissent_summary: str | None = None",
     ],
