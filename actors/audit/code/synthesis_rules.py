@@ -70,8 +70,12 @@ def rules(module: Module, *, judging: bool) -> Iterator[Finding]:
             if judging or speaks_of_scores(module, function):
                 says = f"rule about {rule}: {function.name}()"
                 yield found("justice.rules", module, site, says=says, confidence=0.9 if judging else 0.7)
-    if not judging:
-        return
+    if judging:
+        yield from _written_rules(module)
+
+
+def _written_rules(module: Module) -> Iterator[Finding]:
+    """Rules of a file that combines scores, as constants, caps, and keys of a rubric that are read."""
     for site in module.sites(ast.Assign, ast.AnnAssign):
         for name in _targets(site.node):
             for rule in _named(name, judging=True):
@@ -81,10 +85,10 @@ def rules(module: Module, *, judging: bool) -> Iterator[Finding]:
         cap = _cap(module, call, site, clamped)
         if cap:
             yield found("justice.rules", module, site, says=cap, confidence=0.8, lines=4)
-        for given in call.args[:1]:
-            if last_name(call.func) == "get" and isinstance(given, ast.Constant) and isinstance(given.value, str):
-                for rule in _named(given.value, judging=True):
-                    says = f"rule about {rule}: read as {given.value}"
+        match call:
+            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(key)), *_]):
+                for rule in _named(key, judging=True):
+                    says = f"rule about {rule}: read as {key}"
                     yield found("justice.rules", module, site, says=says, confidence=0.6, lines=4)
 
 

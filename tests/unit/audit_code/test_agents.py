@@ -27,6 +27,7 @@ def found(text: str) -> list[Finding]:
         ("graph.invoke(x, {'recursion_limit': 20})", "agent.limits", 1.0),
         ("graph.invoke(x, config=dict(recursion_limit=20))", "agent.limits", 0.9),
         ("ChatOpenAI(max_tokens=100)", "agent.limits", 0.8),
+        ("def f(max_tokens=None):\n    return ChatOpenAI(max_tokens=max_tokens)", "agent.limits", 0.5),
         ("ChatOpenAI(timeout=30)", "agent.limits", 0.9),
         ("AgentExecutor(agent=a, max_iterations=5)", "agent.limits", 0.9),
         ("ModelCallLimitMiddleware(run_limit=5)", "agent.limits", 0.95),
