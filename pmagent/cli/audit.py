@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import STDIN, read_given, source_of
+from pmagent.cli.given import read_given, source_of
 
 if TYPE_CHECKING:
     from contracts.audit_events import AuditRequested
@@ -92,9 +92,8 @@ def _rubric(where: str | None) -> Source | None:
 
     if where is None:
         return None
-    name = "stdin" if where == STDIN else source_of(where)
     content = read_given(where, RUBRIC_BYTES_MAX, "it has to hold a rubric")
-    return Source(name.encode("utf-8", "replace").decode(), content)
+    return Source(source_of(where).encode("utf-8", "replace").decode(), content)
 
 
 def _audit(app: App, asked: AuditRequested, copy: Path | None, *, as_json: bool) -> int:

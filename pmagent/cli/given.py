@@ -18,6 +18,7 @@ INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 STDIN: Final = "-"
 _SHOWN_CHARS: Final = 60
+_PATH_CHARS: Final = 200
 
 
 class BadInput(PmagentError):
@@ -35,8 +36,10 @@ def stdin_waits() -> bool:
 
 
 def source_of(where: str) -> str:
-    """What messages call the place that ``read_given`` reads."""
-    return "stdin" if where == STDIN else where[:_SHOWN_CHARS]
+    """What messages call the place that ``read_given`` reads; of a long path the end."""
+    if where == STDIN:
+        return "stdin"
+    return where if len(where) <= _PATH_CHARS else f"…{where[1 - _PATH_CHARS :]}"
 
 
 def read_given(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to hold one JSON object") -> bytes:
@@ -62,9 +65,7 @@ def read_given(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to 
 def json_object(raw: bytes, source: str) -> dict[str, Any]:
     """The one JSON object that ``raw`` is; keys stand once, numbers are finite, text is text. Raises BadInput."""
     try:
-        value = json.loads(
-            raw.decode(), object_pairs_hook=_distinct, parse_constant=_no_number, parse_float=_finite
-        )
+        value = json.loads(raw.decode(), object_pairs_hook=_distinct, parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise BadInput(f"{source} is not UTF-8 (byte {error.start})", "convert it first") from error
     except RecursionError:

@@ -71,3 +71,13 @@ def test_a_beginning_that_a_run_and_an_audit_share_names_neither(place: Path, mo
     assert [run["run_id"] for run in pmagent(place, "runs", "--format", "json").document["runs"]] == [str(RUN)]
     audits = pmagent(place, "audits", "--format", "json").document["audits"]
     assert [audit["audit_id"] for audit in audits] == [str(AUDIT)]
+
+
+def test_a_rubric_is_named_by_the_end_of_its_path_however_long_that_is(place: Path) -> None:
+    for name in ("a" * 40, "b" * 200):
+        folder = place / name
+        folder.mkdir()
+        (folder / "mine.json").write_bytes(b"\xff")
+        done = audited(place, "--rubric", str(folder / "mine.json"))
+        assert done.code == 2
+        assert "mine.json is not UTF-8 text" in done.errors
