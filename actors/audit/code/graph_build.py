@@ -139,7 +139,7 @@ def add(builder: Builder, node: NodeSeen) -> None:
 def _add_edge(run: Run, builder: Builder, given: Arguments) -> None:
     source, target = given.get(0, "start_key"), given.get(1, "end_key")
     starts = source.items if isinstance(source, Seq) else [source]
-    if isinstance(source, Seq) and source.open:
+    if isinstance(source, Seq) and source.more:
         note(builder, given.line, "the sources of an edge")
     targets = list(_names(run, target, builder, given.line, "the target of an edge"))
     for start in starts:

@@ -296,7 +296,8 @@ def _method(run: Run, method: Method, given: Arguments) -> Value:
     if isinstance(owner, Compiled):
         return owner if name in ("with_config", "with_retry", "with_types") else UNKNOWN
     if isinstance(owner, Seq):
-        owner.open = owner.open or (run.loose > owner.loose and name in _GROWING)
+        if name in _GROWING and owner.born is not None and run.loose > owner.born[1]:
+            owner.open, owner.bounded = True, False
         return list_method(owner, name, given.args, given.named, sure=run.sure(owner))
     if isinstance(owner, Map):
         return dict_method(owner, name, given.args, given.named, sure=run.sure(owner))

@@ -230,7 +230,7 @@ def _collection(run: Run, node: ast.List | ast.Tuple | ast.Set, scope: Scope) ->
     if len(node.elts) > _LITERALS_MAX:
         return UNKNOWN
     kinds = {ast.List: "list", ast.Tuple: "tuple", ast.Set: "set"}
-    whole = Seq([], kinds[type(node)], loose=run.loose)  # type: ignore[arg-type]
+    whole = Seq([], kinds[type(node)])  # type: ignore[arg-type]
     for element in node.elts:
         value = run.value(element.value if isinstance(element, ast.Starred) else element, scope)
         if not isinstance(element, ast.Starred):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -36,6 +36,9 @@ from actors.audit.code.graph_values import (
 
 _ENUMS: Final = frozenset(("Enum", "StrEnum", "IntEnum", "Flag", "IntFlag", "ReprEnum"))
 _BASES_MAX: Final = 32
+
+Sure = Callable[[Seq | Map | Inst], bool]
+"""Whether what is done to a value is done for certain."""
 
 
 def bind_class(node: ast.ClassDef, scope: Scope, members: dict[str, Value], bases: list[Value]) -> Class:
@@ -131,9 +134,10 @@ def _of_made(value: Value, name: str) -> Value:
     return Method(value, name) if isinstance(value, Const | Seq | Map) else UNKNOWN
 
 
-def store_attribute(owner: Value, name: str, value: Value, *, merge: bool) -> None:
-    """Set an attribute; ``merge``: it may have been set, or not."""
-    for option in alternatives(owner):
+def store_attribute(owner: Value, name: str, value: Value, sure: Sure) -> None:
+    """Set an attribute; where that is not sure, it may be what it was as well."""
+    options = alternatives(owner)
+    for option in options:
         held = None
         if isinstance(option, Compiled) and name == "name" and (called := text_of(value)) is not None:
             option.name = option.builder.name = called
@@ -145,8 +149,8 @@ def store_attribute(owner: Value, name: str, value: Value, *, merge: bool) -> No
         if held is None:
             continue
         before = held.get(name)
-        empty = isinstance(before, Const) and before.value is None
-        held[name] = value if before is None or empty or not merge else one_of((before, value))
+        certain = len(options) == 1 and (not isinstance(option, Inst) or sure(option))
+        held[name] = value if before is None or certain else one_of((before, value))
 
 
 def item(owner: Value, index: Value) -> Value:
@@ -190,19 +194,29 @@ def part(owner: Value, bounds: list[Value]) -> Value:
     return Seq(cut, found.kind)
 
 
-def store_item(owner: Value, index: Value, value: Value) -> None:
-    """``owner[index] = value``."""
-    for option in alternatives(owner):
+def store_item(owner: Value, index: Value, value: Value, sure: Sure) -> None:
+    """``owner[index] = value``; where that is not sure, it may be what it was as well."""
+    options = alternatives(owner)
+    for option in options:
+        certain = len(options) == 1 and isinstance(option, Seq | Map) and sure(option)
         if isinstance(option, Map):
-            if isinstance(index, Const | Member):
-                option.entries[key(index)] = (index, value)
-            else:
-                option.open = True
-                if len(option.entries) < SIZE_MAX:
-                    option.entries[key(value)] = (UNKNOWN, value)
+            _store_entry(option, index, value, certain=certain)
         elif isinstance(option, Seq):
             at = constant(index)
-            if at is not None and isinstance(at.value, int) and -len(option.items) <= at.value < len(option.items):
-                option.items[at.value] = value
+            place = at.value if at is not None else None
+            if isinstance(place, int) and -len(option.items) <= place < len(option.items) and not option.open:
+                option.items[place] = value if certain else one_of((option.items[place], value))
             else:
-                option.open = True
+                option.open, option.bounded = True, False
+
+
+def _store_entry(owner: Map, index: Value, value: Value, *, certain: bool) -> None:
+    if not isinstance(index, Const | Member):
+        owner.open, owner.bounded = True, False
+        if len(owner.entries) < SIZE_MAX:
+            owner.entries[key(value)] = (UNKNOWN, value)
+        return
+    before = owner.entries.get(key(index))
+    owner.entries[key(index)] = (index, value if certain or before is None else one_of((before[1], value)))
+    if not certain and before is None and not owner.open:
+        owner.open = owner.bounded = True

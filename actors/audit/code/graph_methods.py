@@ -79,16 +79,21 @@ def list_method(owner: Seq, name: str, args: Sequence[Value], named: Mapping[str
     value = args[0] if args else UNKNOWN
     if name in ("append", "add", "appendleft", "insert", "extend", "update"):
         _grow(owner, name, args)
+        if not sure and not owner.open:
+            owner.open = owner.bounded = True
         return Const(None)
     if name in ("pop", "popleft", "remove", "discard", "clear"):
         return _shrink(owner, name, args, sure=sure)
     if name in ("sort", "reverse"):
         found = ordered(owner, owner) if name == "sort" else Seq(owner.items[::-1], open=owner.open)
         whole = isinstance(found, Seq) and not found.open and not named and sure
-        owner.items, owner.open = (found.items, False) if isinstance(found, Seq) and whole else (owner.items, True)
+        if isinstance(found, Seq) and whole:
+            owner.items = found.items
+        else:
+            _fewer(owner)
         return Const(None)
     if name in ("copy", "union"):
-        copy = Seq(list(owner.items), owner.kind, owner.open)
+        copy = Seq(list(owner.items), owner.kind, owner.open, owner.bounded)
         for more in args:
             extend(copy, more)
         copy.items = distinct(copy.items) if copy.kind == "set" else copy.items
@@ -108,12 +113,13 @@ def _grow(owner: Seq, name: str, args: Sequence[Value]) -> None:
         for more in args:
             extend(owner, more)
     elif len(owner.items) >= SIZE_MAX or not args:
-        owner.open = True
+        owner.open, owner.bounded = True, False
     elif name == "insert":
         at = constant(args[0])
         known = at is not None and isinstance(at.value, int)
         owner.items.insert(at.value if at is not None and isinstance(at.value, int) else len(owner.items), args[-1])
-        owner.open = owner.open or not known
+        if not known:
+            _fewer(owner)
     else:
         owner.items.insert(0 if name == "appendleft" else len(owner.items), args[0])
     if owner.kind == "set":
@@ -122,44 +128,69 @@ def _grow(owner: Seq, name: str, args: Sequence[Value]) -> None:
 
 def _shrink(owner: Seq, name: str, args: Sequence[Value], *, sure: bool) -> Value:
     keys = [key(item) for item in owner.items]
-    if name == "clear" and sure:
-        owner.items, owner.open = [], False
+    if name == "clear":
+        if sure:
+            owner.items, owner.open, owner.bounded = [], False, False
+        else:
+            _fewer(owner)
         return Const(None)
     if name in ("remove", "discard"):
-        if sure and not owner.open and args and _fixed(args[0], owner):
-            if key(args[0]) in keys:
-                del owner.items[keys.index(key(args[0]))]
-        else:
-            owner.open = True
+        if not (sure and not owner.open and args and _fixed(args[0], owner)):
+            _fewer(owner)
+        elif key(args[0]) in keys:
+            del owner.items[keys.index(key(args[0]))]
         return Const(None)
     at = constant(args[0] if args else Const(0 if name == "popleft" else -1))
     place = at.value if at is not None else None
     if owner.kind != "set" and sure and not owner.open and isinstance(place, int) and -len(keys) <= place < len(keys):
         return owner.items.pop(place)
+    _fewer(owner)
+    return one_of([*owner.items, *([UNKNOWN] if owner.more else [])])
+
+
+def _fewer(owner: Seq) -> None:
+    """There may be fewer than these, or in another order."""
+    owner.bounded = owner.bounded or not owner.open
     owner.open = True
-    return one_of(owner.items)
 
 
 def dict_method(owner: Map, name: str, args: Sequence[Value], named: Mapping[str, Value], *, sure: bool) -> Value:
     """A method of a dict."""
     pairs = list(owner.entries.values())
     if name == "items":
-        return Seq([Seq(list(pair), "tuple") for pair in pairs], open=owner.open)
+        return Seq([Seq(list(pair), "tuple") for pair in pairs], open=owner.open, bounded=owner.bounded)
     if name in ("keys", "values"):
-        return Seq([pair[name == "values"] for pair in pairs], open=owner.open)
+        return Seq([pair[name == "values"] for pair in pairs], open=owner.open, bounded=owner.bounded)
     if name == "copy":
         return Map(dict(owner.entries), owner.open)
     if name == "update":
-        merge(owner, pairs_of(args[0]) if args else Map({}))
-        merge(owner, Map({key(Const(word)): (Const(word), value) for word, value in named.items()}))
+        for more in (
+            pairs_of(args[0]) if args else Map({}),
+            Map({key(Const(one)): (Const(one), named[one]) for one in named}),
+        ):
+            update(owner, more, sure=sure)
         return Const(None)
     if name in ("get", "pop", "setdefault") and args:
         return _looked_up(owner, name, args, sure=sure)
     if name in ("clear", "popitem"):
+        owner.bounded = owner.bounded or not owner.open
         owner.open = True
         if name == "clear" and sure:
-            owner.entries, owner.open = {}, False
+            owner.entries, owner.open, owner.bounded = {}, False, False
     return UNKNOWN
+
+
+def update(owner: Map, more: Value, *, sure: bool) -> None:
+    """Add to a dict what is in another one; where that is not sure, its entries may be what they were as well."""
+    before = dict(owner.entries)
+    merge(owner, more)
+    if sure:
+        return
+    for name, (word, value) in owner.entries.items():
+        if name in before:
+            owner.entries[name] = (word, one_of((before[name][1], value)))
+    if not owner.open:
+        owner.open = owner.bounded = True
 
 
 def pairs_of(value: Value) -> Value:
@@ -176,14 +207,15 @@ def _looked_up(owner: Map, name: str, args: Sequence[Value], *, sure: bool) -> V
     found = owner.entries.get(key(args[0]))
     known = isinstance(args[0], Const | Member)
     if name == "pop" and (not sure or not known):
+        owner.bounded = owner.bounded or not owner.open
         owner.open = True
     elif name == "pop":
         owner.entries.pop(key(args[0]), None)
     if found is not None:
-        return found[1]
+        return found[1] if not owner.bounded else one_of((found[1], default))
     if known and not owner.open:
         if name == "setdefault":
-            owner.entries[key(args[0])] = (args[0], default)
+            update(owner, Map({key(args[0]): (args[0], default)}), sure=sure)
         return default
     return one_of([*(value for _, value in owner.entries.values()), default]) if not owner.open else UNKNOWN
 

@@ -57,7 +57,7 @@ def items_of(value: Value) -> Seq | None:
     if isinstance(value, Seq):
         return value
     if isinstance(value, Map):
-        return Seq([name for name, _ in value.entries.values()], open=value.open)
+        return Seq([name for name, _ in value.entries.values()], open=value.open, bounded=value.bounded)
     if isinstance(value, Class):
         members = distinct([member for member in value.members.values() if isinstance(member, Member)])
         return Seq(members) if members else None
@@ -130,17 +130,21 @@ def extend(owner: Seq, more: Value) -> None:
     """Add to a list all that is in another value."""
     found = items_of(more)
     room = max(SIZE_MAX - len(owner.items), 0)
+    owner.bounded = (
+        (owner.bounded or not owner.open) and found is not None and not found.more and len(found.items) <= room
+    )
     owner.open = owner.open or found is None or found.open or len(found.items) > room
     owner.items.extend(found.items[:room] if found is not None else [])
 
 
 def merge(owner: Map, more: Value) -> None:
     """Add to a dict all that is in another value."""
+    owner.bounded = (owner.bounded or not owner.open) and isinstance(more, Map) and (more.bounded or not more.open)
     owner.open = owner.open or not isinstance(more, Map) or more.open
     if isinstance(more, Map) and len(owner.entries) + len(more.entries) <= SIZE_MAX:
         owner.entries.update(more.entries)
     else:
-        owner.open = True
+        owner.open, owner.bounded = True, False
 
 
 def compared(operator: ast.cmpop, one: Value, other: Value) -> bool | None:
@@ -225,17 +229,17 @@ def _zip(args: Sequence[Value]) -> Value:
 
 def _copy(args: Sequence[Value]) -> Value:
     found = items_of(args[0])
-    return UNKNOWN if found is None else Seq(list(found.items), open=found.open)
+    return UNKNOWN if found is None else Seq(list(found.items), open=found.open, bounded=found.bounded)
 
 
 def _set(args: Sequence[Value]) -> Value:
     found = items_of(args[0])
-    return UNKNOWN if found is None else Seq(distinct(found.items), "set", found.open)
+    return UNKNOWN if found is None else Seq(distinct(found.items), "set", found.open, found.bounded)
 
 
 def _reversed(args: Sequence[Value]) -> Value:
     found = items_of(args[0])
-    return UNKNOWN if found is None else Seq(found.items[::-1], open=found.open)
+    return UNKNOWN if found is None else Seq(found.items[::-1], open=found.open, bounded=found.bounded)
 
 
 def _sorted(args: Sequence[Value]) -> Value:
@@ -249,7 +253,7 @@ def ordered(whole: Value, keys: Seq | None, *, backwards: bool = False) -> Value
         return UNKNOWN
     known = [_plain(one) for one in keys.items]
     if found.open or len({type(one) for one in known} - {bool}) > 1 or None in known:
-        return Seq(list(found.items), open=True)
+        return Seq(list(found.items), open=True, bounded=not found.more)
     places = sorted(range(len(known)), key=lambda place: cast("Any", known[place]), reverse=backwards)
     return Seq([found.items[place] for place in places])
 
@@ -257,7 +261,7 @@ def ordered(whole: Value, keys: Seq | None, *, backwards: bool = False) -> Value
 def _dict(args: Sequence[Value]) -> Value:
     first = args[0]
     if isinstance(first, Map):
-        return Map(dict(first.entries), first.open)
+        return Map(dict(first.entries), first.open, first.bounded)
     found = items_of(first)
     if found is None or not all(isinstance(item, Seq) and len(item.items) == 2 for item in found.items):
         return UNKNOWN

@@ -143,7 +143,7 @@ def _mapped(builder: Builder, path_map: Value, line: int) -> list[tuple[str, str
             note(builder, line, "the map of a conditional edge")
             return None
         pairs = list(option.entries.values()) if isinstance(option, Map) else [(one, one) for one in whole.items]
-        if whole.open:
+        if whole.more:
             note(builder, line, "the map of a conditional edge")
         for label, target in pairs:
             for name in texts_of(target):

@@ -31,7 +31,9 @@ from actors.audit.code.graph_values import (
     OneOf,
     Seq,
     Value,
+    alternatives,
     one_of,
+    text_of,
 )
 
 DEPTH_MAX: Final = 150
@@ -124,9 +126,12 @@ class Run:
             return UNKNOWN
         self._depth += 1
         try:
-            return evaluate(self, node, scope)
+            value = evaluate(self, node, scope)
         finally:
             self._depth -= 1
+        if isinstance(value, Seq | Map | Inst) and value.born is None:
+            value.born = (self.arms, self.loose)
+        return value
 
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> Flow:
         """Follow statements one after the other."""
@@ -153,9 +158,9 @@ class Run:
         self._conditions += 1
         return self._conditions
 
-    def sure(self, owner: Seq | Map) -> bool:
-        """Whether what is done to a list or dict is done for certain, and once."""
-        return not self.arms and self.loose <= (owner.loose if isinstance(owner, Seq) else 0)
+    def sure(self, owner: Seq | Map | Inst) -> bool:
+        """Whether what is done to a value is done for certain, and once, since it was made."""
+        return owner.born is None or owner.born == (self.arms, self.loose)
 
     def ways(self, bodies: Sequence[Callable[[], Flow]], scope: Scope) -> Flow:
         """Go several ways, of which the program takes one. Behind it, what follows belongs to the ways that go on; if
@@ -185,9 +190,9 @@ class Run:
             scope.bind(target.id, value)
         elif isinstance(target, ast.Attribute):
             _named(value, target.attr)
-            store_attribute(self.value(target.value, scope), target.attr, value, merge=bool(self.arms))
+            store_attribute(self.value(target.value, scope), target.attr, value, self.sure)
         elif isinstance(target, ast.Subscript):
-            store_item(self.value(target.value, scope), self.value(target.slice, scope), value)
+            store_item(self.value(target.value, scope), self.value(target.slice, scope), value, self.sure)
         elif isinstance(target, ast.Starred):
             self.assign(target.value, value, scope)
         elif isinstance(target, ast.Tuple | ast.List):
@@ -200,7 +205,8 @@ class Run:
         found = items_of(items)
         if found is None or found.open:
             known = found.items if found is not None else []
-            for item in (*known[:ROUNDS_MAX], UNKNOWN):
+            more = () if found is not None and not found.more else (UNKNOWN,)
+            for item in (*known[:ROUNDS_MAX], *more):
                 self.perhaps(self._round(target, item, scope, body), scope)
             return False, "on"
         for item in found.items[:ROUNDS_MAX]:
@@ -217,7 +223,17 @@ class Run:
         return once
 
     def perhaps(self, body: Callable[[], Flow], scope: Scope) -> None:
-        """Go where the program goes any number of times, or never."""
+        """Go where the program goes any number of times, or never. When a round binds names, there is a second one,
+        which begins with what they may be then; names that it binds to still other texts may be anything."""
+        bound = self._round_or_none(body, scope)
+        if any(map(_texts, bound.values())):
+            again = self._round_or_none(body, scope)
+            grown = [place for place, value in again.items() if _texts(value) - _texts(bound.get(place, UNKNOWN))]
+            if grown:
+                Fork(scope).widen(grown)
+                self._round_or_none(body, scope)
+
+    def _round_or_none(self, body: Callable[[], Flow], scope: Scope) -> dict[tuple[int, str], Value]:
         fork = Fork(scope)
         fork.begin()
         self.loose += 1
@@ -226,7 +242,11 @@ class Run:
         fork.end(goes_on=flow != "ends")
         fork.begin()
         fork.end(goes_on=True)
-        fork.join()
+        return fork.join()
+
+
+def _texts(value: Value) -> set[str]:
+    return {text for text in map(text_of, alternatives(value)) if text is not None}
 
 
 def _unpacked(parts: Sequence[ast.expr], value: Value) -> list[Value]:

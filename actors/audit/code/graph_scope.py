@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Iterable
 from typing import Final, Literal
 
-from actors.audit.code.graph_values import Arms, External, Seq, Value, one_of
+from actors.audit.code.graph_values import UNKNOWN, External, Place, Seq, Value, one_of
 
 _BUILTINS: Final = frozenset(name for name in dir(builtins) if not name.startswith("_"))
 _STAR: Final = frozenset(
@@ -46,7 +47,7 @@ class Scope:
         self.journal: list[tuple[str, Value | None]] | None = None
         self.returned: list[Value] = []
         self.yielded: list[Value] | None = None
-        self.begun: tuple[Arms, int] = ((), 0)
+        self.begun: Place = ((), 0)
         self.uneven = False
 
     @property
@@ -72,10 +73,13 @@ class Scope:
 
     def bind(self, name: str, value: Value) -> None:
         """Let a name stand for a value from here on."""
-        scope = self.elsewhere.get(name, self)
-        if scope.journal is not None:
-            scope.journal.append((name, scope.names.get(name)))
-        scope.names[name] = value
+        self.elsewhere.get(name, self).rebind(name, value)
+
+    def rebind(self, name: str, value: Value) -> None:
+        """``bind`` in this very scope."""
+        if self.journal is not None:
+            self.journal.append((name, self.names.get(name)))
+        self.names[name] = value
 
     def share(self, names: list[str], scope: Scope) -> None:
         """``global`` and ``nonlocal``: these names are those of another scope."""
@@ -98,39 +102,52 @@ class Scope:
 
 
 class Fork:
-    """A point at which a program goes one of several ways. What each way binds is taken back before the next begins,
-    and all of it is bound to what it may be when they have come together again."""
+    """A point at which a program goes one of several ways. What each way binds, in a scope and in those around it, is
+    taken back before the next begins, and all of it is bound to what it may be when they have come together again."""
 
     def __init__(self, scope: Scope) -> None:
-        self._scope = scope
-        self._outer = scope.journal
-        self._ways: list[dict[str, Value | None]] = []
-        self._before: dict[str, Value | None] = {}
+        self._scopes = [scope]
+        while (around := self._scopes[-1].parent) is not None:
+            self._scopes.append(around)
+        self._outer = [one.journal for one in self._scopes]
+        self._ways: list[dict[tuple[int, str], Value | None]] = []
+        self._changed: dict[tuple[int, str], None] = {}
 
     def begin(self) -> None:
         """A way begins."""
-        self._scope.journal = []
+        for scope in self._scopes:
+            scope.journal = []
 
     def end(self, *, goes_on: bool) -> None:
         """A way ends; what it has bound counts only when the program goes on behind it."""
-        journal = self._scope.journal or []
-        names = self._scope.names
-        after = {name: names.get(name) for name, _ in journal}
-        for name, before in reversed(journal):
-            self._before.setdefault(name, None)
-            if before is None:
-                names.pop(name, None)
-            else:
-                names[name] = before
-        self._scope.journal = self._outer
+        after: dict[tuple[int, str], Value | None] = {}
+        for number, scope in enumerate(self._scopes):
+            journal = scope.journal or []
+            after.update(((number, name), scope.names.get(name)) for name, _ in journal)
+            for name, before in reversed(journal):
+                if before is None:
+                    scope.names.pop(name, None)
+                else:
+                    scope.names[name] = before
+            scope.journal = self._outer[number]
+        self._changed.update(dict.fromkeys(after))
         if goes_on:
             self._ways.append(after)
 
-    def join(self) -> None:
-        """The ways come together."""
-        names = self._scope.names
-        for name in self._before:
-            found = [way[name] if name in way else names.get(name) for way in self._ways]
+    def join(self) -> dict[tuple[int, str], Value]:
+        """The ways come together. Returns what is bound now of what any way has bound."""
+        result: dict[tuple[int, str], Value] = {}
+        for place in self._changed:
+            number, name = place
+            scope = self._scopes[number]
+            found = [way[place] if place in way else scope.names.get(name) for way in self._ways]
             values = [value for value in found if value is not None]
             if values:
-                self._scope.bind(name, one_of(values))
+                result[place] = one_of(values)
+                scope.rebind(name, result[place])
+        return result
+
+    def widen(self, places: Iterable[tuple[int, str]]) -> None:
+        """Let these names stand for anything."""
+        for number, name in places:
+            self._scopes[number].rebind(name, UNKNOWN)

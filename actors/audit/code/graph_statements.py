@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from actors.audit.code.graph_arguments import Arguments
 from actors.audit.code.graph_calls import call
 from actors.audit.code.graph_members import bind_class
-from actors.audit.code.graph_methods import removed
+from actors.audit.code.graph_methods import list_method, removed, update
 from actors.audit.code.graph_prebuilt import workflow
-from actors.audit.code.graph_pure import added, extend, merge, truth
+from actors.audit.code.graph_pure import added, truth
 from actors.audit.code.graph_scope import Scope
 from actors.audit.code.graph_values import Const, External, Func, Imported, Map, Module, Seq, Thing, one_of
 
@@ -47,9 +47,9 @@ def _augmented(run: Run, statement: ast.AugAssign, scope: Scope) -> Flow:
     value = run.value(statement.value, scope)
     before = run.value(statement.target, scope)
     if isinstance(before, Seq) and isinstance(statement.op, ast.Add):
-        extend(before, value)
+        list_method(before, "extend", [value], {}, sure=run.sure(before))
     elif isinstance(before, Map):
-        merge(before, value)
+        update(before, value, sure=run.sure(before))
     else:
         run.assign(statement.target, added(statement.op, before, value), scope)
     return "on"

@@ -26,6 +26,10 @@ Arms = tuple[tuple[int, int], ...]
 other."""
 
 
+Place = tuple[Arms, int]
+"""The branches that something stands in, and how many loops of unknown length."""
+
+
 class Value(msgspec.Struct, eq=False):
     """Base of all values; compared by identity, but for constants (``key``)."""
 
@@ -44,20 +48,28 @@ class Const(Value, eq=False):
 
 
 class Seq(Value, eq=False):
-    """A list, tuple or set (in the order of the program). ``open``: it may hold more, or fewer, of the same kind.
-    ``loose``: in so many loops of unknown length it was made."""
+    """A list, tuple or set (in the order of the program). ``open``: it may hold more, or fewer, of the same kind;
+    ``bounded``: fewer, but no more. ``born``: in which branches and loops it was made."""
 
     items: list[Value]
     kind: Literal["list", "tuple", "set"] = "list"
     open: bool = False
-    loose: int = 0
+    bounded: bool = False
+    born: Place | None = None
+
+    @property
+    def more(self) -> bool:
+        """Whether there may be more than what is known."""
+        return self.open and not self.bounded
 
 
 class Map(Value, eq=False):
-    """A dict: its entries under ``key`` of their keys."""
+    """A dict: its entries under ``key`` of their keys. The rest as of a ``Seq``."""
 
     entries: dict[object, tuple[Value, Value]]
     open: bool = False
+    bounded: bool = False
+    born: Place | None = None
 
 
 class Member(Value, eq=False):
@@ -105,6 +117,7 @@ class Inst(Value, eq=False):
 
     owner: Class
     attributes: dict[str, Value]
+    born: Place | None = None
 
 
 class Super(Value, eq=False):
