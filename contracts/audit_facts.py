@@ -201,8 +201,10 @@ class Picture(Fact, frozen=True, kw_only=True):
 
 
 class PictureReading(Fact, frozen=True, kw_only=True):
-    """The images of a PDF: at most those that a limit lets through; ``count`` says how many there are."""
+    """The images of a PDF: at most those that a limit lets through; ``count`` says how many there are. ``missed``:
+    images that were not had, and pages that could not be searched for them."""
 
     count: Natural
     pictures: list[Picture]
     notes: list[str] = []
+    missed: Natural = 0

@@ -188,7 +188,7 @@ def _surveyed(audit: Progress, event: Event, data: AuditSurveyed) -> Iterator[Ch
 def _read(audit: Progress, event: Event, data: AuditPdfRead) -> Iterator[Change]:
     reading = data.reading
     said = [_counted(reading.pages, "page"), _counted(len(reading.headings), "heading")]
-    said += [f"{len(reading.claims)} paths named"]
+    said += [f"{_counted(len(reading.claims), 'path')} named"]
     said += [f"{reading.ocr_pages} read by recognition"] if reading.ocr_pages else []
     yield from _done(audit, event, "report", ", ".join(said))
 

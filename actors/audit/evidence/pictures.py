@@ -51,6 +51,9 @@ def _present(reading: PictureReading) -> Evidence:
     where = f"page {reading.pictures[0].page}" if reading.pictures else _REPORT
     rationale = f"embedded images and vector drawings of all pages were counted: {reading.count:,}"
     content = joined(told, reading.count) if told else None
+    if reading.missed and not reading.count:
+        rationale += f"; {reading.missed:,} more, or pages that may hold some, could not be looked at"
+        return evidence("images.present", content, where, rationale, 0.0, found=False)
     return evidence("images.present", content, where, rationale, 1.0, found=reading.count > 0)
 
 

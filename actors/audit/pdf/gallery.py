@@ -79,7 +79,7 @@ def collect(task: Task) -> Pictured:
         limit = task.pictures if len(pictures) == task.pictures else f"{ALL_BYTES // 2**20} MiB"
         notes.append(f"{len(pictures)} of {count} images were taken, the largest; the limit is {limit}")
     ordered = sorted(pictures.values(), key=lambda each: each.page)
-    return Pictured(PictureReading(count=count, pictures=ordered, notes=notes), blobs)
+    return Pictured(PictureReading(count=count, pictures=ordered, notes=notes, missed=search.missed), blobs)
 
 
 class _Search:
@@ -184,6 +184,11 @@ class _Search:
         page = self._document[found.page - 1]
         words = [clean(word[4]).strip() for word in page.get_text("words", clip=found.area, sort=True)]
         return [clipped(word, _WORD_CHARS) for word in words if word][:WORDS]
+
+    @property
+    def missed(self) -> int:
+        """How many images were not had, and pages not searched: what there is may be more than what was found."""
+        return self.unread + self._heavy + len(self._huge) + self.failed
 
     @property
     def notes(self) -> list[str]:

@@ -270,6 +270,12 @@ def test_a_rubric_that_asks_only_whether_there_are_images_needs_no_look() -> Non
     assert judgeable(found, wanted)
 
 
+def test_images_that_could_not_be_had_are_not_absent() -> None:
+    _, present = picture_evidence(LOOK, PictureReading(count=0, pictures=[], missed=2), {}, inspected=True)
+    assert (present.found, present.confidence) == (False, 0.0)
+    assert present.rationale.endswith(": 0; 2 more, or pages that may hold some, could not be looked at")
+
+
 def test_a_rubric_of_which_goals_follow_always_needs_a_look() -> None:
     wanted = about(target="pdf_images", success_pattern="An image.", failure_pattern="None.")
     assert not judgeable(picture_evidence(wanted, pictures(), {}, inspected=False), wanted)
