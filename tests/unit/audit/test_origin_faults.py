@@ -10,6 +10,7 @@ import copy
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -27,7 +28,9 @@ from actors.audit.graph import compile_audit_graph
 from actors.audit.pdf.doc_tools import extract_images_from_pdf
 from actors.audit.pdf.layout import Paragraph
 from actors.audit.pdf.paths import named
+from actors.audit.pdf.reading import read_pdf
 from actors.audit.repository.address import address
+from actors.audit.repository.survey import survey_repository
 from actors.audit.rubric import BadRubric, Dimension, read_rubric, rubric_of
 from actors.audit.rules.judge import opinion
 from contracts.audit import JUDGES, AuditReport, Evidence, JudicialOpinion
@@ -35,6 +38,7 @@ from contracts.audit_events import (
     AuditConcluded,
     AuditCriterionRuled,
     AuditFailed,
+    AuditLimits,
     AuditOpinionGiven,
     AuditSourceFailed,
     Question,
@@ -45,6 +49,8 @@ from projections.audits.report import report_markdown
 from tests.support.audit_documents import DOCUMENT, JOB, REPORT, folded, shown
 from tests.support.audits import RULES, Court, dimension, pictures, reading, rubric, said, survey
 from tests.support.graphs import graphs_of, reader_of
+from tests.support.pdfs import plain_pages
+from tests.support.repositories import Made
 from tests.support.verdicts import bench, case, item, judged, rules, ruling, scoped
 from tests.support.verdicts import said as gives
 
@@ -181,6 +187,30 @@ def test_a_part_of_a_path_verifies_nothing_and_a_slash_makes_no_path() -> None:
     assert claimed == ["src/app.py", "rc/app.py"]
     held = cross_reference([*claimed, "app.p", "p.py"], {"files": ["src/app.py", "README.md"]})
     assert (held["verified"], held["hallucinated"]) == (["src/app.py"], ["rc/app.py", "app.p", "p.py"])
+
+
+def test_a_long_history_is_not_taken_for_one_commit_and_no_clone_is_left(tmp_path: Path) -> None:
+    """Once only the last commit was fetched, and called monolithic; and the clone stayed where it was."""
+    made = Made(tmp_path / "source")
+    for number in range(5):
+        made.commit(f"Add the part number {number}", {f"part{number}.py": "x = 1\n"})
+    with TemporaryDirectory(dir=tmp_path) as folder:
+        seen = survey_repository(made.path.as_uri(), [], AuditLimits(), folder)
+    assert (seen.history.total, "history.commits" in seen.counts) == (5, True)
+    told = {goal_id(one.goal): one.found for one in repo_evidence(about("history.commits"), seen)}
+    assert told["history.commits"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["source"], "what was cloned can be removed, and is"
+
+
+def test_what_is_recorded_of_a_report_is_not_its_text(tmp_path: Path) -> None:
+    """Once all segments were joined again, and handed on as a whole."""
+    pages = [f"Page {number} tells of the part number {number * 7919}.\n" * 20 for number in range(60)]
+    path = plain_pages(tmp_path / "report.pdf", pages)
+    asked = Question(dimension_id="one", instruction="Which part is told of?", terms=["part number 7919"])
+    read = read_pdf(path, [asked], AuditLimits())
+    kept = [one.text for one in read.excerpts] + [one.text for one in read.statements]
+    assert 0 < sum(map(len, kept)) < read.characters / 2
+    assert any("7919" in one.text for one in read.excerpts)
 
 
 def test_images_that_cannot_be_had_are_not_no_images() -> None:
