@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from actors.audit.code.excerpts import found
@@ -29,12 +29,29 @@ def input_checks(module: Module) -> Iterator[Finding]:
         said, sure = _input_check(module, call, site)
         if said:
             yield found("tools.inputs_checked", module, site, says=said, confidence=sure, lines=3)
+    for site in module.sites(ast.Raise):
+        test = _refused(site)
+        if test is not None:
+            says = "input that holds what it must not is refused"
+            yield found("tools.inputs_checked", module, test, says=says, confidence=0.6, lines=3)
     for function, site in module.functions():
         if not _CHECKING.search(function.name) or not any(_OUTSIDE.search(one.arg) for one in parameters(function)):
             continue
         if any(isinstance(node, ast.Raise) for node in inside(function)) or _returns_truth(function):
             says = f"{function.name}() checks input"
             yield found("tools.inputs_checked", module, site, says=says, confidence=0.8)
+
+
+def _refused(site: Site) -> ast.expr | None:
+    """The test of ``if "x" in url: raise …``."""
+    around = site.frame.parent if site.frame is not None else None
+    if around is None or not isinstance(around.stmt, ast.If) or site.frame is None or site.frame.field != "body":
+        return None
+    for node in list(ast.walk(around.stmt.test))[:100]:
+        compares = isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn)
+        if compares and _from_outside([node]):
+            return around.stmt.test
+    return None
 
 
 def _input_check(module: Module, call: ast.Call, site: Site) -> tuple[str, float]:
@@ -56,7 +73,7 @@ def _input_check(module: Module, call: ast.Call, site: Site) -> tuple[str, float
     return "", 0.0
 
 
-def _from_outside(expressions: list[ast.expr]) -> bool:
+def _from_outside(expressions: Sequence[ast.AST]) -> bool:
     return any(
         _OUTSIDE.search(node.id if isinstance(node, ast.Name) else node.attr)
         for expression in expressions

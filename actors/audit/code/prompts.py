@@ -101,7 +101,7 @@ def prompts_in(module: Module) -> Iterator[Prompt]:
         if opening is None and not named and not _has_slot(text):
             continue
         said = _same(_said(opening))
-        persona = _same(_persona(name)) or said or _same(_around(site))
+        persona = _whom(name, said, site)
         if (persona, text) not in seen:
             seen.add((persona, text))
             line = getattr(expression, "lineno", site.line)
@@ -173,11 +173,11 @@ def _entries(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tu
     role = said.get("role")
     if isinstance(role, ast.Constant) and role.value in {"user", "assistant", "human", "ai", "tool"}:
         return
-    whom = next((said[key] for key in ("name", "persona", "judge") if key in said), None)
+    whom = next((said[key] for key in ("persona", "judge", "name") if key in said), None)
     named = whom.value if isinstance(whom, ast.Constant) and isinstance(whom.value, str) else ""
     for key, value in zip(keys, values, strict=True):
-        name = named or (key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(key))
-        yield name, value
+        written = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else last_name(key)
+        yield f"{named} prompt" if named and written in _KEYWORDS else named or written, value
 
 
 def _key(target: ast.expr) -> str:
@@ -211,6 +211,15 @@ def _said(opening: re.Match[str] | None) -> str:
     words = re.findall(r"[A-Za-z][\w'-]*", opening[1])
     cut = next((number for number, word in enumerate(words) if word.lower() in _STOPS), 4)
     return " ".join(words[: min(cut, 4)]).lower()
+
+
+def _whom(name: str, said: str, site: Site) -> str:
+    """The persona by the name under which its text stands; by the function or class around, where that is a role and
+    the name is none; by what the text says."""
+    by_name = _same(_persona(name))
+    if _ROLE.search(by_name):
+        return by_name
+    return _same(_around(site)) or by_name or said
 
 
 def _same(persona: str) -> str:

@@ -20,6 +20,7 @@ _NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
 _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
     ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return,
+    ast.Raise,
 )  # fmt: skip
 
 

@@ -220,3 +220,15 @@ def test_a_dict_of_other_prompts_is_no_bench() -> None:
         }}
     """
     assert detected(PersonaReader(), text) == []
+
+
+def test_a_persona_is_told_by_the_node_around_where_its_own_name_is_no_role() -> None:
+    text = f"""
+        def prosecutor_node(state):
+            return run(state, {{"persona": "The Cynic", "system_prompt": "The Cynic. {ATTACK[24:]}"}})
+        def defense_node(state):
+            return run(state, {{"persona": "The Friend", "system_prompt": "The Friend. {CREDIT[21:]}"}})
+    """
+    reader = PersonaReader()
+    assert "judges.distinct" in goals(detected(reader, text))
+    assert [prompt.persona for prompt in reader.personas()] == ["prosecutor", "defense"]

@@ -126,6 +126,8 @@ def test_a_return_code_that_is_told_is_handled() -> None:
         "def f(url):\n    if not url.startswith(('https://', 'git@')): raise ValueError",
         "def validate_repo_url(url):\n    if '..' in url:\n        raise ValueError",
         "def f(u, d):\n    subprocess.run(['git', 'clone', '--', u, d])",
+        "def f(repo_url):\n    if any(c in repo_url for c in ';|&'):\n        raise ValueError(repo_url)",
+        "def f(path):\n    if '..' in path.parts:\n        raise ValueError(path)",
         "def f(path, root):\n    if not path.resolve().is_relative_to(root): raise ValueError",
     ],
 )
@@ -138,6 +140,8 @@ def test_a_check_of_input_is_found(text: str) -> None:
     [
         "def f(u, d):\n    subprocess.run(['git', 'clone', u, d])",
         "def f(name):\n    return re.match('a', name)",
+        "def f(name):\n    if 'a' in name:\n        raise ValueError",
+        "def f(url):\n    if 'a' in url:\n        g()\n    else:\n        raise ValueError",
         "def check(x):\n    raise ValueError",
         "def validate_url(url):\n    return_nothing(url)",
     ],
