@@ -136,7 +136,8 @@ class AuditFailure(BaseModel):
 
 class AgentState(TypedDict, total=False):
     """The graph's state. ``operator.ior`` replaces the value of an equal key; that is safe because each dimension
-    belongs to exactly one detective, which is asserted."""
+    belongs to exactly one detective: it has one ``target_artifact``, and a rubric with an id twice is refused. The
+    detectives assert that they keep to their own."""
 
     repo_url: str
     pdf_path: str

@@ -59,6 +59,13 @@ def _open(state: AuditState, dimensions: Sequence[Dimension]) -> list[Dimension]
     return [one for one in dimensions if one.id not in state.get("evidences", {})]
 
 
+def _owned(state: AuditState, target: str, evidences: dict[str, list[Evidence]]) -> dict[str, list[Evidence]]:
+    """What a detective found; that none of it is another's is asserted, for the reducer would let one replace it."""
+    others = {one.id for one in _rubric(state).dimensions if one.target_artifact != target}
+    assert others.isdisjoint(evidences), "a detective has evidence of another's dimension"
+    return evidences
+
+
 def _collected(state: AuditState) -> bool:
     """Whether every dimension has its evidence: then nobody looks at the artifacts any more."""
     return not _open(state, _rubric(state).dimensions)
@@ -107,7 +114,8 @@ def repo_investigator_node(state: AuditState, config: RunnableConfig) -> Update:
         survey = _clerk(config).survey(state["repo_url"], questions(_rubric(state), REPO))
         if survey is None:
             return {"waiting": ["the repository"]}
-        return {"evidences": {one.id: repo_evidence(one, survey) for one in _open(state, own)}, "survey": survey}
+        evidences = {one.id: repo_evidence(one, survey) for one in _open(state, own)}
+        return {"evidences": _owned(state, REPO, evidences), "survey": survey}
 
     return _guarded("repo_investigator", work)
 
@@ -123,7 +131,7 @@ def doc_analyst_node(state: AuditState, config: RunnableConfig) -> Update:
         if reading is None:
             return {"waiting": ["the report"]}
         evidences = {one.id: report_evidence(one, reading) for one in _open(state, own)}
-        return {"evidences": evidences, "reading": reading}
+        return {"evidences": _owned(state, REPORT, evidences), "reading": reading}
 
     return _guarded("doc_analyst", work)
 
@@ -149,7 +157,7 @@ def vision_inspector_node(state: AuditState, config: RunnableConfig) -> Update:
                 continue
             inspected = any(seen.values())
             evidences[dimension.id] = picture_evidence(dimension, reading, seen, inspected=inspected)
-        return {"evidences": evidences, "waiting": waiting}
+        return {"evidences": _owned(state, IMAGES, evidences), "waiting": waiting}
 
     return _guarded("vision_inspector", work)
 
