@@ -46,7 +46,9 @@ _STATES: Final = frozenset({"AgentState"})  # of langchain and langgraph; many r
 _DATACLASSES: Final = frozenset({"dataclasses.dataclass", "pydantic.dataclasses.dataclass", "attr.s", "attr.define",
                                  "attrs.define", "attrs.frozen", "attr.attrs"})  # fmt: skip
 _CODE_LINES: Final = 40
-_CODE_CHARS: Final = 1_500
+_CODE_CHARS: Final = 500
+_STATE_CHARS: Final = 1_500
+"""States are shown whole, as a rule; of other classes, of which there may be thousands, the beginning is kept."""
 _STEPS_MAX: Final = 12
 
 
@@ -72,18 +74,19 @@ class Known(NamedTuple):
 
 
 class ClassTable:
-    """All classes that were taken in."""
+    """All classes that were taken in; ``shown``: with the beginning of their code."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool = False) -> None:
+        self._shown = shown
         self.classes: list[Class] = []
         self._by_name: dict[str, list[Class]] = {}
 
     def take(self, module: Module) -> None:
         """Take in the classes of a file."""
         for node, site in module.classes():
-            self._add(_class(module, node, site))
+            self._add(_class(module, node, site, shown=self._shown))
         for site in module.sites(ast.Assign):
-            made = _functional(module, site)
+            made = _functional(module, site, shown=self._shown)
             if made is not None:
                 self._add(made)
 
@@ -142,7 +145,7 @@ def _library(name: str) -> Kind | None:
     return _BASES.get(simple)
 
 
-def _class(module: Module, node: ast.ClassDef, site: Site) -> Class:
+def _class(module: Module, node: ast.ClassDef, site: Site, *, shown: bool) -> Class:
     bases = tuple(_base(module, base, site.scope) for base in node.bases[:8])
     decorated = any(
         dotted(module, one.func if isinstance(one, ast.Call) else one, site.scope) in _DATACLASSES
@@ -159,8 +162,12 @@ def _class(module: Module, node: ast.ClassDef, site: Site) -> Class:
         bases,
         decorated,
         fields,
-        excerpt(module, node, _CODE_LINES, _CODE_CHARS),
+        _code(module, node, node.name) if shown else "",
     )
+
+
+def _code(module: Module, node: ast.AST, name: str) -> str:
+    return excerpt(module, node, _CODE_LINES, _STATE_CHARS if name.endswith("State") else _CODE_CHARS)
 
 
 def _base(module: Module, base: ast.expr, scope: Scope) -> str:
@@ -170,7 +177,7 @@ def _base(module: Module, base: ast.expr, scope: Scope) -> str:
     return dotted(module, base, scope) or last_name(base)
 
 
-def _functional(module: Module, site: Site) -> Class | None:
+def _functional(module: Module, site: Site, *, shown: bool) -> Class | None:
     """``State = TypedDict("State", {…})`` and its like."""
     match site.node:
         case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=func, args=[ast.Constant(), *rest]) as call):
@@ -181,7 +188,7 @@ def _functional(module: Module, site: Site) -> Class | None:
             fields = [key.value for key in keys if isinstance(key, ast.Constant) and isinstance(key.value, str)]
             fields += [one.arg for one in call.keywords if one.arg and not one.arg.startswith("__")]
             base = "pydantic.BaseModel" if made_by == "create_model" else f"typing.{made_by}"
-            code = excerpt(module, site.node, _CODE_LINES, _CODE_CHARS)
+            code = _code(module, site.node, name) if shown else ""
             line = getattr(site.node, "lineno", 1)
             return Class(
                 name,

@@ -48,7 +48,7 @@ class StateReader:
     """Finds state.*; a Detector. Tests and examples are not looked at."""
 
     def __init__(self) -> None:
-        self._classes = ClassTable()
+        self._classes = ClassTable(shown=True)
         self._uses: list[_Use] = []
         self._reducers: list[_Reducer] = []
         self._functions: set[str] = set()
