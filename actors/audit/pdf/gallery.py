@@ -52,7 +52,7 @@ def collect(task: Task) -> Pictured:
     document = open_pdf(task.pdf, task.pages)
     search = _Search(document, task.skip)
     found = list(search.found())
-    if search.unread == document.page_count:
+    if search.unread == document.page_count and not task.skip:
         damaged()
     ranked = sorted(found, key=lambda each: (len(each.pages) >= _REPEATED, -each.share, each.page))
     blobs: dict[str, bytes] = {}

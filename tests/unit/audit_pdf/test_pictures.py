@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from actors.audit.failures import SourceFailed
+from actors.audit.pdf import reader
 from actors.audit.pdf.pictures import read_pictures
 from contracts.audit_events import AuditLimits
 from contracts.audit_facts import Picture, PictureReading
@@ -348,6 +349,18 @@ def test_a_page_that_draws_without_end_is_not_looked_at(tmp_path: Path) -> None:
     reading, _ = pictures(pdfs.bomb(2**26), tmp_path)
     assert (reading.count, reading.missed) == (0, 1)
     assert reading.notes == ["pages that draw with more than 8 MiB of instructions, not looked at: 1"]
+
+
+def test_a_page_that_brings_the_renderer_down_is_left_out_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "MODULE", "tests.support.breaking_reader")
+    made = Report()
+    pdfs.boxes_and_arrows(made.page(), ["START", "judges", "END"])
+    alone, _ = pictures(made, tmp_path)
+    assert (alone.count, alone.notes) == (0, ["pages on which the reader broke down, left out: 1"])
+    made.page().insert_image(mupdf.Rect(50, 50, 250, 200), pixmap=image(200, 150))
+    assert kinds(pictures(made, tmp_path)[0]) == [(2, "embedded")]
 
 
 def test_without_room_for_pictures_they_are_counted_only(tmp_path: Path) -> None:
