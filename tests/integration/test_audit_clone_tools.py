@@ -114,6 +114,11 @@ def test_a_repository_cannot_make_git_run_programs(source: Made, tmp_path: Path)
     for name in ("gpg.program", "core.fsmonitor", "core.pager", "core.sshCommand", "alias.log"):
         source.git("config", name, str(script))
     source.git("config", "log.showSignature", "true")
+    plain = source.git("cat-file", "commit", "HEAD")
+    signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n x\n -----END PGP SIGNATURE-----\n"
+    signed = plain.replace("\n\n", f"\n{signature}\n", 1)
+    commit = source.git("hash-object", "-t", "commit", "-w", "--stdin", stdin=f"{signed}\n".encode())
+    source.git("update-ref", "refs/heads/main", commit)
     assert len(extract_git_history(str(source.path))) == 2
     assert not marker.exists()
 
