@@ -5,6 +5,7 @@ An audit's id is its request's id, so a request that is sent again, after a lost
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, Final
 
 import anyio
@@ -30,6 +31,8 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
     """
     from pmagent.audit.request import check_masked, checked  # with the audit's models, which nobody else needs
 
+    # What the auditor decides with takes its time to import; nobody who waits for the daemon waits for that.
+    await anyio.to_thread.run_sync(import_module, "actors.audit.progress")
     asked = await anyio.to_thread.run_sync(checked, _as_request(arguments), host.layout.workspace)
     for name in (asked.model, asked.vision_model):
         if name:
