@@ -93,12 +93,14 @@ def _function(run: Run, function: Func, given: Arguments) -> Value:
     scope.begun = (run.arms, run.loose)
     _bind(run, function, given, scope)
     run.stack.append(function)
+    left, run.left = run.left, set()
     try:
         if isinstance(function.node, ast.Lambda):
             return run.value(function.node.body, scope)
         flow = run.block(function.node.body, scope)
     finally:
         run.stack.pop()
+        run.left = left
     if flow == "on":
         scope.returned.append(Const(None))
     return scope.gives() or UNKNOWN

@@ -46,7 +46,8 @@ class Run:
     """A walk through the program; holds what has been found.
 
     ``arms``: the branches that are being followed; ``loose``: so many loops around, of which it is not known how often
-    they go round. ``steps``: so many may still be taken here, ``purse``: of those for all of it.
+    they go round; ``left``: how the block that is being followed may have been left. ``steps``: so many may still be
+    taken here, ``purse``: of those for all of it.
     """
 
     def __init__(self, program: Program) -> None:
@@ -58,6 +59,7 @@ class Run:
         self.stack: list[Func] = []
         self.defined: list[Func] = []
         self.arms: Arms = ()
+        self.left: set[Flow] = set()
         self.loose = 0
         self.steps = 0
         self.purse = 0
@@ -85,10 +87,11 @@ class Run:
         if (tree := self.program.tree(path)) is not None:
             arms, self.arms = self.arms, ()
             loose, self.loose = self.loose, 0
+            left, self.left = self.left, set()
             stack, self.stack = self.stack, []
             scope.bind("__name__", Const("__main__"))
             self.block(tree.body, scope)
-            self.arms, self.stack, self.loose = arms, stack, loose
+            self.arms, self.stack, self.loose, self.left = arms, stack, loose, left
         return scope
 
     def loaded(self, path: str) -> Value:
@@ -134,23 +137,35 @@ class Run:
         return value
 
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> Flow:
-        """Follow statements one after the other."""
+        """Follow statements one after the other. Behind one that may have left the block, the rest may not be reached:
+        what it binds may be bound, or not."""
         if self._depth >= DEPTH_MAX:
             return "on"
-        arms = self.arms
+        arms, left, self.left = self.arms, self.left, set()
         self._depth += 1
+        forks: list[tuple[Fork, bool]] = []
         flow: Flow = "on"
         for statement in statements:
             self.steps -= 1
             if self.steps < 0:
                 self.exhausted = True
                 break
+            seen = len(self.left)
             if (follow := STATEMENTS.get(type(statement))) is not None:
                 flow = follow(self, statement, scope)
             if flow != "on":
                 break
+            if len(self.left) > seen:
+                forks.append((Fork(scope), self.left != {"ends"}))
+                forks[-1][0].begin()
+        for fork, within in reversed(forks):
+            fork.end(goes_on=flow != "ends")
+            fork.begin()
+            fork.end(goes_on=within)
+            fork.join()
         self._depth -= 1
         self.arms = arms
+        self.left |= left
         return flow
 
     def condition(self) -> int:
@@ -162,21 +177,22 @@ class Run:
         """Whether what is done to a value is done for certain, and once, since it was made."""
         return owner.born is None or owner.born == (self.arms, self.loose)
 
-    def ways(self, bodies: Sequence[Callable[[], Flow]], scope: Scope) -> Flow:
+    def ways(self, bodies: Sequence[Callable[[], Flow]], scope: Scope, *, midway: bool = False) -> Flow:
         """Go several ways, of which the program takes one. Behind it, what follows belongs to the ways that go on; if
         just one does, it remembers that (until the block ends that this stands in). What a way binds that leaves a loop
-        is still bound behind the loop."""
+        is still bound behind the loop. ``midway``: the other ways begin anywhere in the first one."""
         condition, arms = self.condition(), self.arms
         fork = Fork(scope)
         flows: list[Flow] = []
         for number, body in enumerate(bodies):
-            fork.begin()
+            fork.begin(midway=midway and number > 0)
             self.arms = (*arms, (condition, number))
             flow = body()
             flows.append(flow)
             fork.end(goes_on=flow != "ends")
         fork.join()
         self.arms = arms
+        self.left.update(flow for flow in flows if flow != "on")
         if "on" not in flows:
             return flows[0] if len(set(flows)) == 1 else "next"
         if flows.count("on") == 1 and len(flows) > 1:
@@ -239,6 +255,7 @@ class Run:
         self.loose += 1
         flow = body()
         self.loose -= 1
+        self.left.update({"ends"} if flow == "ends" else ())
         fork.end(goes_on=flow != "ends")
         fork.begin()
         fork.end(goes_on=True)

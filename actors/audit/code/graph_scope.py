@@ -110,29 +110,35 @@ class Fork:
         while (around := self._scopes[-1].parent) is not None:
             self._scopes.append(around)
         self._outer = [one.journal for one in self._scopes]
-        self._ways: list[dict[tuple[int, str], Value | None]] = []
+        self._ways: list[tuple[bool, dict[tuple[int, str], Value | None]]] = []
         self._changed: dict[tuple[int, str], None] = {}
+        self._on_the_way: dict[tuple[int, str], list[Value]] = {}
 
-    def begin(self) -> None:
-        """A way begins."""
+    def begin(self, *, midway: bool = False) -> None:
+        """A way begins; ``midway``: anywhere in the one before, so that names are what they were at any time in it."""
         for scope in self._scopes:
             scope.journal = []
+        for (number, name), values in self._on_the_way.items() if midway else ():
+            self._scopes[number].rebind(name, one_of(values))
 
     def end(self, *, goes_on: bool) -> None:
-        """A way ends; what it has bound counts only when the program goes on behind it."""
+        """A way ends. When the program does not go on behind it (but behind the call that this stands in), what it has
+        bound counts only in the scopes around."""
         after: dict[tuple[int, str], Value | None] = {}
+        self._on_the_way = {}
         for number, scope in enumerate(self._scopes):
             journal = scope.journal or []
             after.update(((number, name), scope.names.get(name)) for name, _ in journal)
             for name, before in reversed(journal):
+                met = self._on_the_way.setdefault((number, name), [])
+                met.extend(one for one in (scope.names.get(name), before) if one is not None)
                 if before is None:
                     scope.names.pop(name, None)
                 else:
                     scope.names[name] = before
             scope.journal = self._outer[number]
         self._changed.update(dict.fromkeys(after))
-        if goes_on:
-            self._ways.append(after)
+        self._ways.append((goes_on, after))
 
     def join(self) -> dict[tuple[int, str], Value]:
         """The ways come together. Returns what is bound now of what any way has bound."""
@@ -140,7 +146,8 @@ class Fork:
         for place in self._changed:
             number, name = place
             scope = self._scopes[number]
-            found = [way[place] if place in way else scope.names.get(name) for way in self._ways]
+            ways = [after for goes_on, after in self._ways if goes_on or number]
+            found = [after[place] if place in after else scope.names.get(name) for after in ways]
             values = [value for value in found if value is not None]
             if values:
                 result[place] = one_of(values)

@@ -102,6 +102,7 @@ def _follow(run: Run, body: Sequence[ast.stmt], scope: Scope) -> Callable[[], Fl
 def _for(run: Run, statement: ast.For | ast.AsyncFor, scope: Scope) -> Flow:
     items = run.value(statement.iter, scope)
     _, flow = run.rounds(statement.target, items, scope, _follow(run, statement.body, scope))
+    run.left -= {"next", "breaks"}
     if flow != "on":
         return "ends" if flow == "ends" else "on"
     return run.block(statement.orelse, scope)
@@ -110,6 +111,7 @@ def _for(run: Run, statement: ast.For | ast.AsyncFor, scope: Scope) -> Flow:
 def _while(run: Run, statement: ast.While, scope: Scope) -> Flow:
     if truth(run.value(statement.test, scope)) is not False:
         run.perhaps(_follow(run, statement.body, scope), scope)
+        run.left -= {"next", "breaks"}
     return run.block(statement.orelse, scope)
 
 
@@ -130,7 +132,8 @@ def _try(run: Run, statement: ast.Try, scope: Scope) -> Flow:
 
     if statement.handlers:
         arms = run.arms
-        flow = run.ways([body, *(_follow(run, handler.body, scope) for handler in statement.handlers)], scope)
+        handlers = [_follow(run, handler.body, scope) for handler in statement.handlers]
+        flow = run.ways([body, *handlers], scope, midway=True)
         run.arms = arms
     else:
         flow = body()
