@@ -7,10 +7,11 @@ counts as confirmed, where the value may well be harmless (a constant of another
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from actors.audit.code.calls import SHELLS, Start, start
+from actors.audit.code.calls import SHELLS, Start, Word, start
 from actors.audit.code.clones import clones
 from actors.audit.code.excerpts import by_place, found
 from actors.audit.code.handed import Handed
@@ -33,6 +34,8 @@ _SHELL_TEXTS: Final = frozenset({
 })  # fmt: skip
 _MODEL_SHELLS: Final = ("ShellTool", "BashProcess", "BashTool")
 _MODEL_CODE: Final = ("PythonREPL", "PythonREPLTool", "PythonAstREPLTool")
+_INTERPRETER: Final = re.compile(r"(?:.*/)?(?:python[\d.]*|node|ruby|perl|php)(?:\.exe)?")
+_GIVEN: Final = frozenset({"sys.executable", "sys.platform", "os.name", "os.sep", "os.linesep", "sys.prefix"})
 _QUOTING: Final = frozenset({"shlex.quote", "shlex.join", "pipes.quote", "subprocess.list2cmdline"})
 
 
@@ -159,6 +162,9 @@ def _started(module: Module, started: Start) -> Unsafe | None:
         program = row[0].text.replace("\\", "/").rpartition("/")[2]
         if program in SHELLS and row[1].text in {"-c", "-lc", "-ec", "-exc", "/c", "-Command"}:
             return _text(module, row[2].value, started.site, "security.shell")
+    if row is not None and len(row) > 2 and row[1].text in {"-c", "-e"} and _is_interpreter(module, row[0]):
+        unsafe = _text(module, row[2].value, started.site, "security.evaluation")
+        return unsafe and unsafe._replace(sure=0.6)  # in a process of its own, perhaps a confined one
     if started.shell is False or started.command is None:
         return None
     command = row[0].value if row else started.command
@@ -178,7 +184,17 @@ def _text(module: Module, text: ast.expr | None, site: Site, goal: str) -> Unsaf
     return Unsafe(goal, 0.6 if all(_is_foreign_constant(hole, site) for hole in holes) else 0.95)
 
 
+def _is_interpreter(module: Module, word: Word) -> bool:
+    """Whether a program runs the code that it is given: ``python -c``, ``node -e``."""
+    if word.text is not None:
+        return _INTERPRETER.fullmatch(word.text) is not None
+    return dotted(module, word.value, word.scope) == "sys.executable"
+
+
 def _is_quoted(module: Module, hole: ast.expr, site: Site) -> bool:
+    """Whether a hole is quoted for a shell, or has a value that the machine gives rather than a person."""
+    if dotted(module, hole, site.scope) in _GIVEN or (isinstance(hole, ast.Name) and hole.id == "__file__"):
+        return True
     if isinstance(hole, ast.Name):
         assigned = [one for one in bindings(site.scope, hole) if one.kind == "value" and one.value is not None]
         if len(assigned) == 1 and len(bindings(site.scope, hole)) == 1 and assigned[0].value is not None:
