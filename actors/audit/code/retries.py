@@ -19,7 +19,8 @@ _RETRYING: Final = frozenset({"with_retry", "with_fallbacks"})
 _RETRY_PARSERS: Final = frozenset({"OutputFixingParser", "RetryOutputParser", "RetryWithErrorOutputParser"})
 _RETRY_DECORATORS: Final = ("tenacity", "stamina", "backoff", "retrying", "retry")
 _AGAIN: Final = re.compile(r"(?:^|_)(?:retry|retries|retrying|with_backoff)(?:_|$)")
-_COUNTING: Final = frozenset({"range", "count", "Retrying", "AsyncRetrying", "attempt", "retry_context"})
+_CATCHING: Final = frozenset({"Retrying", "AsyncRetrying", "retry_context"})
+_COUNTING: Final = _CATCHING | {"range", "count", "attempt"}
 
 
 def retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
@@ -30,7 +31,8 @@ def retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
         for frame in one.site.around():
             if isinstance(frame.stmt, ast.Try) and part == "body":
                 tried = tried or any(not _always_leaves(handler.body) for handler in frame.stmt.handlers)
-            if isinstance(frame.stmt, ast.For | ast.AsyncFor | ast.While) and tried and _repeats(frame.stmt):
+            loops = isinstance(frame.stmt, ast.For | ast.AsyncFor | ast.While)
+            if loops and (_is_retrying(frame.stmt) or (tried and _repeats(frame.stmt))):
                 says = f"asked again in the loop of line {frame.stmt.lineno}"
                 yield found("output.retried", module, one.call, says=says, confidence=share(one.sure, 0.9), lines=4)
                 break
@@ -44,10 +46,16 @@ def retries(module: Module, questions: list[ModelCall]) -> Iterator[Finding]:
                 yield found("output.retried", module, decorator, says=says, confidence=share(one.sure, 0.9), lines=4)
 
 
-def _repeats(loop: ast.For | ast.AsyncFor | ast.While) -> bool:
+def _is_retrying(loop: ast.stmt) -> bool:
+    """``for attempt in Retrying(…): with attempt: …``, which catches by itself."""
+    iterated = loop.iter if isinstance(loop, ast.For | ast.AsyncFor) else None
+    return isinstance(iterated, ast.Call) and last_name(iterated.func) in _CATCHING
+
+
+def _repeats(loop: ast.stmt) -> bool:
     """Whether a loop is one of attempts rather than one over things: it counts, runs until something holds, or says
     so in a name."""
-    if isinstance(loop, ast.While):
+    if not isinstance(loop, ast.For | ast.AsyncFor):
         return True
     words = {node.id.lower() for node in ast.walk(loop.target) if isinstance(node, ast.Name)}
     counts = isinstance(loop.iter, ast.Call) and last_name(loop.iter.func) in _COUNTING

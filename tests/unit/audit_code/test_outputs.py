@@ -139,6 +139,7 @@ def test_free_text_that_is_validated_afterwards_is_not_confirmed() -> None:
         "        except ValidationError:\n            continue"),
         ("def f():\n    while True:\n        try:\n            return llm.invoke('x')\n"
         "        except Exception as error:\n            messages.append(str(error))"),
+        "import tenacity\ndef f():\n    for again in tenacity.Retrying(stop=3):\n        with again: llm.invoke('x')",
         "import tenacity\n@tenacity.retry(stop=3)\ndef f():\n    return llm.invoke('x')",
         "from tenacity import retry as again\n@again\ndef f():\n    return llm.invoke('x')",
         "s = llm.with_structured_output(Opinion).with_retry(stop_after_attempt=3)",
