@@ -61,7 +61,7 @@ def source(tmp_path: Path) -> Made:
             "latin.py": "name = '\u00e4'\n".encode("latin-1"),
             "wide.py": "x = 1\n".encode("utf-16"),
             "null.py": b"x = 1\0\n",
-            "deep.py": "x = " + "-" * 20_000 + "1\n",
+            "deep.py": "x = a" + ".b" * 20_000 + "\n",
             "broken.ipynb": "{",
             "data.bin": os.urandom(100),
             "venv/lib/site-packages/x.py": "eval(x)\n",
@@ -218,6 +218,9 @@ def test_limits_on_files_are_kept_and_told(source: Made, tmp_path: Path) -> None
     assert found.examined["python_files"] + found.examined["notebooks"] == 2
     assert any("larger than 400 bytes" in note and "src/graph.py" in note for note in found.notes)
     assert any("Python files, not read: there are more than 2" in note for note in found.notes)
+    whole = survey(source, tmp_path, "whole")
+    assert "unread" not in whole.examined
+    assert found.examined["unread"] == whole.examined["python_files"] + whole.examined["notebooks"] - 2
 
 
 def test_no_survey_is_longer_than_it_may_be(source: Made, tmp_path: Path) -> None:
@@ -233,6 +236,20 @@ def test_no_survey_is_longer_than_it_may_be(source: Made, tmp_path: Path) -> Non
     assert short.file_count == found.file_count
     assert any(note.startswith("of files the first ") for note in short.notes)
     assert fitted(short) == short
+
+
+def test_a_survey_is_fitted(source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = survey(source, tmp_path, "whole")
+    monkeypatch.setattr(surveys, "SURVEY_BYTES", len(msgspec.json.encode(whole)) - 1)
+    assert len(msgspec.json.encode(survey(source, tmp_path))) < len(msgspec.json.encode(whole))
+
+
+def test_a_survey_of_which_nothing_more_can_go_stays(
+    source: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(surveys, "SURVEY_BYTES", 10)
+    found = survey(source, tmp_path)
+    assert (found.files, found.findings, found.graphs) == ([], [], [])
 
 
 def test_a_file_for_which_there_is_no_memory_is_left_out(source: Made, tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ def fitted(survey: RepoSurvey) -> RepoSurvey:
         sizes = {part: len(msgspec.json.encode(getattr(survey, part))) for part in _PARTS}
         part = max(_PARTS, key=lambda name: sizes[name])
         kept: list[Any] = getattr(survey, part)
+        if not kept:
+            break
         kept = kept[: len(kept) // 2]
         said = [note for note in survey.notes if not note.startswith(f"of {part} ")]
         note = f"of {part} the first {len(kept)} are kept, for there is no room for more"

@@ -59,7 +59,7 @@ def test_one_that_closes_its_ends_is_waited_for() -> None:
 
 
 def test_who_inherits_the_pipes_is_not_waited_for_and_ends_too() -> None:
-    with Conversation(started("tail -f /dev/null & echo $!"), b"", 10) as talk:
+    with Conversation(started("sleep 600 & echo $!"), b"", 10) as talk:
         heard_out(talk)
     child = bytes(talk.output).decode().strip()
     until = time.monotonic() + 10
