@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -39,10 +40,10 @@ def main() -> None:
 def _answer(task: Task) -> Answer:
     try:
         import pymupdf
-    except ModuleNotFoundError:
-        return _UNAVAILABLE
     except ImportError as error:
-        if _NO_MEMORY.search(str(error)):
+        if error.name == "pymupdf":
+            return _UNAVAILABLE
+        if any(isinstance(each, MemoryError) or _NO_MEMORY.search(str(each)) for each in _causes(error)):
             raise MemoryError from error
         return _UNLOADABLE
     assert pymupdf.VersionBind
@@ -54,6 +55,14 @@ def _answer(task: Task) -> Answer:
         return gathering.cut(task) if task.what == "segments" else gallery.collect(task)
     except opening.Unreadable as error:
         return Refused(error.code, error.text, error.hint)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and those that it was raised upon: PyMuPDF tries another way when its library cannot be loaded."""
+    found: BaseException | None = error
+    while found is not None:
+        yield found
+        found = found.__cause__ or found.__context__
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from actors.audit.pdf.reading import read_pdf
 from contracts.audit_events import AuditLimits
 from contracts.audit_facts import PdfReading
 from tests.support import pdfs
+from tests.support.pdf_readings import read
 
 LIMITS = AuditLimits(pdf_seconds=60)
 
@@ -134,7 +135,7 @@ def test_pages_that_bring_the_process_down_are_left_out_and_that_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reader, "MODULE", "tests.support.breaking_reader")
-    found = read_pdf(pdfs.plain_pages(tmp_path / "r.pdf", ["one", "BREAK", "three", "BREAK"]), [], LIMITS)
+    found = read(pdfs.plain_pages(tmp_path / "r.pdf", ["one", "BREAK", "three", "BREAK"]))
     assert (found.pages, found.text_pages, found.characters) == (4, 2, len("onethree"))
     assert found.notes == ["pages on which the reader broke down, left out: 2"]
 

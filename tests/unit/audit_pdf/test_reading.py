@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.pdf.reading import read_pdf
-from contracts.audit_events import AuditLimits, Question
+from contracts.audit_events import Question
 from contracts.audit_facts import PdfReading
 from tests.support import pdfs
+from tests.support.pdf_readings import read
 
-LIMITS = AuditLimits(pdf_seconds=60)
 QUESTION = Question(
     dimension_id="depth",
     instruction="Look for 'Metacognition' and 'State Synchronization', and how the judges work.",
@@ -38,7 +37,7 @@ tests/test_state.py</pre>
 
 
 def reading(path: str, *questions: Question) -> PdfReading:
-    return read_pdf(path, questions, LIMITS)
+    return read(path, questions)
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from actors.audit.pdf.doc_tools import ingest_pdf
-from actors.audit.pdf.reading import read_pdf
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import PdfReading
 from tests.support import pdfs
+from tests.support.pdf_readings import read
 from tests.support.pdfs import Report, image, mupdf
 
-LIMITS = AuditLimits(pdf_seconds=60)
 SAYS = """#!/bin/sh
 # Takes a PNG on its standard input, as the real one does, and recognises what it always does.
 test "$1 $2" = "stdin stdout" || exit 3
@@ -48,7 +47,7 @@ def stand_in(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def reading(path: str) -> PdfReading:
-    return read_pdf(path, [Question(dimension_id="d", instruction="judges", terms=["Metacognition"])], LIMITS)
+    return read(path, [Question(dimension_id="d", instruction="judges", terms=["Metacognition"])])
 
 
 def test_without_tesseract_the_pages_are_counted_and_said_not_to_be_read(
@@ -107,7 +106,7 @@ def test_a_tesseract_that_takes_too_long_leaves_the_rest_unread(
 ) -> None:
     path = scanned(tmp_path)
     stand_in(tmp_path, "#!/bin/sh\nexec cat /dev/zero > /dev/null\n", monkeypatch)
-    found = read_pdf(path, [], AuditLimits(pdf_seconds=4))
+    found = read(path, limits=AuditLimits(pdf_seconds=4))
     assert (found.text_pages, found.ocr_pages) == (1, 0)
     assert found.notes == [
         "pages that are images only, not read for want of time: 1",
