@@ -282,6 +282,24 @@ def test_the_history_is_told_oldest_first_with_its_times(source: Made, folder: s
     assert BEGAN == 1_760_000_000
 
 
+def test_no_commit_stands_before_its_parents_whatever_its_clock_said(tmp_path: Path, folder: str) -> None:
+    made = Made(tmp_path / "skewed")
+    made.time = BEGAN + 500
+    first = made.commit("First")
+    made.git("checkout", "--quiet", "-b", "early")
+    made.time = BEGAN
+    made.commit("Early by its clock")
+    made.git("checkout", "--quiet", "main")
+    made.time = BEGAN + 1_000
+    made.commit("Late")
+    made.time = BEGAN + 2_000
+    tips = made.git("rev-parse", "main", "early").split()
+    made.git("merge", "--quiet", "-m", "Merge", "early", env={"GIT_COMMITTER_DATE": f"{made.time} +0000"})
+    found = history(fetch(str(made.path), LIMITS, folder).ask, REF)
+    assert [commit.message for commit in found.shown] == ["First", "Early by its clock", "Late", "Merge"]
+    assert [commit.commit for commit in found.shown][:3] == [first, tips[1], tips[0]]
+
+
 def test_of_a_long_history_the_first_and_the_last_are_shown(tmp_path: Path, folder: str) -> None:
     made = Made(tmp_path / "long")
     stream = "".join(

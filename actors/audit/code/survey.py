@@ -114,7 +114,7 @@ class CodeReader:
         facts = CodeFacts(
             examined=dict(sorted(examined.items())),
             graphs=self._graphs.graphs()[:GRAPHS_MAX],
-            findings=[finding for goal in sorted(found) for finding in _kept(found[goal])],
+            findings=[finding for goal in sorted(found) for finding in kept(found[goal])],
             counts={goal: len(found[goal]) for goal in sorted(found)},
             similarities=self._personas.similarities(),
             terms=self._terms.terms(files),
@@ -123,7 +123,7 @@ class CodeReader:
         return msgspec.convert(storable(msgspec.to_builtins(facts)), CodeFacts)
 
 
-def _kept(found: list[Finding]) -> list[Finding]:
+def kept(found: list[Finding]) -> list[Finding]:
     """The first findings of a goal; those in what ships go before those in examples and tests."""
     return sorted(found, key=lambda finding: _RANK[role_of(finding.path)])[:FINDINGS_MAX]
 
