@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from actors.audit.failures import SourceFailed
-from actors.audit.pdf import reader
+from actors.audit.pdf import gallery, reader
 from actors.audit.pdf.pictures import read_pictures
+from actors.audit.pdf.wire import Task
 from contracts.audit_events import AuditLimits
 from contracts.audit_facts import Picture, PictureReading
 from tests.support import pdfs
@@ -19,12 +20,23 @@ from tests.support.pdfs import Report, image, mupdf
 LIMITS = AuditLimits(pdf_seconds=60)
 
 
-def pictures(
-    made: Report | bytes, folder: Path, limits: AuditLimits = LIMITS
-) -> tuple[PictureReading, dict[str, bytes]]:
+def pictures(made: Report | bytes, limit: int = LIMITS.pictures) -> tuple[PictureReading, dict[str, bytes]]:
+    """What is found, without a process of its own: for PDFs that do no harm."""
+    data = made if isinstance(made, bytes) else made.bytes()
+    task = Task(what="pictures", pdf=data, sha256="", seconds=60, pages=100, pictures=limit)
+    answer = gallery.collect(task)
+    return checked(answer.reading, answer.blobs)
+
+
+def pictures_apart(made: Report | bytes, folder: Path) -> tuple[PictureReading, dict[str, bytes]]:
+    """What is found by a process of its own."""
     path = folder / "r.pdf"
     path.write_bytes(made if isinstance(made, bytes) else made.bytes())
-    reading, blobs = read_pictures(str(path), limits)
+    return checked(*read_pictures(str(path), LIMITS))
+
+
+def checked(reading: PictureReading, blobs: dict[str, bytes]) -> tuple[PictureReading, dict[str, bytes]]:
+    """They, if the images are what the reading says."""
     assert {each.sha256 for each in reading.pictures} == set(blobs)
     for each in reading.pictures:
         assert hashlib.sha256(blobs[each.sha256]).hexdigest() == each.sha256
@@ -54,10 +66,10 @@ def near(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
     return all(abs(a - b) < 40 for a, b in zip(one, other, strict=True))
 
 
-def test_an_embedded_image_comes_as_it_is_whatever_its_size_on_the_page(tmp_path: Path) -> None:
+def test_an_embedded_image_comes_as_it_is_whatever_its_size_on_the_page() -> None:
     made = Report()
     made.page().insert_image(mupdf.Rect(50, 50, 110, 95), pixmap=image(400, 300))
-    reading, blobs = pictures(made, tmp_path)
+    reading, blobs = pictures(made)
     (found,) = reading.pictures
     assert (found.page, found.kind, found.width, found.height, found.alike, found.words) == (
         1,
@@ -72,7 +84,7 @@ def test_an_embedded_image_comes_as_it_is_whatever_its_size_on_the_page(tmp_path
     assert reading.notes == []
 
 
-def test_cmyk_and_masked_images_are_rgb_on_white(tmp_path: Path) -> None:
+def test_cmyk_and_masked_images_are_rgb_on_white() -> None:
     made = Report()
     page = made.page()
     page.insert_image(mupdf.Rect(50, 50, 250, 200), pixmap=image(200, 150, "green", cmyk=True))
@@ -82,7 +94,7 @@ def test_cmyk_and_masked_images_are_rgb_on_white(tmp_path: Path) -> None:
     page.insert_image(
         mupdf.Rect(50, 300, 250, 460), stream=image(100, 80, "blue").tobytes("png"), mask=mask.tobytes("png")
     )
-    reading, blobs = pictures(made, tmp_path)
+    reading, blobs = pictures(made)
     by_size = {(each.width, each.height): blobs[each.sha256] for each in reading.pictures}
     assert set(by_size) == {(200, 150), (100, 80)}
     assert near(pixel(by_size[200, 150], 190, 140), pdfs.COLOURS["green"])
@@ -90,22 +102,22 @@ def test_cmyk_and_masked_images_are_rgb_on_white(tmp_path: Path) -> None:
     assert near(pixel(by_size[100, 80], 90, 70), (255, 255, 255))
 
 
-def test_large_images_are_made_smaller(tmp_path: Path) -> None:
+def test_large_images_are_made_smaller() -> None:
     made = Report()
     made.page().insert_image(mupdf.Rect(50, 50, 550, 300), pixmap=image(4_000, 2_000))
-    (found,) = pictures(made, tmp_path)[0].pictures
+    (found,) = pictures(made)[0].pictures
     assert (found.width, found.height) == (1_600, 800)
 
 
-def test_icons_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_icons_are_left_out_and_counted() -> None:
     made = Report()
     made.page().insert_image(mupdf.Rect(50, 50, 66, 66), pixmap=image(16, 16))
-    reading, _ = pictures(made, tmp_path)
+    reading, _ = pictures(made)
     assert (reading.count, reading.pictures) == (0, [])
     assert reading.notes == ["images with a side under 32 pixels, left out: 1"]
 
 
-def test_a_logo_on_every_page_is_one_picture_and_comes_last_when_not_all_fit(tmp_path: Path) -> None:
+def test_a_logo_on_every_page_is_one_picture_and_comes_last_when_not_all_fit() -> None:
     made = Report()
     logo = image(300, 200, "blue")
     number = 0
@@ -118,36 +130,36 @@ def test_a_logo_on_every_page_is_one_picture_and_comes_last_when_not_all_fit(tmp
         )
         if count == 2:
             page.insert_image(mupdf.Rect(50, 400, 150, 480), pixmap=image(100, 80, "green"))
-    reading, _ = pictures(made, tmp_path)
+    reading, _ = pictures(made)
     assert [(each.page, each.alike) for each in reading.pictures] == [(1, 3), (3, 0)]
-    one, _ = pictures(made, tmp_path, AuditLimits(pictures=1))
+    one, _ = pictures(made, 1)
     assert kinds(one) == [(3, "embedded")]
     assert one.count == 2
     assert one.notes == ["1 of 2 images were taken, the largest; the limit is 1"]
 
 
-def test_the_same_image_saved_twice_is_one_picture(tmp_path: Path) -> None:
+def test_the_same_image_saved_twice_is_one_picture() -> None:
     made = Report()
     for _ in range(2):
         made.page().insert_image(mupdf.Rect(50, 20, 500, 320), stream=image(300, 200).tobytes("png"))
     data = made.bytes(garbage=0)
-    reading, _ = pictures(data, tmp_path)
+    reading, _ = pictures(data)
     assert [(each.page, each.alike) for each in reading.pictures] == [(1, 1)]
     assert reading.count == 1
 
 
-def test_an_image_within_the_content_of_a_page_is_found(tmp_path: Path) -> None:
+def test_an_image_within_the_content_of_a_page_is_found() -> None:
     rows = bytes(range(64)) * 64
     inline = b"q 200 0 0 200 50 400 cm BI /W 64 /H 64 /BPC 8 /CS /G ID " + rows + b" EI Q"
-    reading, _ = pictures(pdfs.one_page(inline), tmp_path)
+    reading, _ = pictures(pdfs.one_page(inline))
     assert kinds(reading) == [(1, "embedded")]
 
 
-def test_a_diagram_is_rendered_with_its_words(tmp_path: Path) -> None:
+def test_a_diagram_is_rendered_with_its_words() -> None:
     made = Report()
     made.page("<p>Text alone.</p>")
     pdfs.boxes_and_arrows(made.page(), ["START", "judges", "END"])
-    reading, blobs = pictures(made, tmp_path)
+    reading, blobs = pictures(made)
     (found,) = reading.pictures
     assert (found.page, found.kind, sorted(found.words)) == (2, "drawing", ["END", "START", "judges"])
     assert found.shapes == 5
@@ -156,13 +168,13 @@ def test_a_diagram_is_rendered_with_its_words(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turn", [90, 180, 270])
-def test_a_diagram_on_a_turned_page_is_rendered_as_the_page_is_shown(turn: int, tmp_path: Path) -> None:
+def test_a_diagram_on_a_turned_page_is_rendered_as_the_page_is_shown(turn: int) -> None:
     made = Report()
     page = made.page()
     pdfs.boxes_and_arrows(page, ["START", "judges", "END"])
     page.draw_rect(mupdf.Rect(82, 102, 110, 110), fill=(1, 0, 0), color=None)
     page.set_rotation(turn)
-    reading, blobs = pictures(made, tmp_path)
+    reading, blobs = pictures(made)
     (found,) = reading.pictures
     assert sorted(found.words) == ["END", "START", "judges"]
     assert (found.width < found.height) == (turn in {90, 270})
@@ -172,12 +184,12 @@ def test_a_diagram_on_a_turned_page_is_rendered_as_the_page_is_shown(turn: int, 
     assert near(pixel(blobs[found.sha256], *corner), (255, 0, 0))
 
 
-def test_what_lies_outside_of_the_part_that_a_page_shows_is_not_rendered(tmp_path: Path) -> None:
+def test_what_lies_outside_of_the_part_that_a_page_shows_is_not_rendered() -> None:
     made = Report()
     page = made.page()
     pdfs.boxes_and_arrows(page, ["START", "judges", "END"], top=400)
     page.set_cropbox(mupdf.Rect(60, 380, 560, 560))
-    (found,) = pictures(made, tmp_path)[0].pictures
+    (found,) = pictures(made)[0].pictures
     assert sorted(found.words) == ["END", "START", "judges"]
     assert found.width > 3 * found.height
 
@@ -208,9 +220,9 @@ def embedded(header: bytes, data: bytes) -> bytes:
     ids=["stencil", "bits", "palette", "inverted"],
 )
 def test_images_of_every_build_come_in_their_colours(
-    header: bytes, data: bytes, colours: tuple[tuple[int, ...], ...], tmp_path: Path
+    header: bytes, data: bytes, colours: tuple[tuple[int, ...], ...]
 ) -> None:
-    reading, blobs = pictures(embedded(header, data), tmp_path)
+    reading, blobs = pictures(embedded(header, data))
     (found,) = reading.pictures
     png = blobs[found.sha256]
     assert (found.width, found.height) == (64, 64)
@@ -218,44 +230,44 @@ def test_images_of_every_build_come_in_their_colours(
     assert near(pixel(png, 5, 1), colours[1])
 
 
-def test_images_of_one_size_are_told_apart_and_one_that_is_not_shown_is_none(tmp_path: Path) -> None:
+def test_images_of_one_size_are_told_apart_and_one_that_is_not_shown_is_none() -> None:
     made = Report()
     page = made.page()
     for place, colour in ((50, "red"), (250, "green"), (450, "blue")):
         page.insert_image(mupdf.Rect(50, place, 250, place + 150), pixmap=image(200, 150, colour))
-    reading, blobs = pictures(made, tmp_path)
+    reading, blobs = pictures(made)
     colours = {pixel(blobs[each.sha256], 190, 140) for each in reading.pictures}
     assert colours == set(pdfs.COLOURS.values())
     unused = embedded(b"/Width 64 /Height 64 /BitsPerComponent 1 /ColorSpace /DeviceGray", b"\xf0" * 512)
-    assert pictures(unused.replace(b"/Im1 Do", b"       "), tmp_path)[0].count == 0
+    assert pictures(unused.replace(b"/Im1 Do", b"       "))[0].count == 0
 
 
-def test_a_jpeg_is_unpacked_and_one_that_is_cut_off_shows_what_there_is(tmp_path: Path) -> None:
+def test_a_jpeg_is_unpacked_and_one_that_is_cut_off_shows_what_there_is() -> None:
     jpeg = bytes(image(200, 150).tobytes("jpeg"))
     header = b"/Width 200 /Height 150 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /DCTDecode"
     for data in (jpeg, jpeg[: len(jpeg) // 2]):
-        (found,) = pictures(embedded(header, data), tmp_path)[0].pictures
+        (found,) = pictures(embedded(header, data))[0].pictures
         assert (found.width, found.height) == (200, 150)
 
 
-def test_an_image_that_cannot_be_unpacked_is_counted(tmp_path: Path) -> None:
+def test_an_image_that_cannot_be_unpacked_is_counted() -> None:
     header = b"/Width 64 /Height 64 /BitsPerComponent 8 /ColorSpace /DeviceRGB /Filter /JPXDecode"
-    reading, _ = pictures(embedded(header, b"no JPEG 2000 at all"), tmp_path)
+    reading, _ = pictures(embedded(header, b"no JPEG 2000 at all"))
     assert (reading.count, reading.pictures) == (0, [])
 
 
-def test_a_page_with_very_many_paths_is_one_drawing(tmp_path: Path) -> None:
+def test_a_page_with_very_many_paths_is_one_drawing() -> None:
     paths = b"".join(b"%d %d m %d %d l S\n" % (n % 500, n // 30, n % 500 + 5, n // 30 + 3) for n in range(6_000))
-    (found,) = pictures(pdfs.one_page(paths), tmp_path)[0].pictures
+    (found,) = pictures(pdfs.one_page(paths))[0].pictures
     assert (found.kind, found.shapes) == ("drawing", 6_000)
 
 
-def test_two_diagrams_of_a_page_are_two_pictures(tmp_path: Path) -> None:
+def test_two_diagrams_of_a_page_are_two_pictures() -> None:
     made = Report()
     page = made.page()
     pdfs.boxes_and_arrows(page, ["one", "two", "three"], top=100)
     pdfs.boxes_and_arrows(page, ["four", "five", "six"], top=500)
-    reading, _ = pictures(made, tmp_path)
+    reading, _ = pictures(made)
     assert [("one" in each.words, "six" in each.words) for each in reading.pictures] == [(True, False), (False, True)]
 
 
@@ -289,24 +301,24 @@ def celled(page: object) -> None:
 
 
 @pytest.mark.parametrize("drawn", [ruled, underlined, framed, coloured, striped, celled])
-def test_tables_rules_frames_and_backgrounds_are_no_drawings(drawn: object, tmp_path: Path) -> None:
+def test_tables_rules_frames_and_backgrounds_are_no_drawings(drawn: object) -> None:
     made = Report()
     assert callable(drawn)
     drawn(made.page())
-    assert pictures(made, tmp_path)[0].count == 0
+    assert pictures(made)[0].count == 0
 
 
-def test_a_chart_of_curves_is_a_drawing(tmp_path: Path) -> None:
+def test_a_chart_of_curves_is_a_drawing() -> None:
     made = Report()
     page = made.page()
     page.draw_line((80, 300), (400, 300))
     page.draw_line((80, 100), (80, 300))
     for step in range(12):
         page.draw_line((80 + step * 25, 300 - step * 9), (105 + step * 25, 291 - step * 13))
-    assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
+    assert kinds(pictures(made)[0]) == [(1, "drawing")]
 
 
-def test_a_row_of_low_round_boxes_with_curved_arrows_is_a_drawing(tmp_path: Path) -> None:
+def test_a_row_of_low_round_boxes_with_curved_arrows_is_a_drawing() -> None:
     made = Report()
     page = made.page()
     for number in range(3):
@@ -314,18 +326,18 @@ def test_a_row_of_low_round_boxes_with_curved_arrows_is_a_drawing(tmp_path: Path
         page.draw_rect(mupdf.Rect(x, 200, x + 40, 216), radius=0.3, fill=(1, 1, 1))
         if number:
             page.draw_bezier((x - 44, 208), (x - 30, 204), (x - 20, 212), (x - 6, 208))
-    assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
+    assert kinds(pictures(made)[0]) == [(1, "drawing")]
 
 
-def test_a_plot_of_few_lines_is_a_drawing(tmp_path: Path) -> None:
+def test_a_plot_of_few_lines_is_a_drawing() -> None:
     made = Report()
     page = made.page()
     page.draw_rect(mupdf.Rect(80, 100, 400, 300))
     page.draw_polyline([(80, 280), (180, 150), (280, 250), (390, 120)])
-    assert kinds(pictures(made, tmp_path)[0]) == [(1, "drawing")]
+    assert kinds(pictures(made)[0]) == [(1, "drawing")]
 
 
-def test_the_labels_beside_a_drawing_belong_to_it_but_no_paragraph(tmp_path: Path) -> None:
+def test_the_labels_beside_a_drawing_belong_to_it_but_no_paragraph() -> None:
     made = Report()
     page = made.page()
     pdfs.boxes_and_arrows(page, ["START", "judges", "END"], top=200)
@@ -335,18 +347,18 @@ def test_the_labels_beside_a_drawing_belong_to_it_but_no_paragraph(tmp_path: Pat
         page.insert_text(
             (50, 70 + row * 14), "A paragraph of the report that is wider than the drawing. " * 2, fontsize=10
         )
-    (found,) = pictures(made, tmp_path)[0].pictures
+    (found,) = pictures(made)[0].pictures
     assert set(found.words) == {"START", "judges", "END", "Figure:", "the", "graph", "label"}
 
 
 def test_an_image_that_would_fill_the_memory_is_left_out_and_counted(tmp_path: Path) -> None:
-    reading, _ = pictures(pdfs.huge_image(), tmp_path)
+    reading, _ = pictures_apart(pdfs.huge_image(), tmp_path)
     assert (reading.count, reading.missed) == (0, 1)
     assert reading.notes == ["images of more than 60,000,000 pixels, left out: 1"]
 
 
 def test_a_page_that_draws_without_end_is_not_looked_at(tmp_path: Path) -> None:
-    reading, _ = pictures(pdfs.bomb(2**26), tmp_path)
+    reading, _ = pictures_apart(pdfs.bomb(2**26), tmp_path)
     assert (reading.count, reading.missed) == (0, 1)
     assert reading.notes == ["pages that draw with more than 8 MiB of instructions, not looked at: 1"]
 
@@ -357,16 +369,16 @@ def test_a_page_that_brings_the_renderer_down_is_left_out_and_that_is_said(
     monkeypatch.setattr(reader, "MODULE", "tests.support.breaking_reader")
     made = Report()
     pdfs.boxes_and_arrows(made.page(), ["START", "judges", "END"])
-    alone, _ = pictures(made, tmp_path)
+    alone, _ = pictures_apart(made, tmp_path)
     assert (alone.count, alone.notes) == (0, ["pages on which the reader broke down, left out: 1"])
     made.page().insert_image(mupdf.Rect(50, 50, 250, 200), pixmap=image(200, 150))
-    assert kinds(pictures(made, tmp_path)[0]) == [(2, "embedded")]
+    assert kinds(pictures_apart(made, tmp_path)[0]) == [(2, "embedded")]
 
 
-def test_without_room_for_pictures_they_are_counted_only(tmp_path: Path) -> None:
+def test_without_room_for_pictures_they_are_counted_only() -> None:
     made = Report()
     made.page().insert_image(mupdf.Rect(50, 50, 110, 95), pixmap=image(400, 300))
-    reading, blobs = pictures(made, tmp_path, AuditLimits(pictures=0))
+    reading, blobs = pictures(made, 0)
     assert (reading.count, reading.pictures, blobs) == (1, [], {})
 
 
@@ -381,5 +393,5 @@ def test_the_same_bytes_give_the_same_pictures(tmp_path: Path) -> None:
     page = made.page()
     pdfs.boxes_and_arrows(page, ["a", "b", "c"])
     page.insert_image(mupdf.Rect(50, 400, 250, 550), pixmap=image(200, 150))
-    assert pictures(made, tmp_path) == pictures((tmp_path / "r.pdf").read_bytes(), tmp_path)
-    assert isinstance(pictures(made, tmp_path)[0].pictures[0], Picture)
+    assert pictures_apart(made, tmp_path) == pictures_apart((tmp_path / "r.pdf").read_bytes(), tmp_path)
+    assert isinstance(pictures_apart(made, tmp_path)[0].pictures[0], Picture)
