@@ -28,7 +28,7 @@ def heard_out(talk: Conversation) -> None:
 def is_alive(pid: str) -> bool:
     try:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
