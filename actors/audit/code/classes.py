@@ -10,6 +10,7 @@ import ast
 from typing import Final, Literal, NamedTuple
 
 from actors.audit.code.excerpts import excerpt
+from actors.audit.code.imported import defined_in
 from actors.audit.code.names import dotted, last_name
 from actors.audit.code.scopes import Module, Scope, Site
 
@@ -90,39 +91,46 @@ class ClassTable:
             if made is not None:
                 self._add(made)
 
-    def known(self, name: str) -> Known | None:
-        """What the class ``name`` (dotted or simple) is; None: no class of the repository or of a library we know."""
+    def known(self, name: str, importer: str) -> Known | None:
+        """What the class ``name`` (dotted or simple, as the file ``importer`` reads it) is; None: no class of the
+        repository or of a library we know."""
         library = _library(name)
         if library is not None:
             return Known(library, 1.0, name)
-        own = self._by_name.get(name.rpartition(".")[2].lstrip(":"))
+        own = self.meant(name, importer)
         if own is None:
             return None
-        kind, sure = self.kind(own[0])
-        return Known(kind, sure, f"{own[0].path}:{own[0].line}")
+        kind, sure = self.kind(own)
+        return Known(kind, sure, f"{own.path}:{own.line}")
+
+    def meant(self, name: str, importer: str) -> Class | None:
+        """The class of the repository that ``name`` is in the file ``importer``: of several of this name the one of the
+        module that is imported, else the first, for modules hand on what others define."""
+        named = self._by_name.get(name.rpartition(".")[2].lstrip(":"), [])
+        return next((one for one in named if defined_in(name, importer, one.path)), named[0] if named else None)
 
     def kind(self, one: Class) -> tuple[Kind, float]:
         """What a class is, followed through the bases that the repository itself defines."""
         if one.dataclass:
             return "dataclass", 1.0
-        seen: set[str] = set()
-        todo = list(one.bases)
+        seen: set[tuple[str, str]] = set()
+        todo = [(base, one.path) for base in one.bases]
         sure = 1.0
         while todo and len(seen) < _STEPS_MAX:
-            base = todo.pop(0)
+            base, importer = todo.pop(0)
             library = _library(base)
             simple = base.rpartition(".")[2].lstrip(":")
             if library is not None:
                 return library, sure
-            if simple in seen:
+            if (base, importer) in seen:
                 continue
-            seen.add(simple)
-            own = self._by_name.get(simple, [])
-            if own and own[0] is not one:
+            seen.add((base, importer))
+            own = self.meant(base, importer)
+            if own is not None and own is not one:
                 sure = min(sure, 0.95)
-                if own[0].dataclass:
+                if own.dataclass:
                     return "dataclass", sure
-                todo.extend(own[0].bases)
+                todo.extend((further, own.path) for further in own.bases)
             elif simple in _BASES and simple not in {
                 "Struct",
                 "Enum",

@@ -88,7 +88,7 @@ class OutputReader:
         return {"model_calls": self._asked}
 
     def _structured(self, one: _Binding) -> Finding:
-        known = self._classes.known(one.schema) if one.schema else None
+        known = self._classes.known(one.schema, one.path) if one.schema else None
         name = one.schema.rpartition(".")[2].lstrip(":")
         sure = one.sure
         if known is not None and known.kind in MODELS:

@@ -83,10 +83,11 @@ class StateReader:
         return {"classes": len(self._classes.classes), "graph_states": len(self._uses)}
 
     def _typed(self) -> Iterator[Finding]:
-        used = {use.name.rpartition(".")[2].lstrip(":"): use for use in reversed(self._uses)}
+        meant = {use: self._classes.meant(use.name, use.path) for use in reversed(self._uses)}
+        used = {(one.path, one.line): use for use, one in meant.items() if one is not None}
         for one in self._classes.classes:
             kind, sure = self._classes.kind(one)
-            use = used.get(one.name)
+            use = used.get((one.path, one.line))
             by_name = self._graphs and one.name.endswith("State")
             if kind not in MODELS or (use is None and not by_name):
                 continue
@@ -95,7 +96,7 @@ class StateReader:
             yield _of_class("state.typed", one, says, min(sure, 0.8) if use is None else sure)
         for use in self._uses:
             simple = use.name.rpartition(".")[2]
-            if simple in _LIBRARY_STATES and self._classes.known(use.name) is not None and use.name.startswith("lang"):
+            if simple in _LIBRARY_STATES and self._classes.known(use.name, use.path) is not None and use.name.startswith("lang"):
                 text = clean(f"{simple} of the library is the state of {use.builder}\n{use.code}")
                 yield Finding(goal="state.typed", path=use.path, line=use.line, text=text)
 
@@ -115,7 +116,7 @@ class StateReader:
                 yield _sure(reducer.finding, 0.7)
         for one in self._classes.classes:
             inherited = [base for base in one.bases if base.rpartition(".")[2] in _LIBRARY_STATES]
-            if inherited and self._classes.known(inherited[0]) is not None and inherited[0].startswith("lang"):
+            if inherited and self._classes.known(inherited[0], one.path) is not None and inherited[0].startswith("lang"):
                 says = f"add_messages, inherited from {inherited[0].rpartition('.')[2]}"
                 yield _of_class("state.reducers", one, says, 1.0)
         for use in self._uses:
@@ -125,7 +126,7 @@ class StateReader:
 
     def _plain(self) -> Iterator[Finding]:
         for use in self._uses:
-            known = self._classes.known(use.name)
+            known = self._classes.known(use.name, use.path)
             if use.plain or (known is not None and known.kind == "dict"):
                 text = clean(f"the state of {use.builder} is a plain dict\n{use.code}")
                 yield Finding(goal="state.plain_dicts", path=use.path, line=use.line, text=text)

@@ -48,6 +48,24 @@ def test_a_state_is_found_in_another_file_than_its_graph() -> None:
     assert "class Work(TypedDict):\n    a: int" in finding.text
 
 
+@pytest.mark.parametrize("imported", ["from .kept import State", "from app.kept import State", "from app import kept"])
+def test_of_classes_of_one_name_that_is_the_state_which_is_imported(imported: str) -> None:
+    work = "from typing import TypedDict\nclass State(TypedDict):\n    a: int\n"
+    use = "kept.State" if imported.endswith("kept") else "State"
+    findings = found(f"{GRAPH}{imported}\ngraph = SG({use})\n", app__apart=work, app__kept=work)
+    said = {one.path: one.text.partition("\n")[0] for one in of(findings, "state.typed")}
+    assert said == {
+        "app/apart.py": "TypedDict, its name says state", "app/kept.py": "TypedDict, the state of StateGraph at app/m0.py:3"
+    }  # fmt: skip
+
+
+def test_a_class_that_is_called_as_its_base_is_told_from_it() -> None:
+    base = "from pydantic import BaseModel\nclass State(BaseModel):\n    a: int\n"
+    further = "from app.z import State as Old\nclass State(Old):\n    b: int\n"
+    findings = found(f"{GRAPH}from .a import State\ngraph = SG(State)\n", app__a=further, app__z=base)
+    assert {one.path for one in of(findings, "state.models")} == {"app/a.py", "app/z.py"}
+
+
 def test_a_class_is_a_state_by_its_name_only_where_there_are_graphs() -> None:
     named = "from typing import TypedDict\nclass AgentState(TypedDict):\n    a: int\n"
     assert found(named) == []
