@@ -73,7 +73,8 @@ class _Follower:
         return UNKNOWN
 
     def _named(self, expression: ast.Name | ast.Attribute, scope: Scope, depth: int) -> Place:
-        name = dotted(self.module, expression, scope)
+        found = [one for one in bindings(scope, expression) if not (one.kind == "value" and _is_none(one.value))]
+        name = dotted(self.module, expression, scope) if len(found) < 2 else ""
         known = _by_name(name)
         if known is not None:
             return known
@@ -81,19 +82,16 @@ class _Follower:
             return Place("working", 0.6)
         if name.startswith("builtins."):
             return UNKNOWN
-        found = bindings(scope, expression)
         if not found and isinstance(expression, ast.Attribute):
-            return self.place(expression.value, scope, depth + 1)  # workspace.path: where the workspace is
-        places = [self._bound(binding, last_name(expression), depth) for binding in found]
-        place = self._any(places)
+            place = self.place(expression.value, scope, depth + 1)  # workspace.path: where the workspace is
+        else:
+            place = self._any([self._bound(binding, last_name(expression), depth) for binding in found])
         if place.where == "unknown" and _TELLING.search(last_name(expression)):
             return Place("temporary", 0.6, place.param)
         return place
 
     def _bound(self, binding: Binding, name: str, depth: int) -> Place:
         match binding.kind:
-            case "value" if isinstance(binding.value, ast.Constant) and binding.value.value is None:
-                return UNKNOWN
             case "value" | "with":
                 return self.place(binding.value, binding.scope, depth + 1)
             case "param":
@@ -149,7 +147,7 @@ class _Follower:
         temporary = [place for place in told if place.where == "temporary"]
         if temporary:
             best = max(place.sure for place in temporary)
-            return Place("temporary", best if len(temporary) == len(told) else min(best, 0.7), param)
+            return Place("temporary", best if len(temporary) == len(places) else min(best, 0.7), param)
         first = min(told, key=lambda place: place.sure)
         return (
             first._replace(param=param) if len(told) == len(places) else Place(first.where, min(first.sure, 0.7), param)
@@ -159,6 +157,10 @@ class _Follower:
 def place_of(module: Module, expression: ast.expr | None, scope: Scope) -> Place:
     """Where ``expression`` leads."""
     return _Follower(module).place(expression, scope)
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _by_name(name: str) -> Place | None:

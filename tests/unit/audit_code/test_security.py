@@ -47,6 +47,10 @@ def test_words_about_an_unsafe_call_are_no_unsafe_call() -> None:
         "import os\ndef f(x): getattr(os, 'system')(x)",
         "import os\nclass A:\n    go = staticmethod(lambda x: os.popen(x).read())",
         "import commands\ndef f(x): commands.getoutput(x)",
+        "import os\ndef f(x): os.system(command=x)",
+        "import os\ndef f(x): return os.popen(cmd=x)",
+        "import os\ndef f(x): return os.popen2(x)",
+        "import popen2\ndef f(x): return popen2.popen2(x)",
         "def outer(y):\n    import os\n    def inner(x):\n        return os.popen(x)\n    return inner",
         "import os\n@(lambda f: f)\ndef f(x):\n    return [os.system(c) for c in x]",
     ],
@@ -65,6 +69,11 @@ def test_os_system_is_found_under_any_name(text: str) -> None:
         "import os, shlex\ndef f(x): os.system(f'ls {shlex.quote(x)}')",
         "import os, shlex\ndef f(x):\n    safe = shlex.quote(x)\n    os.system('ls ' + safe)",
         "import subprocess\nsubprocess.run('ls -l | wc', shell=True)",
+        "import subprocess\nsubprocess.run(shell=True)",
+        "import pandas as pd\npd.eval('1 + 1')",
+        "from shell_tools import ShellTool, PythonREPL\ntools = [ShellTool(), PythonREPL()]",
+        "import os, pipes\ndef f(x): os.system('ls ' + pipes.quote(x) + os.linesep)",
+        "import os, subprocess\ndef f(x): os.system(subprocess.list2cmdline(x))",
         "import subprocess\ndef f(x): subprocess.run(['ls', x])",
         "import subprocess\ndef f(x): subprocess.run(['ls', x], shell=False)",
         "import subprocess\nFLAG = False\ndef f(x): subprocess.run(['ls', x], shell=FLAG)",
@@ -105,7 +114,13 @@ def test_what_is_constant_quoted_or_called_alike_is_no_flaw(text: str) -> None:
         ("import subprocess\ndef f(x): subprocess.run(['/bin/bash', '-lc', f'ls {x}'])", "security.shell"),
         ("import subprocess\ndef f(x): return subprocess.getoutput('ls ' + x)", "security.shell"),
         ("import asyncio\nasync def f(x): await asyncio.create_subprocess_shell(x)", "security.shell"),
+        (
+            "async def f(loop, x): await asyncio.get_event_loop().subprocess_shell(p, x)\nimport asyncio",
+            "security.shell",
+        ),
+        ("import asyncio\nasync def f(x): await asyncio.create_subprocess_shell(cmd=x)", "security.shell"),
         ("def f(x): return eval(x)", "security.evaluation"),
+        ("def f(x): exec(compile(source=x, filename='a', mode='exec'))", "security.evaluation"),
         ("def f(x): exec(x, {})", "security.evaluation"),
         ("def f(x): exec(compile(x, 'a', 'exec'))", "security.evaluation"),
         ("import pickle\ndef f(x): return pickle.load(x)", "security.unsafe_load"),
@@ -124,6 +139,7 @@ def test_what_is_constant_quoted_or_called_alike_is_no_flaw(text: str) -> None:
 )
 def test_a_flaw_is_confirmed_where_the_call_itself_is_unsafe(text: str, goal: str) -> None:
     assert {name: sure >= CONFIRMED for name, sure in flaws(text).items()} == {goal: True}
+    assert "tools.no_unsafe_calls" not in goals(found(text))
 
 
 @pytest.mark.parametrize(
@@ -136,6 +152,10 @@ def test_a_flaw_is_confirmed_where_the_call_itself_is_unsafe(text: str, goal: st
         "import torch\ndef f(x): return torch.load(x)",  # safe since torch 2.6
         "import subprocess, sys\ndef f(x): subprocess.run([sys.executable, '-c', x])",
         "import subprocess\ndef f(x): subprocess.run(['python3', '-c', x], timeout=5)",
+        "import runpy\ndef f(x): runpy.run_path(x)",
+        "import pandas as pd\ndef f(x): pd.eval(x)",
+        "from langchain_community.tools import ShellTool\ntools = [ShellTool()]",
+        "from langchain_experimental.tools.python.tool import PythonREPLTool\ntools = [PythonREPLTool()]",
         "import joblib\nmodel = joblib.load('model.joblib')",
         "import pickle\nwith open('model.pkl', 'rb') as f: model = pickle.load(f)",
         "import pickle\nPATH = 'model.pkl'\nmodel = pickle.load(open(PATH, 'rb'))",
@@ -173,6 +193,7 @@ def test_a_flaw_that_may_be_harmless_is_told_but_not_confirmed(text: str) -> Non
 )
 def test_a_clone_into_the_working_directory_is_found(text: str) -> None:
     assert flaws(text).get("security.clone_in_place", 0) >= CONFIRMED
+    assert "tools.no_unsafe_calls" not in goals(found(text))
 
 
 @pytest.mark.parametrize(
@@ -266,6 +287,7 @@ def test_no_unsafe_calls_is_told_once_and_only_where_calls_were_examined() -> No
     safe = "import subprocess\ndef f(x):\n    subprocess.run(['ls', x])\n    subprocess.run(['cat', x])\n"
     (finding,) = detected(SecurityReader(), safe, safe)
     assert (finding.goal, finding.path, finding.line) == ("tools.no_unsafe_calls", "app/m0.py", 3)
+    assert finding.confidence == 0.9
     assert "4 examined" in finding.text
     tested = detected(SecurityReader(), safe, tests__test_it="def test_it(x):\n    eval(x)\n")
     assert goals(tested) == {"tools.no_unsafe_calls", "security.in_tests"}
