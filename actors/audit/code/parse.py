@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import warnings
 from typing import Final
 
@@ -15,7 +16,8 @@ from actors.audit.code.decode import decoded
 from actors.audit.code.notebook import cells
 from actors.audit.code.source import Role, Source
 
-SYNTAX: Final = "does not parse"
+SYNTAX: Final = f"does not parse as Python {sys.version_info.major}.{sys.version_info.minor}"
+"""By the grammar of the Python that this runs on: a later one may take more."""
 INDENTATION: Final = "does not parse: its indentation is inconsistent"
 PYTHON_2: Final = "Python 2"
 TEMPLATE: Final = "does not parse: it is a template"

@@ -13,7 +13,7 @@ from typing import Final
 from actors.audit.code.names import last_name
 from actors.audit.code.scopes import Module
 from contracts.audit_facts import Finding
-from events.secret_shapes import SHAPES, TELLING_NAME
+from events.secret_shapes import SHAPES, TELLING_NAME, Shape
 
 _LONG: Final = 4_000
 _PLACEHOLDER: Final = re.compile(
@@ -28,6 +28,8 @@ _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
 _PASSWORD: Final = re.compile(r"pass|pwd", re.IGNORECASE)
 _SETTING: Final = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=(.*)")
 _SETTINGS_MAX: Final = 500
+_URL: Final = "://"
+_NO_USER: Final = frozenset("?#[]\\^|<>{}")
 _KEY_LIKE: Final = re.compile(r"(?=.*[0-9])(?=.*[A-Za-z])[A-Za-z0-9+/=_\-.]{16,}")
 
 
@@ -107,9 +109,15 @@ def _shape(text: str) -> bool:
         if any(needle in lower for needle in shape.needles):
             for match in shape.pattern.finditer(text):
                 secret = match[match.lastindex or 0]
-                if shape.check(secret) and not _PLACEHOLDER.search(secret):
+                if shape.check(secret) and not _PLACEHOLDER.search(secret) and not _is_pattern(shape, secret):
                     return True
     return False
+
+
+def _is_pattern(shape: Shape, secret: str) -> bool:
+    """Whether what stands where a URL has user and password is a regular expression: no URL has these signs there
+    (RFC 3986, 3.2.1)."""
+    return _URL in shape.needles and not _NO_USER.isdisjoint(secret)
 
 
 def _kind(text: str) -> str:

@@ -115,9 +115,9 @@ class StateReader:
             elif reducer.function.islower():
                 yield _sure(reducer.finding, 0.7)
         for one in self._classes.classes:
-            inherited = [base for base in one.bases if base.rpartition(".")[2] in _LIBRARY_STATES]
-            if inherited and self._classes.known(inherited[0], one.path) is not None and inherited[0].startswith("lang"):
-                says = f"add_messages, inherited from {inherited[0].rpartition('.')[2]}"
+            base = next((base for base in one.bases if base.rpartition(".")[2] in _LIBRARY_STATES), "")
+            if base.startswith("lang") and self._classes.known(base, one.path) is not None:
+                says = f"add_messages, inherited from {base.rpartition('.')[2]}"
                 yield _of_class("state.reducers", one, says, 1.0)
         for use in self._uses:
             if use.name.startswith("lang") and use.name.rpartition(".")[2] in _LIBRARY_STATES:

@@ -55,8 +55,9 @@ def test_of_classes_of_one_name_that_is_the_state_which_is_imported(imported: st
     findings = found(f"{GRAPH}{imported}\ngraph = SG({use})\n", app__apart=work, app__kept=work)
     said = {one.path: one.text.partition("\n")[0] for one in of(findings, "state.typed")}
     assert said == {
-        "app/apart.py": "TypedDict, its name says state", "app/kept.py": "TypedDict, the state of StateGraph at app/m0.py:3"
-    }  # fmt: skip
+        "app/apart.py": "TypedDict, its name says state",
+        "app/kept.py": "TypedDict, the state of StateGraph at app/m0.py:3",
+    }
 
 
 def test_a_class_that_is_called_as_its_base_is_told_from_it() -> None:
