@@ -96,7 +96,8 @@ class StateReader:
             yield _of_class("state.typed", one, says, min(sure, 0.8) if use is None else sure)
         for use in self._uses:
             simple = use.name.rpartition(".")[2]
-            if simple in _LIBRARY_STATES and self._classes.known(use.name, use.path) is not None and use.name.startswith("lang"):
+            known = use.name.startswith("lang") and self._classes.known(use.name, use.path) is not None
+            if known and simple in _LIBRARY_STATES:
                 text = clean(f"{simple} of the library is the state of {use.builder}\n{use.code}")
                 yield Finding(goal="state.typed", path=use.path, line=use.line, text=text)
 
