@@ -311,3 +311,36 @@ def test_a_parameter_with_a_fixed_default_is_told_but_not_confirmed() -> None:
     text = "import subprocess\ndef clone(url, to='repos'):\n    subprocess.run(['git', 'clone', url, to])\n"
     assert 0 < flaws(text)["security.clone_in_place"] < CONFIRMED
     assert lines(found(text), "security.clone_in_place") == [3]
+
+
+@pytest.mark.parametrize(
+    ("call", "sure"),
+    [
+        ("pickle.Unpickler(x)", 0.9),
+        ("_pickle.loads(data=x)", 0.9),
+        ("pickle5.loads(str=x)", 0.9),
+        ("shelve.open(x)", 0.9),
+        ("yaml.load_all(x)", 0.9),
+        ("yaml.load(x, Loader=yaml.Loader)", 0.9),
+        ("yaml.load(x, Loader=loader)", 0.5),
+        ("yaml.load(x, Loader=MySafeLoader)", 0.0),
+        ("yaml.load(x, Loader=yaml.CBaseLoader)", 0.0),
+        ("yaml.full_load_all(x)", 0.5),
+        ("yaml.safe_load_all(x)", 0.0),
+        ("yaml.unsafe_load_all(x)", 0.95),
+        ("torch.load(x, weights_only=flag)", 0.5),
+        ("numpy.load(x, allow_pickle=flag)", 0.4),
+        ("numpy.load(x, allow_pickle=False)", 0.0),
+        ("pickle.loads(b'constant')", 0.0),
+        ("pickle.load(open('own.pkl', 'rb'))", 0.6),
+        ("jsonpickle.decode(x)", 0.9),
+    ],
+)
+def test_a_load_is_as_unsafe_as_its_arguments_say(call: str, sure: float) -> None:
+    head = "import _pickle, jsonpickle, numpy, pickle, pickle5, shelve, torch, yaml\n"
+    assert flaws(f"{head}def f(x, loader, flag):\n    return {call}\n").get("security.unsafe_load", 0) == sure
+
+
+def test_a_file_that_writes_with_another_library_has_no_cache_of_its_own() -> None:
+    dumps = "import json, pickle\ndef save(x, f): json.dump(x, f)\ndef load(f): return pickle.load(f)\n"
+    assert flaws(dumps)["security.unsafe_load"] == 0.9
