@@ -149,7 +149,7 @@ def readers(module: Module) -> dict[Function, dict[str, str]]:
         if function is None:
             continue
         names = [one.arg for one in parameters(function)]
-        flow = Flow(function, {}, {name: name for name in names})
+        flow = Flow(function, {}, {name: name for name in names}, text=True)
         scope = module.scopes[function]
         for node in inside(function):
             if isinstance(node, ast.Call):

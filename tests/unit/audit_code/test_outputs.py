@@ -118,6 +118,8 @@ def test_an_answer_taken_as_text_is_a_flaw(text: str, line: int) -> None:
         "def f():\n    return json.loads(llm.invoke('x').tool_calls[0].function.arguments)",
         "def f():\n    calls = llm.invoke('x').tool_calls\n    return json.loads(calls[0]['args'])",
         "def ask():\n    return llm.invoke('x').tool_calls\ndef f():\n    return json.loads(ask()[0])",
+        "def read(a):\n    m = a.choices[0].message\n    return json.loads(m.tool_calls[0].function.arguments)\n"
+        "def f():\n    return read(llm.invoke('x'))",
         "def f(subprocess):\n    return subprocess.run('x').stdout.split()",
     ],
 )
