@@ -9,18 +9,16 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple
 
 from actors.audit.code.source import Source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Node = TypeVar("Node", bound=ast.AST)
 
 _NEW_LINE: Final = re.compile(r"\r\n|\r|\n")
 _KEPT: Final = (
     ast.Call, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign, ast.ExceptHandler,
-    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return,
-    ast.Raise,
+    ast.Subscript, ast.Compare, ast.Dict, ast.Tuple, ast.Return, ast.Raise,
 )  # fmt: skip
 
 
@@ -136,8 +134,8 @@ class Site(NamedTuple):
 
 class Module:
     """A source that parsed, walked once. ``stars``: modules that it imports everything from; ``additions``:
-    where something is put into the list of a name; ``memo``, ``called`` and ``attributes``: what a
-    detector found out once for the file."""
+    where something is put into the list of a name; ``memo``, ``called`` and ``attributes``: what was found out once for
+    all detectors."""
 
     def __init__(self, source: Source, tree: ast.Module) -> None:
         self.source = source

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actors.audit.code.security import SecurityReader
 from contracts.audit_facts import Finding
@@ -31,6 +33,29 @@ def test_words_about_an_unsafe_call_are_no_unsafe_call() -> None:
             subprocess.run(["git", "clone", "--", url, target], check=True)
     '''
     assert goals(found(text)) == {"tools.no_unsafe_calls"}
+
+
+UNSAFE_WORDS = st.lists(
+    st.sampled_from([
+        "os.system(url)", "unsanitized", "subprocess.run(cmd, shell=True)", "eval(x)", "exec", "pickle.load(f)", "\n",
+        "git clone", "with user input", "no", "never", "yaml.load(x)", "into the live working directory", "injection",
+    ]),
+    max_size=8,
+)  # fmt: skip
+
+
+@given(UNSAFE_WORDS, st.sampled_from(["app/main.py", "tests/test_it.py"]))
+def test_no_text_is_ever_an_unsafe_call(words: list[str], path: str) -> None:
+    text = " ".join(words)
+    program = f"""
+def clone(url):
+    {text!r}
+    # {text.replace(chr(10), " ")}
+    note = {text!r}
+    log({text!r}, reason=f"{{url}} {text.replace(chr(10), " ")}")
+    return {{{text!r}: [{text!r}]}}
+"""
+    assert detected(SecurityReader(), **{path.removesuffix(".py").replace("/", "__"): program}) == []
 
 
 @pytest.mark.parametrize(
