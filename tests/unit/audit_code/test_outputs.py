@@ -118,8 +118,10 @@ def test_an_answer_taken_as_text_is_a_flaw(text: str, line: int) -> None:
         "def f():\n    return json.loads(llm.invoke('x').tool_calls[0].function.arguments)",
         "def f():\n    calls = llm.invoke('x').tool_calls\n    return json.loads(calls[0]['args'])",
         "def ask():\n    return llm.invoke('x').tool_calls\ndef f():\n    return json.loads(ask()[0])",
-        "def read(a):\n    m = a.choices[0].message\n    return json.loads(m.tool_calls[0].function.arguments)\n"
-        "def f():\n    return read(llm.invoke('x'))",
+        (
+            "def read(a):\n    m = a.choices[0].message\n    return json.loads(m.tool_calls[0].function.arguments)\n"
+            "def f():\n    return read(llm.invoke('x'))"
+        ),
         "def f(subprocess):\n    return subprocess.run('x').stdout.split()",
     ],
 )
@@ -240,3 +242,53 @@ def test_a_function_that_repeats_what_it_is_given_is_a_retry() -> None:
     text = "def judge(self):\n    return self.with_backoff(lambda: llm.invoke('x'))\n"
     assert of(after_head(text), "output.retried")
     assert not of(after_head("def judge(self):\n    return self.wrap(lambda: llm.invoke('x'))\n"), "output.retried")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    r = llm.invoke('x')\n    Opinion.parse_obj(r)",
+        "def f():\n    r = llm.invoke('x')\n    Opinion.parse_raw(r)",
+        "def f():\n    r = llm.invoke('x')\n    TypeAdapter(Opinion).validate_json(r.content)",
+        "def f():\n    r = llm.invoke('x')\n    Opinion(**r)",
+        "def f():\n    r = llm.invoke('x')\n    assert isinstance(r, Opinion)",
+        "import jsonschema\ndef f():\n    r = llm.invoke('x')\n    jsonschema.validate(r, SCHEMA)",
+        "def f():\n    p = PydanticOutputParser(pydantic_object=Opinion)\n    return p.parse(llm.invoke('x'))",
+        "def f():\n    try:\n        llm.invoke('x')\n    except OutputParserException:\n        raise",
+    ],
+)
+def test_a_validation_of_an_answer_is_found(text: str) -> None:
+    assert max(finding.confidence for finding in of(after_head(text), "output.validated")) >= 0.7
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    r = llm.invoke('x')\n    assert isinstance(other, Opinion)",
+        "def f():\n    r = llm.invoke('x')\n    dict(**r)",
+        "def f():\n    r = llm.invoke('x')\n    Opinion(**other)",
+        "def f():\n    try:\n        llm.invoke('x')\n    except ValueError:\n        raise",
+    ],
+)
+def test_a_check_of_something_else_validates_no_answer(text: str) -> None:
+    assert "output.validated" not in goals(after_head(text))
+
+
+def test_a_schema_that_the_caller_gives_is_half_a_binding() -> None:
+    text = "def f(schema):\n    return c.chat.completions.create(response_format=schema)"
+    (finding,) = of(after_head(text), "output.structured")
+    assert finding.confidence == 0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "genai.GenerativeModel('m', generation_config=GenerationConfig(response_schema=Opinion))",
+        "Task(description='x', output_pydantic=Opinion)",
+        "import dspy\np = dspy.ChainOfThought(Opinion)",
+        "create_react_agent(llm, tools, response_format=ProviderStrategy(Opinion))",
+    ],
+)
+def test_other_libraries_bind_in_their_own_words(text: str) -> None:
+    (finding,) = of(after_head(text), "output.structured")
+    assert "binds to Opinion, a Pydantic model" in finding.text

@@ -26,6 +26,11 @@ def found(*programs: str, **named: str) -> list[Finding]:
         ("from typing import NamedTuple\nclass Work(NamedTuple): ...", "NamedTuple"),
         ("from langgraph.graph import MessagesState\nclass Work(MessagesState): ...", "TypedDict"),
         ("from typing import TypedDict\nWork = TypedDict('Work', {'a': int})", "TypedDict"),
+        ("import pydantic\nWork = pydantic.create_model('Work', a=(int, 1))", "Pydantic model"),
+        ("import msgspec\nclass Work(msgspec.Struct): ...", "Struct"),
+        ("import attr\n@attr.s(auto_attribs=True)\nclass Work: ...", "dataclass"),
+        ("from langchain.agents import AgentState\nclass Work(AgentState): ...", "TypedDict"),
+        ("from sqlmodel import SQLModel\nclass Work(SQLModel): ...", "Pydantic model"),
         ("from pydantic import BaseModel\nclass A(BaseModel): ...\nclass Work(A): ...", "Pydantic model"),
         (("from typing import Generic, T\nfrom pydantic import BaseModel\nclass A(BaseModel, Generic[T]): ...\n"
          "class Work(A[int]): ..."), "Pydantic model"),
@@ -189,3 +194,32 @@ def test_classes_that_derive_from_each_other_end() -> None:
 def test_tests_and_examples_are_not_the_project() -> None:
     text = f"{GRAPH}import typing\nclass WorkState(typing.TypedDict): ...\nSG(WorkState)\nSG(dict)\n"
     assert found(tests__test_it=text, examples__show=text) == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "StateGraph(schema=Work)",
+        "create_agent(m, state_schema=Work)",
+        "create_react_agent(m, state_schema=Work)",
+        "create_supervisor([], state_schema=Work)",
+        "create_deep_agent(state_schema=Work)",
+    ],
+)
+def test_a_state_may_be_given_by_keyword_and_to_agents(call: str) -> None:
+    (finding,) = of(found(f"import typing\nclass Work(typing.TypedDict): ...\nx = {call}\n"), "state.typed")
+    assert finding.confidence == 1.0
+
+
+def test_a_state_of_the_library_is_typed_and_merges() -> None:
+    text = "from langgraph.graph import StateGraph, MessagesState as M\ng = StateGraph(M)\n"
+    assert goals(found(text)) == {"state.typed", "state.reducers"}
+    own = "from langgraph.graph import StateGraph\nclass MessagesState(dict): ...\ng = StateGraph(MessagesState)\n"
+    assert goals(found(own)) == {"state.plain_dicts"}
+
+
+def test_a_base_that_another_module_hands_on_is_taken_for_what_it_is_called() -> None:
+    (finding,) = of(found("from compat import BaseModel\nclass Evidence(BaseModel):\n    goal: str\n"), "state.models")
+    assert finding.confidence == 0.8
+    own = "class BaseModel: ...\n"
+    assert found("from m1 import BaseModel\nclass Evidence(BaseModel):\n    goal: str\n", own) == []
