@@ -120,7 +120,8 @@ class Term(Fact, frozen=True, kw_only=True):
 
 class RepoSurvey(Fact, frozen=True, kw_only=True):
     """All that is known of a repository. ``files``: its tracked paths, sorted, the first ``FILES_MAX``. ``examined``:
-    what was looked at and how much of it (files, python_files, notebooks, lines, calls …). ``counts``: findings of
+    what was looked at and how much of it (files, python_files, notebooks, lines, calls …); ``unread`` are Python files
+    that a limit, or the lack of their content, kept from it. ``counts``: findings of
     each goal, kept or not. ``notes``: what was left out, and why."""
 
     commit: str

@@ -180,8 +180,9 @@ def _examined_code(survey: RepoSurvey) -> str:
     parts = [counted(seen.get("python_files", 0), "Python file")]
     if seen.get("notebooks"):
         parts.append(counted(seen["notebooks"], "notebook"))
-    told = " and ".join(parts)
-    return f"{told} ({_unparsed_count(survey):,} do not parse)" if survey.unparsed else told
+    gaps = [f"{_unparsed_count(survey):,} do not parse"] if survey.unparsed else []
+    gaps += [f"{seen['unread']:,} more were not read"] if seen.get("unread") else []
+    return " and ".join(parts) + (f" ({', '.join(gaps)})" if gaps else "")
 
 
 def absence_of(goal: str, survey: RepoSurvey) -> float:
@@ -200,9 +201,9 @@ def absence_of(goal: str, survey: RepoSurvey) -> float:
 
 
 def absence(survey: RepoSurvey) -> float:
-    """How sure it is that something is not in the code."""
-    parsed, unparsed = survey.examined.get("parsed", 0), _unparsed_count(survey)
-    return ABSENCE * parsed / (parsed + unparsed) if unparsed else ABSENCE
+    """How sure it is that something is not in the code: as far as it was read and parses."""
+    parsed, unknown = survey.examined.get("parsed", 0), _unparsed_count(survey) + survey.examined.get("unread", 0)
+    return ABSENCE * parsed / (parsed + unknown) if unknown else ABSENCE
 
 
 def _unparsed_count(survey: RepoSurvey) -> int:

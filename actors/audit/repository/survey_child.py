@@ -70,6 +70,9 @@ class _Survey:
                 self._take(entry)
         announced.finish()
         code = self._reader.facts(list(self._by_path), self.content, self._request.history)
+        unread = len(self._large) + len(self._missing) + self._unread
+        if unread:
+            code = msgspec.structs.replace(code, examined={**code.examined, "unread": unread})
         pointers = self._pointers()
         return Answer(code=code, notes=list(self._notes(pointers)))
 

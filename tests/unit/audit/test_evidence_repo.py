@@ -145,6 +145,13 @@ def test_files_that_do_not_parse_are_evidence_and_make_absence_less_sure() -> No
     assert found["history.commits"].confidence == 1.0, "the history is not code"
 
 
+def test_files_that_were_not_read_make_absence_less_sure() -> None:
+    seen = {"python_files": 2, "parsed": 2, "unread": 6}
+    one = named(repo_evidence(about("state.typed"), survey(findings=[], counts={}, examined=seen)))["state.typed"]
+    assert one.confidence == pytest.approx(ABSENCE / 4, abs=0.01)
+    assert "2 Python files (6 more were not read)" in one.rationale
+
+
 def test_what_is_known_by_names_alone_is_less_surely_absent() -> None:
     found = named(repo_evidence(about("state.typed", "agent.limits", "output.retried", "output.structured"), survey(
         findings=[], counts={},
