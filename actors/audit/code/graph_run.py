@@ -15,7 +15,7 @@ from actors.audit.code.graph_evaluate import evaluate
 from actors.audit.code.graph_members import store_attribute, store_item
 from actors.audit.code.graph_program import Program
 from actors.audit.code.graph_pure import items_of
-from actors.audit.code.graph_scope import Fork, Scope
+from actors.audit.code.graph_scope import Fork, Rest, Scope
 from actors.audit.code.graph_statements import STATEMENTS, Flow
 from actors.audit.code.graph_values import (
     UNKNOWN,
@@ -33,11 +33,11 @@ from actors.audit.code.graph_values import (
     Value,
     alternatives,
     one_of,
-    text_of,
 )
 
 DEPTH_MAX: Final = 150
 ROUNDS_MAX: Final = 256
+_PEEKED_MAX: Final = 64
 STEPS_MIN: Final = 400
 """So many steps there are always."""
 
@@ -143,7 +143,7 @@ class Run:
             return "on"
         arms, left, self.left = self.arms, self.left, set()
         self._depth += 1
-        forks: list[tuple[Fork, bool]] = []
+        rest = Rest(scope)
         flow: Flow = "on"
         for statement in statements:
             self.steps -= 1
@@ -156,13 +156,8 @@ class Run:
             if flow != "on":
                 break
             if len(self.left) > seen:
-                forks.append((Fork(scope), self.left != {"ends"}))
-                forks[-1][0].begin()
-        for fork, within in reversed(forks):
-            fork.end(goes_on=flow != "ends")
-            fork.begin()
-            fork.end(goes_on=within)
-            fork.join()
+                rest.may_begin(within=self.left != {"ends"})
+        rest.end(goes_on=flow != "ends")
         self._depth -= 1
         self.arms = arms
         self.left |= left
@@ -225,11 +220,19 @@ class Run:
             for item in (*known[:ROUNDS_MAX], *more):
                 self.perhaps(self._round(target, item, scope, body), scope)
             return False, "on"
+        rest, left = Rest(scope), self.left
+        flow: Flow = "on"
         for item in found.items[:ROUNDS_MAX]:
+            self.left = set()
             flow = self._round(target, item, scope, body)()
+            gone, self.left = self.left - {"next"}, self.left | left
+            left = self.left
             if flow in ("breaks", "ends") or self.exhausted:
-                return True, flow
-        return len(found.items) <= ROUNDS_MAX, "on"
+                break
+            if gone:
+                rest.may_begin(within="breaks" in gone)
+        rest.end(goes_on=flow != "ends")
+        return len(found.items) <= ROUNDS_MAX, "on" if flow == "next" else flow
 
     def _round(self, target: ast.expr, item: Value, scope: Scope, body: Callable[[], Flow]) -> Callable[[], Flow]:
         def once() -> Flow:
@@ -262,15 +265,26 @@ class Run:
         return fork.join()
 
 
-def _texts(value: Value) -> set[str]:
-    return {text for text in map(text_of, alternatives(value)) if text is not None}
+def _texts(value: Value, depth: int = 0) -> set[str]:
+    """The texts and numbers that a value may be, or that may lie in it."""
+    found: set[str] = set()
+    for option in alternatives(value):
+        if isinstance(option, Const):
+            found.add(f"{depth}{option.value!r}")
+        inside = items_of(option) if isinstance(option, Seq | Map) and depth < 3 else None
+        values = [one for _, one in option.entries.values()] if isinstance(option, Map) else []
+        for one in [*inside.items, *values][:_PEEKED_MAX] if inside is not None else ():
+            found |= _texts(one, depth + 1)
+    return found
 
 
 def _unpacked(parts: Sequence[ast.expr], value: Value) -> list[Value]:
     """What each of several targets gets."""
     found = items_of(value)
     if found is None or found.open:
-        return [one_of(found.items) if found is not None and found.items else UNKNOWN] * len(parts)
+        one = UNKNOWN if found is None or found.more else one_of(found.items)
+        rest = Seq(list(found.items), open=True, bounded=not found.more) if found is not None else UNKNOWN
+        return [rest if isinstance(part, ast.Starred) else one for part in parts]
     star = next((at for at, part in enumerate(parts) if isinstance(part, ast.Starred)), None)
     if star is None:
         return found.items if len(found.items) == len(parts) else [UNKNOWN] * len(parts)

@@ -158,3 +158,24 @@ class Fork:
         """Let these names stand for anything."""
         for number, name in places:
             self._scopes[number].rebind(name, UNKNOWN)
+
+
+class Rest:
+    """What follows where a program may have left already: what it binds may be bound, or not."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._forks: list[tuple[Fork, bool]] = []
+
+    def may_begin(self, *, within: bool) -> None:
+        """From here on; ``within``: where the program leaves for is in the same call."""
+        self._forks.append((Fork(self._scope), within))
+        self._forks[-1][0].begin()
+
+    def end(self, *, goes_on: bool) -> None:
+        """Up to here; see ``Fork.end``."""
+        for fork, within in reversed(self._forks):
+            fork.end(goes_on=goes_on)
+            fork.begin()
+            fork.end(goes_on=within)
+            fork.join()

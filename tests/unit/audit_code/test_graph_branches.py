@@ -51,6 +51,7 @@ def add(one, other):
 def name(text):
     if c(): return text + "!"
     return "named"
+add("first", "end")
 l, d, t, n = ['a'], {'x': 'y'}, 'm', 1
 """
 
