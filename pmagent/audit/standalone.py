@@ -48,14 +48,15 @@ class StandaloneClerk:
     """Answers at once (see ``Clerk``). ``model`` judges (None: the rules do, offline), ``vision_model`` looks at images
     (None: nobody does); both are any ``BaseChatModel``, called from the threads of the graph's nodes, also where an
     event loop runs. ``stop``, once set, ends what is being cloned or read, and lets no model be asked any more.
-    ``writes``: the report is left as files too. One clerk may serve several audits, one after another."""
+    ``writes``: the report is left as files too. One clerk may serve several audits, one after another. Raises TypeError
+    for a model that is none, such as a model's name."""
 
     def __init__(
         self, model: BaseChatModel | None = None, vision_model: BaseChatModel | None = None,
         limits: AuditLimits | None = None, stop: threading.Event | None = None, *, writes: bool = False,
     ) -> None:  # fmt: skip
-        self._model = model
-        self._vision = vision_model
+        self._model = _chat_model("model", model)
+        self._vision = _chat_model("vision_model", vision_model)
         self._limits = limits or AuditLimits()
         self._stop = stop
         self._writes = writes
@@ -183,6 +184,14 @@ def _asked(model: BaseChatModel, said: list[ModelMessage], answer: ModelAnswer |
 
 
 _MEND: Final = "see to the model's key, name and limits, or judge without one: the rules need no model"
+
+
+def _chat_model(parameter: str, model: BaseChatModel | None) -> BaseChatModel | None:
+    """The model, if it is one that can be asked. By what it can do, not by its class: LangChain is loaded by who needs
+    it."""
+    if model is None or all(callable(getattr(model, name, None)) for name in ("invoke", "bind_tools")):
+        return model
+    raise TypeError(f"{parameter} is a {type(model).__name__}, not a chat model: give one of LangChain, or None")
 
 
 def _node_failed(error: SourceFailed) -> NodeFailed:

@@ -138,6 +138,13 @@ def test_without_any_model_the_rules_judge_what_is_there(sources: dict[str, Any]
     assert not list((tmp_path / "temporary").iterdir()), "the clone is gone"
 
 
+@pytest.mark.parametrize("parameter", ["model", "vision_model"])
+@pytest.mark.parametrize("given", ["openai:some", object(), 5])
+def test_what_is_no_chat_model_is_refused_at_once(parameter: str, given: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{parameter} is a {type(given).__name__}, not a chat model"):
+        StandaloneClerk(**{parameter: given})
+
+
 def test_it_runs_where_an_event_loop_runs(sources: dict[str, Any]) -> None:
     async def inside() -> dict[str, Any]:
         return invoked(StandaloneClerk(), sources)
