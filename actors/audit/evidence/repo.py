@@ -59,7 +59,9 @@ def goal_items(goal: str, survey: RepoSurvey, *, where_applicable: bool = False)
         return []
     lacking = no_occasion(goal, survey.examined) if where_applicable else ""
     if lacking:
-        rationale = f"{lacking} in {_examined_code(survey)}: there is no occasion for it"
+        whole = absence(survey) == ABSENCE
+        so = "there is no occasion for it" if whole else "whether there is an occasion in the rest is not known"
+        rationale = f"{lacking} in {_examined_code(survey)}: {so}"
         return [evidence(goal, None, NOWHERE, rationale, 0.0, found=False)]
     return [_absent(goal, survey)]
 

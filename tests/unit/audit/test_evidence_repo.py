@@ -150,6 +150,11 @@ def test_files_that_were_not_read_make_absence_less_sure() -> None:
     one = named(repo_evidence(about("state.typed"), survey(findings=[], counts={}, examined=seen)))["state.typed"]
     assert one.confidence == pytest.approx(ABSENCE / 4, abs=0.01)
     assert "2 Python files (6 more were not read)" in one.rationale
+    seen |= {"graphs": 0}
+    where = dimension_of(dimension("one", goals=["state.typed"], where_applicable=True))
+    told = named(repo_evidence(where, survey(findings=[], counts={}, examined=seen)))["state.typed"]
+    assert (told.found, told.confidence) == (False, 0.0)
+    assert told.rationale.endswith("whether there is an occasion in the rest is not known")
 
 
 def test_what_is_known_by_names_alone_is_less_surely_absent() -> None:
