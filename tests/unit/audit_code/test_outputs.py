@@ -292,3 +292,38 @@ def test_a_schema_that_the_caller_gives_is_half_a_binding() -> None:
 def test_other_libraries_bind_in_their_own_words(text: str) -> None:
     (finding,) = of(after_head(text), "output.structured")
     assert "binds to Opinion, a Pydantic model" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("text", "sure", "says"),
+    [
+        ("s = llm.with_retry()", 1.0, "with_retry()"),
+        ("s = llm.with_fallbacks([other])", 0.7, "with_fallbacks()"),
+        ("p = RetryWithErrorOutputParser(llm)", 0.95, "RetryWithErrorOutputParser asks again"),
+        ("p = OutputFixingParser(llm)", 0.95, "OutputFixingParser asks again"),
+        ("p = ToolStrategy(Opinion, handle_errors=True)", 0.8, "ToolStrategy handles errors"),
+        ("from langgraph.types import RetryPolicy\np = RetryPolicy()", 0.8, "RetryPolicy of a node"),
+        ("from pydantic_ai import Agent\na = Agent('m', retries=2)", 0.8, "retries of an agent"),
+        ("c.chat.completions.create(response_model=Opinion, max_retries=2)", 0.95, "max_retries with a response_model"),
+        ("def f():\n    while True:\n        try:\n            llm.invoke('x')\n        except E: pass", 0.9,
+         "asked again in the loop of line 8"),
+    ],
+)  # fmt: skip
+def test_a_retry_is_told_with_how_sure_it_is(text: str, sure: float, says: str) -> None:
+    (finding,) = of(after_head(text), "output.retried")
+    assert (finding.confidence, finding.text.split("\n")[0]) == (sure, says)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p = RetryPolicy()",  # somebody's own
+        "p = ToolStrategy(Opinion)",
+        "c.chat.completions.create(max_retries=2)",
+        "f(retries=2)",
+        "with_retry(llm)",
+        "x = ChatOpenAI(max_retries=2)",  # of the transport
+    ],
+)
+def test_other_settings_are_no_retry_of_an_answer(text: str) -> None:
+    assert "output.retried" not in goals(after_head(text))
