@@ -232,3 +232,18 @@ def test_a_persona_is_told_by_the_node_around_where_its_own_name_is_no_role() ->
     reader = PersonaReader()
     assert "judges.distinct" in goals(detected(reader, text))
     assert [prompt.persona for prompt in reader.personas()] == ["prosecutor", "defense"]
+
+
+@pytest.mark.parametrize("size", range(0, len(COMMON), 25))
+def test_half_of_the_text_is_the_line(size: int) -> None:
+    common = COMMON[:size].rstrip()
+    colluding = similarity(f"{ATTACK}{common}", f"{CREDIT}{common}") >= 0.5
+    assert ("judges.collusion" in goals(judges_that_share(common))) is colluding
+
+
+def test_what_was_looked_at_is_counted() -> None:
+    reader = PersonaReader()
+    detected(
+        reader, BY_KEY, "RESEARCHER = 'You are a researcher. Find five sources for the question and quote each one.'"
+    )
+    assert dict(reader.examined) == {"prompts": 4, "personas": 3}
