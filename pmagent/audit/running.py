@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,12 @@ def run_audit(
     place_of(wanted, url, here)
     rubric = load_rubric(rubric_path)
     state = compile_audit_graph(model, vision_model, limits).invoke(
-        {"repo_url": url, "pdf_path": str(here / pdf_path), "rubric": rubric.document, "output_path": wanted}
+        {
+            "repo_url": url,
+            "pdf_path": str(here / os.path.expanduser(pdf_path)),
+            "rubric": rubric.document,
+            "output_path": wanted,
+        }
     )
     report: AuditReport | None = state.get("final_report")
     if report is None:

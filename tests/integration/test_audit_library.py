@@ -45,6 +45,14 @@ def test_an_audit_by_itself_leaves_its_report_where_it_is_wanted(
     assert document["provenance"] is None, "there is no log that it came from"
 
 
+def test_both_sources_may_lie_below_the_home_folder(
+    sources: Sources, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(sources.repository.parent))
+    made = run_audit("~/depcheck", "~/depcheck.pdf", str(sources.rubric), str(tmp_path))
+    assert [one.dimension_id for one in made.criteria] == ["state", "accuracy"]
+
+
 @pytest.mark.parametrize(
     ("repository", "pdf", "rubric", "output", "code"),
     [
