@@ -42,6 +42,9 @@ _PARSERS: Final = frozenset({"PydanticOutputParser", "JsonOutputParser", "Pydant
                              "RetryOutputParser", "RetryWithErrorOutputParser"})  # fmt: skip
 _MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDecodeError", "StructuredOutputError",
                              "StructuredOutputValidationError", "InstructorRetryException"})  # fmt: skip
+_NO_JSON: Final = frozenset({"JSONDecodeError"})
+"""Much else than answers is JSON: who catches this alone must have tried to read one."""
+_READS: Final = re.compile(r"pars|load|decod|read|extract|repair|valid|json", re.IGNORECASE)
 
 
 class _Binding(NamedTuple):
@@ -168,17 +171,19 @@ def _per_function(module: Module, asked: Mapping[Function | None, list[ModelCall
     for function, of_function in asked.items():
         body: ast.AST = module.tree if function is None else function
         flow = answers(body, of_function, text=True)
-        validated = list(_validations(module, body, flow, max(one.sure for one in of_function)))
+        validated = list(_validations(module, body, flow, of_function))
         yield from validated
         yield from retries(module, of_function)
         yield from _freeform(module, body, flow, reading_functions, validated=bool(validated))
     yield from _elsewhere(module, set(asked))
 
 
-def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], sure: float) -> Iterator[Finding]:
+def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], asked: list[ModelCall]) -> Iterator[Finding]:
     """Where a function that asks a model validates: by a model's own method, a parser, a check of the type, or by
     catching what a misfit raises."""
     scope = module.scopes.get(body, module.scope)
+    sure = max(one.sure for one in asked)
+    whole = answers(body, asked)
     for node in inside(body):
         match node:
             case ast.Call(func=ast.Attribute(attr=attr)) if attr in _VALIDATING:
@@ -194,9 +199,12 @@ def _validations(module: Module, body: ast.AST, flow: Flow[ModelCall], sure: flo
                 if last_name(func)[:1].isupper():
                     yield found("output.validated", module, node, says=f"{last_name(func)}(**answer)",
                                 confidence=share(sure, 0.7), lines=4)  # fmt: skip
-            case ast.ExceptHandler(type=ast.expr() as kind) if _MISFITS & set(_caught(kind)):
-                says = f"catches {', '.join(name for name in _caught(kind) if name in _MISFITS)}"
-                yield found("output.validated", module, node, says=says, confidence=share(sure, 0.9), lines=4)
+            case ast.Try(body=tried, handlers=handlers):
+                for handler in handlers:
+                    names = [name for name in _caught(handler.type) if name in _MISFITS]
+                    if names and (set(names) != _NO_JSON or _is_read(module, tried, scope, asked, whole)):
+                        yield found("output.validated", module, handler, says=f"catches {', '.join(names)}",
+                                    confidence=share(sure, 0.9), lines=4)  # fmt: skip
             case ast.Call(func=func) if dotted(module, func, scope).startswith(("jsonschema.", "fastjsonschema.")):
                 yield found("output.validated", module, node, says="held against a JSON schema",
                             confidence=share(sure, 0.9), lines=4)  # fmt: skip
@@ -254,5 +262,23 @@ def _read(
         )
 
 
-def _caught(kind: ast.expr) -> list[str]:
+def _is_read(
+    module: Module, tried: list[ast.stmt], scope: Scope, asked: list[ModelCall], whole: Flow[ModelCall]
+) -> bool:
+    """Whether what is tried reads an answer: something that reads, by its name, is given it, or a function of this
+    file asks for it."""
+    questions_here = {id(one.call) for one in asked}
+    for call in (node for stmt in tried for node in ast.walk(stmt) if isinstance(node, ast.Call)):
+        taken = (*call.args, *(one.value for one in call.keywords))
+        reads = _READS.search(last_name(call.func)) is not None
+        if reads and any(whole.source(one) is not None for one in taken):
+            return True
+        if id(call) in questions_here and own_function(module, call.func, scope) is not None:
+            return True
+    return False
+
+
+def _caught(kind: ast.expr | None) -> list[str]:
+    if kind is None:
+        return []
     return [last_name(one) for one in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]

@@ -327,3 +327,35 @@ def test_a_retry_is_told_with_how_sure_it_is(text: str, sure: float, says: str) 
 )
 def test_other_settings_are_no_retry_of_an_answer(text: str) -> None:
     assert "output.retried" not in goals(after_head(text))
+
+
+CAUGHT = """
+def f(data):
+    try:
+        {tried}
+    except json.JSONDecodeError:
+        raise ValueError("no")
+"""
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        "return json.loads(llm.invoke('x').content)",
+        "return parse_answer(llm.invoke('x'))",
+        "call = llm.invoke('x').tool_calls[0]; return json.loads(call['args'])",
+    ],
+)
+def test_who_catches_what_is_no_json_validates_the_answer_that_is_read(tried: str) -> None:
+    assert "output.validated" in goals(found(HEAD + CAUGHT.format(tried=tried)))
+
+
+@pytest.mark.parametrize(
+    "tried",
+    [
+        "asked = json.loads(data); send(llm.invoke(asked['x']).content)",
+        "answer = llm.invoke('x'); settings = json.loads(data); return answer, settings",
+    ],
+)
+def test_who_catches_that_something_else_is_no_json_does_not_validate_answers(tried: str) -> None:
+    assert "output.validated" not in goals(found(HEAD + CAUGHT.format(tried=tried)))
