@@ -42,6 +42,7 @@ _PARSERS: Final = frozenset({"PydanticOutputParser", "JsonOutputParser", "Pydant
                              "RetryOutputParser", "RetryWithErrorOutputParser"})  # fmt: skip
 _MISFITS: Final = frozenset({"ValidationError", "OutputParserException", "JSONDecodeError", "StructuredOutputError",
                              "StructuredOutputValidationError", "InstructorRetryException"})  # fmt: skip
+_MEDIA: Final = frozenset({"images", "audio", "speech", "transcriptions", "translations", "embeddings"})
 _NO_JSON: Final = frozenset({"JSONDecodeError"})
 """Much else than answers is JSON: who catches this alone must have tried to read one."""
 _READS: Final = re.compile(r"pars|load|decod|read|extract|repair|valid|json", re.IGNORECASE)
@@ -126,11 +127,16 @@ def _binding(module: Module, call: ast.Call, scope: Scope) -> tuple[str, ast.exp
         return written, argument(call, 0, "schema"), 1.0
     for one in call.keywords:
         takers = _TAKERS.get(one.arg or "")
-        if takers is not None and takers.fullmatch(written):
+        if takers is not None and takers.fullmatch(written) and not _is_media(call.func):
             return _by_keyword(module, one.arg or "", one.value, scope)
     if dotted(module, call.func, scope) in {"dspy.Predict", "dspy.ChainOfThought", "dspy.TypedPredictor"} and call.args:
         return written, call.args[0], 0.7
     return None
+
+
+def _is_media(function: ast.expr) -> bool:
+    """Whether what is asked for are images, sounds or vectors: their formats are those of files."""
+    return any(isinstance(node, ast.Attribute) and node.attr in _MEDIA for node in ast.walk(function))
 
 
 def _by_keyword(module: Module, name: str, value: ast.expr, scope: Scope) -> tuple[str, ast.expr | None, float] | None:

@@ -329,6 +329,12 @@ def test_other_settings_are_no_retry_of_an_answer(text: str) -> None:
     assert "output.retried" not in goals(after_head(text))
 
 
+@pytest.mark.parametrize("asked", ["client.images.generate", "client.audio.transcriptions.create"])
+def test_the_format_of_an_image_or_a_sound_is_no_schema(asked: str) -> None:
+    program = f"{HEAD}import openai\nclient = openai.OpenAI()\ndef f(kind):\n    return {asked}(response_format=kind)\n"
+    assert "output.structured" not in goals(found(program))
+
+
 CAUGHT = """
 def f(data):
     try:
