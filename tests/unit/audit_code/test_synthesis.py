@@ -180,3 +180,42 @@ def test_rules_without_a_name_are_told_by_their_branches() -> None:
 def test_keeping_a_score_in_its_range_is_no_cap() -> None:
     text = "def final_score(scores):\n    score = sum(scores) / 3\n    return max(1, min(5, score))\n"
     assert goals(found(text)) == {"justice.deterministic"}
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("def chief_justice(scores):\n    return round(sum(scores) / 3)", 0.9),
+        ("def chief_justice(scores):\n    return max(scores)", 0.6),
+        ("def resolve(scores):\n    return round(sum(scores) / 3)", 0.6),
+        ("def resolve(scores):\n    return max(scores)", 0.0),
+        ("def show(scores):\n    return round(sum(scores) / 3)", 0.0),
+        (
+            "class ChiefJustice:\n    def run(self, scores):\n        return max(scores) if scores[0] > 3 else 1",
+            0.9,
+        ),
+        ("def chief_justice(scores, flag):\n    if flag > 2: return scores", 0.0),
+        ("def chief_justice(scores, flag):\n    if scores: return flag", 0.0),
+        ("import numpy as np\ndef overall_score(scores):\n    return np.median(scores) + np.mean(scores)", 0.9),
+    ],
+)
+def test_synthesis_is_the_surer_the_more_ways_and_the_better_the_name(text: str, sure: float) -> None:
+    assert [finding.confidence for finding in of(found(text), "justice.deterministic")] == ([sure] if sure else [])
+
+
+def test_a_model_whose_score_is_capped_by_code_decides_half() -> None:
+    text = """
+        from langchain_openai import ChatOpenAI
+        llm = ChatOpenAI()
+        def chief_justice(state):
+            answer = llm.invoke(state)
+            return min(3, answer.score)
+    """
+    (finding,) = of(found(text), "justice.model_decides")
+    assert finding.confidence == 0.5
+
+
+def test_what_was_looked_at_is_counted() -> None:
+    reader = SynthesisReader()
+    detected(reader, "def f(score): ...\ndef g(x): ...\ndef h(x): return x.final_score\n")
+    assert dict(reader.examined) == {"score_functions": 2}
