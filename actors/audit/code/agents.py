@@ -111,10 +111,10 @@ def _limits(call: ast.Call, written: str, *, agents: bool) -> Iterator[tuple[str
         name = given.arg or ""
         if _is_nothing(given.value):
             continue
+        handed_on = isinstance(given.value, ast.Name) and given.value.id == name  # what the caller sets, or not
         if name in _STEPS and agents:
-            yield "agent.limits", f"{name} is set", 0.9
+            yield "agent.limits", f"{name} is set", 0.5 if handed_on else 0.9
         elif name in _TOKENS and (agents or _CHAT.fullmatch(written)):
-            handed_on = isinstance(given.value, ast.Name) and given.value.id == name  # what the caller sets, or not
             yield "agent.limits", f"{name} is set", 0.5 if handed_on else 0.8
         elif name in _TIMES and _CHAT.fullmatch(written):
             yield "agent.limits", f"{name} of a model is set", 0.9

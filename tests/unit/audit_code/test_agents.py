@@ -30,6 +30,7 @@ def found(text: str) -> list[Finding]:
         ("def f(max_tokens=None):\n    return ChatOpenAI(max_tokens=max_tokens)", "agent.limits", 0.5),
         ("ChatOpenAI(timeout=30)", "agent.limits", 0.9),
         ("AgentExecutor(agent=a, max_iterations=5)", "agent.limits", 0.9),
+        ("def f(max_turns):\n    return prompt.substitute(max_turns=max_turns)", "agent.limits", 0.5),
         ("ModelCallLimitMiddleware(run_limit=5)", "agent.limits", 0.95),
         ("def node(s):\n    return interrupt('may I?')", "agent.approval", 1.0),
         ("def node(s):\n    return ask('may I?')", "agent.approval", 1.0),
