@@ -76,3 +76,21 @@ def test_words_of_other_trades_say_nothing_where_there_are_no_agents(text: str) 
 
 def test_tests_hold_no_agent() -> None:
     assert detected(AgentReader(), tests__test_it=HEAD + "ChatOpenAI(max_tokens=100)") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("tool(needs_approval=True)", 0.8),
+        ("task(human_input=True)", 0.8),
+        ("agent(human_input_mode='ALWAYS')", 0.9),
+        ("agent(human_input_mode='NEVER')", 0.0),
+        ("tool(needs_approval=False)", 0.0),
+        ("import click\nclick.confirm('Send?')", 0.5),
+        ("confirm('Send?')", 0.0),
+        ("g.compile(interrupt_after=['a'])", 0.95),
+        ("raise NodeInterrupt('stop')", 0.95),
+    ],
+)
+def test_an_approval_is_told_with_how_sure_it_is(text: str, sure: float) -> None:
+    assert [finding.confidence for finding in of(found(text), "agent.approval")] == ([sure] if sure else [])

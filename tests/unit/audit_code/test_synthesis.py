@@ -219,3 +219,37 @@ def test_what_was_looked_at_is_counted() -> None:
     reader = SynthesisReader()
     detected(reader, "def f(score): ...\ndef g(x): ...\ndef h(x): return x.final_score\n")
     assert dict(reader.examined) == {"score_functions": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("open('a.md', 'w')", 0.9),
+        ("import io\nio.open(file, mode='w')\nfile.with_suffix('.md').write_text(x)", 0.9),
+        ("from pathlib import Path\nPath('report.json').write_text(data)", 0.7),
+        ("from pathlib import Path\nPath('data.json').write_text(data=verdict)", 0.7),
+        ("def save_report(path, text):\n    path.write_text(text)", 0.6),
+        ("def f(path, markdown):\n    path.write_text(markdown)", 0.6),
+        ("from pathlib import Path\nPath('data.json').write_text(data)", 0.0),
+        ("def save(path, verdict):\n    path.write_text(verdict)", 0.0),
+        ("path.open('w')", 0.0),
+    ],
+)
+def test_a_file_is_the_surer_a_report_the_more_its_name_says_so(text: str, sure: float) -> None:
+    assert [finding.confidence for finding in of(found(text), "justice.report_file")] == ([sure] if sure else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "sure"),
+    [
+        ("def dissent(opinions): return 1", 0.9),
+        ("dissent = told(opinions)", 0.8),
+        ("r = Result(minority_opinion=told)", 0.8),
+        ("r = Result(dissent='')", 0.0),
+        ("r = Result(dissent=None)", 0.0),
+        ("r = Result(opinion=told)", 0.0),
+        ("class Result:\n    dissent: str = 'none'", 0.0),
+    ],
+)
+def test_a_dissent_counts_where_it_is_told(text: str, sure: float) -> None:
+    assert [finding.confidence for finding in of(found(text), "justice.dissent")] == ([sure] if sure else [])
