@@ -28,7 +28,7 @@ SIMPLE = [
 ]  # fmt: skip
 COMPOUND = [
     "if c():\n#", "if c():\n#\nelse:\n#", "if c():\n#\nelif c():\n#\nelse:\n#", "for x in u():\n#",
-    "for x in l[:]:\n#",
+    "for x in l[:2]:\n#",
     "for x in ['g', 'h']:\n#\n    if c(): break\n#", "for x in ['g', 'h']:\n    if c(): continue\n#\nelse:\n#",
     "while c():\n#\n    break", "try:\n#\n    r()\n#\nexcept OSError:\n#",
     "try:\n#\n    r()\nexcept OSError:\n#\nelse:\n#\nfinally:\n#",
