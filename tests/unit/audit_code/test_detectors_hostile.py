@@ -138,7 +138,7 @@ def test_every_program_is_read_to_the_end_and_always_alike(program: str) -> None
 
 
 def _hostile() -> Iterator[tuple[str, str]]:
-    yield "a chain of calls", "x" + ".invoke(1)" * 900
+    yield "a chain of calls", "x" + ".invoke(1)" * 400
     yield "a chain of attributes", "os" + ".path" * 900 + "(x)"
     yield "a sum", "os.system(" + " + ".join(["'a'", "x"] * 300) + ")"
     yield (
@@ -146,12 +146,12 @@ def _hostile() -> Iterator[tuple[str, str]]:
         "\n".join(["a0 = 'ab'", *(f"a{n} = a{n - 1} + a{n - 1}" for n in range(1, 60)), "os.system(a59)"]),
     )
     yield "names in a ring", "a = b\nb = c\nc = a\n" * 300 + "os.system(a)\na.invoke(b)"
-    yield "a name set often", "\n".join(f"x = y{n % 7}.z(x)\ny{n % 7} = x" for n in range(1_500)) + "\nos.system(x)"
+    yield "a name set often", "\n".join(f"x = y{n % 7}.z(x)\ny{n % 7} = x" for n in range(600)) + "\nos.system(x)"
     yield (
         "attributes set often",
         "class A:\n    def f(self):\n"
         + "".join(
-            f"        self.a{n % 5} = self.a{(n + 1) % 5}\n        os.system(self.a{n % 5})\n" for n in range(400)
+            f"        self.a{n % 5} = self.a{(n + 1) % 5}\n        os.system(self.a{n % 5})\n" for n in range(150)
         ),
     )
     yield "a list that grows", "cmd = ['git']\n" + "cmd.append(x)\ncmd += ['clone']\n" * 1_500 + "subprocess.run(cmd)"
@@ -165,7 +165,7 @@ def _hostile() -> Iterator[tuple[str, str]]:
     yield "classes in a ring", "".join(f"class A{n}(A{(n + 1) % 400}):\n    x: int\n" for n in range(400))
     handed = "".join(f"def f{n}(x):\n    return f{n + 1}(x)\n" for n in range(800))
     yield "functions that return each other", f"{handed}f0(llm.invoke(x))"
-    yield "one answer everywhere", "r = llm.invoke(1)\n" + "r = re.search('a', r)\n" * 2_000
+    yield "one answer everywhere", "r = llm.invoke(1)\n" + "r = re.search('a', r)\n" * 800
     yield "half a surrogate in a secret", "password = '\\ud800secret-secret1'\nos.system('\\ud800' + x)"
     yield "half a surrogate in a prompt", f"PROMPT = 'You are the \\udfff judge. {'a ' * 60}'"
 
@@ -199,4 +199,4 @@ def test_twice_the_code_takes_about_twice_the_time() -> None:
         look(text)
         return time.process_time() - started
 
-    assert seconds(400) < 16 * max(seconds(50), 0.02)
+    assert seconds(160) < 16 * max(seconds(20), 0.02)
