@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.audit.code.agents import AgentReader
@@ -119,6 +119,7 @@ def look(text: str) -> list[Finding]:
     return found
 
 
+@settings(deadline=None)
 @given(PROGRAMS)
 def test_every_program_is_read_to_the_end_and_always_alike(program: str) -> None:
     text = HEAD + program

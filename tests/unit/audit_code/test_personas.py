@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.audit.code.personas import PERSONAS_MAX, PersonaReader, similarity
@@ -21,6 +21,7 @@ COMMON = (
 WORDS = st.text(st.sampled_from("abcde  .,\n"), max_size=60)
 
 
+@settings(deadline=None)
 @given(WORDS, WORDS)
 def test_similarity_is_symmetric_and_a_share(one: str, other: str) -> None:
     share = similarity(one, other)
@@ -28,11 +29,13 @@ def test_similarity_is_symmetric_and_a_share(one: str, other: str) -> None:
     assert 0 <= share <= 1
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["ay", "bee", "sea", "dee"]), min_size=1, max_size=20))
 def test_a_text_shares_all_with_itself_whatever_its_case_and_blanks(words: list[str]) -> None:
     assert similarity(" ".join(words), "\n".join(words).upper() + "!") == 1
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(["a", "b", "c"]), min_size=3, max_size=20),
     st.lists(st.sampled_from(["x", "y", "z"]), min_size=3, max_size=20),

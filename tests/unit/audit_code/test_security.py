@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.audit.code.security import SecurityReader
@@ -44,6 +44,7 @@ UNSAFE_WORDS = st.lists(
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(UNSAFE_WORDS, st.sampled_from(["app/main.py", "tests/test_it.py"]))
 def test_no_text_is_ever_an_unsafe_call(words: list[str], path: str) -> None:
     text = " ".join(words)

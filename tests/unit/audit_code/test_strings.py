@@ -6,7 +6,7 @@ import ast
 import textwrap
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.audit.code.names import last_name
@@ -97,6 +97,7 @@ def test_a_name_is_constant_if_all_that_it_is_given_is(text: str, constant: bool
     assert here(text)[2] is constant
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=8), min_size=1, max_size=5))
 def test_folding_is_what_python_makes_of_it(parts: list[str]) -> None:
     written = " + ".join(map(repr, parts))
@@ -104,6 +105,7 @@ def test_folding_is_what_python_makes_of_it(parts: list[str]) -> None:
     assert here(f"HERE(''.join([{', '.join(map(repr, parts))}]))")[0] == "".join(parts)
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="ab \n\t", max_size=20))
 def test_dedenting_is_what_python_makes_of_it(text: str) -> None:
     assert here(f"import textwrap\nHERE(textwrap.dedent({text!r}))")[0] == textwrap.dedent(text)
