@@ -45,7 +45,8 @@ def unjudged_lines(one: UnjudgedCriterion, known: Known) -> list[str]:
 
 
 def _said(one: CriterionResult | UnjudgedCriterion, known: Known) -> Iterator[str]:
-    """What the judges said of it."""
+    """What the judges said of it, beside the criterion's own evidence: they were shown no other."""
+    known = {key: item for key, item in known.items() if key.rpartition("#")[0] == one.dimension_id}
     yield from _opinions("Judge opinions", one.judge_opinions, one.set_aside, known)
     yield from _opinions("First round", one.first_round, (), known)
     if one.dissent_summary is not None:
@@ -76,7 +77,7 @@ def _cited(opinion: JudicialOpinion, known: Known) -> Iterator[str]:
         shown_key = code(key, _KEY_CHARS) or "(empty)"
         item = known.get(key)
         if item is None:
-            yield f"- {shown_key}: unsupported, no evidence of this audit"
+            yield f"- {shown_key}: unsupported, no evidence of this criterion"
         else:
             found = "found" if item.found else "not found"
             yield f"- {shown_key}: {inline(item.goal, 300)}: {found}, {code(item.location, 300)}"

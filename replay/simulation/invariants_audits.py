@@ -214,11 +214,7 @@ def _check_ruling(where: str, audit: _Audit, ruled: AuditCriterionRuled) -> None
         return
     parameters = audit.asked.rubric.get("synthesis_parameters", {})
     spread = parameters.get("spread", 2)
-    keys = {
-        f"{dimension}#{number}": one.found
-        for dimension, items in audit.evidence.items()
-        for number, one in enumerate(items, 1)
-    }
+    keys = {f"{name}#{number}": one.found for number, one in enumerate(evidence, 1)}
     require(all(rounds), f"{where}: a judge has said nothing")
     first = [one[0] for one in rounds]
     counted = _rest(first, keys)

@@ -47,7 +47,7 @@ def basis(opinion: JudicialOpinion, known: Mapping[str, Evidence]) -> str:
     cited = [key for key in every if GOALS[goal_id(known[key].goal)].kind != "context"] or every
     told = [f"{key} ({goal_id(known[key].goal)}, {'found' if known[key].found else 'not found'})" for key in cited]
     more = [f"{len(told) - _CITED} more"] if len(told) > _CITED else []
-    return ", ".join([*told[:_CITED], *more]) or "no evidence of this audit"
+    return ", ".join([*told[:_CITED], *more]) or "no evidence of this criterion"
 
 
 def disagreement(first: Opinions, known: Mapping[str, Evidence]) -> str:

@@ -40,8 +40,8 @@ RuleName = Literal[
 
 
 class Case(NamedTuple):
-    """What a criterion is judged by. ``known``: all evidence of the audit by key; ``first`` and ``second`` (which may
-    be empty) the rounds."""
+    """What a criterion is judged by. ``known``: its evidence by key, all that its judges were shown; ``first`` and
+    ``second`` (which may be empty) the rounds."""
 
     dimension: Dimension
     parameters: SynthesisParameters
@@ -57,7 +57,7 @@ def on_facts(case: Case, opinions: Opinions) -> Opinions:
 
 
 def rests_on_facts(case: Case, opinion: JudicialOpinion) -> bool:
-    """Whether at least one citation is evidence of this audit that something was found."""
+    """Whether at least one citation is evidence of this criterion that something was found."""
     return any(key in case.known and case.known[key].found for key in opinion.cited_evidence)
 
 
@@ -127,7 +127,7 @@ def _bases(case: Case, opinion: JudicialOpinion) -> str:
     told = [f"{one_line(key, 100)} (not found)" for key in absent[:5]]
     unknown = len(opinion.cited_evidence) - len(absent)
     if unknown:
-        told.append(f"{unknown} that are no evidence of this audit")
+        told.append(f"{unknown} that are no evidence of this criterion")
     return ", ".join(told)
 
 

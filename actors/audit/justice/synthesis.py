@@ -6,8 +6,8 @@ For each criterion that can be judged, in this order:
 #   rule                    when                                            what
 ==  ======================  ==============================================  ==========================================
 1   fact_supremacy          every citation of an opinion (or it has none)   the opinion is set aside: it is printed,
-                            is no evidence of this audit, or evidence of    and its score counts nowhere below
-                            something that was not found
+                            is no evidence of the criterion, or evidence    and its score counts nowhere below
+                            of something that was not found
 2   variance_re_evaluation  highest minus lowest score of the rest >        each judge is asked once more; the second
                             ``spread``                                      round takes the place of the first, and
                                                                             rule 1 is applied to it
@@ -129,11 +129,6 @@ def _cases(
 ) -> tuple[list[Case], dict[str, UnjudgedCriterion]]:
     """The criteria that can be judged, and those whose evidence nobody could look at."""
     rounds = _rounds(rubric, opinions)
-    known = {
-        key_of(one.id, number): item
-        for one in rubric.dimensions
-        for number, item in enumerate(evidences.get(one.id, ()), 1)
-    }
     cases, unseen = [], {}
     for dimension in rubric.dimensions:
         evidence = evidences.get(dimension.id)
@@ -147,6 +142,7 @@ def _cases(
                 judge_opinions=given,
             )  # fmt: skip
             continue
+        known = {key_of(dimension.id, number): item for number, item in enumerate(evidence, 1)}
         case = Case(dimension, rubric.parameters, evidence, known, first, second)
         _check_complete(case)
         cases.append(case)

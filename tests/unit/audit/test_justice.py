@@ -42,11 +42,12 @@ def test_one_citation_of_something_found_is_enough() -> None:
     assert result.final_score == 4
 
 
-def test_evidence_of_another_criterion_is_evidence_of_the_audit() -> None:
+def test_evidence_of_another_criterion_which_no_judge_of_this_one_was_shown_is_no_evidence() -> None:
     evidences = {"one": scoped(), "two": scoped()}
     opinions = [said("Prosecutor", 2, cited=["two#2"]), *bench(1, 3, 3)[1:], *bench(3, 3, 3, "two")]
     report = judged(case("one", "two"), evidences, opinions)
-    assert report.criteria[0].set_aside == []
+    assert report.criteria[0].set_aside == ["Prosecutor"]
+    assert report.criteria[0].unsupported == ["two#2"]
 
 
 def test_a_criterion_of_which_every_opinion_is_set_aside_is_not_judged() -> None:

@@ -82,7 +82,7 @@ def test_each_criterion_shows_score_opinions_in_order_and_what_they_cite() -> No
 def test_an_opinion_that_was_set_aside_is_printed_and_marked() -> None:
     told = report_markdown(report("plain"))
     assert "**Tech Lead: 2/5**, set aside: it rests on no evidence that was found" in told
-    assert "- `three#9`: unsupported, no evidence of this audit" in told
+    assert "- `three#9`: unsupported, no evidence of this criterion" in told
     assert "**Unsupported citations:** `plain`, `three#9`" in told
 
 
