@@ -147,3 +147,21 @@ def test_a_secret_in_settings_that_were_committed_is_found_and_never_shown() -> 
     (secret,) = of(found({".env": settings, ".env.example": settings, "tests/.env": settings}), "security.secret")
     assert (secret.path, secret.line, secret.confidence) == (".env", 3, 0.95)
     assert key not in secret.text
+
+
+@pytest.mark.parametrize(
+    ("function", "annotated"),
+    [
+        ("def f(a: int, *, b: str) -> None: ...", True),
+        ("async def f() -> int: ...", True),
+        ("def f(a: int): ...", False),
+        ("def f(a) -> int: ...", False),
+        ("def f(): ...", False),
+        ("class A:\n    def __init__(self, a: int): ...", True),
+        ("class A:\n    def __init__(self): ...", False),
+        ("class A:\n    @classmethod\n    def f(cls) -> int: ...", True),
+    ],
+)
+def test_a_function_is_annotated_that_says_what_it_takes_and_returns(function: str, annotated: bool) -> None:
+    findings = of(found({}, f"x = 1\n{function}\n"), "project.types")
+    assert [finding.line for finding in findings] == ([function.count("\n") + 2] if annotated else [])
