@@ -67,7 +67,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (Auditor, "evolve", "return state if known is None or known.requested != request else ended(state, audit_id)",
          "return state"),
     ]),
-    "what a dead audit asked for runs on": ("has no end|no such audit|are open though|.", [
+    "what a dead audit asked for runs on": ("has no end|no such audit|are open though|has 0 answers|goes on", [
         (actor, "of_request", "audit.permit_asked, *audit.open_effects, *audit.open_asks", "audit.permit_asked,"),
     ]),
     "a judge speaks twice in a round": ("opinion number|halted|rounds", [
