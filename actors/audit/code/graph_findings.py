@@ -3,7 +3,8 @@
 - ``graph.fan_out``: a parallel source (see ``graph_shape``). One conditional edge is none.
 - ``graph.fan_in``: a node at which branches of one parallel source meet again; what merely has two predecessors, one of
   them a retry, is none.
-- ``graph.conditional``: conditional edges, and nodes that go on by ``Command``.
+- ``graph.conditional``: conditional edges, also those of which it cannot be read where they lead; and nodes that go on
+  by ``Command``.
 - ``graph.error_route``: of these, one whose label, target or choosing function is named for failure (error, fail,
   missing, retry, abort, fallback …), or whose function decides by something so named, or by whether there is evidence.
   That an edge leads to END is not enough: every agent's loop has such an edge.
@@ -15,13 +16,18 @@ Graphs of prebuilt agents show that there is a graph, and no more: their edges a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from actors.audit.code.graph_build import BUILDERS
 from actors.audit.code.graph_failure import speaks_of_failure
 from actors.audit.code.graph_shape import Shape, linear, shape
 from actors.audit.code.graph_values import END, Builder, EdgeSeen
 from contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
+
+_CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
+"""What ``graph_build.note`` says of a conditional edge that was not read whole."""
 
 
 def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: float) -> Iterator[Finding]:
@@ -96,3 +102,9 @@ def _conditional(builder: Builder, graph: CodeGraph) -> Iterator[Finding]:
         ]
         if reasons or speaks_of_failure(path):
             yield _finding("graph.error_route", graph, line, f"{source}{by} -> {ways}")
+    read = {line for line, _, _ in groups}
+    notes = [match for one in graph.unresolved if (match := _CONDITIONAL_UNREAD.fullmatch(one)) is not None]
+    for line in dict.fromkeys(int(match[1]) for match in notes):
+        if line not in read:
+            text = "a conditional edge; where it leads cannot be read without running it"
+            yield _finding("graph.conditional", graph, line, text)

@@ -36,6 +36,14 @@ def test_edges_from_start_are_seen_and_are_a_fan_out() -> None:
     """) if f.goal == "graph.fan_out"]  # fmt: skip
 
 
+@pytest.mark.parametrize("ways", ["routes()", "{name: name for name in names()}", "[*names(), 'b']"])
+def test_a_conditional_edge_is_one_wherever_it_leads(ways: str) -> None:
+    body = f"from elsewhere import names, routes\nb.add_conditional_edges('a', lambda s: s['x'], {ways})"
+    (finding,) = [one for one in findings_of(body) if one.goal == "graph.conditional"]
+    line = graph_of(body).unresolved[0].partition(":")[0]
+    assert str(finding.line) == line
+
+
 def test_one_conditional_edge_is_no_parallelism() -> None:
     body = "b.add_conditional_edges('a', lambda s: s['x'], {'one': 'b', 'two': 'c'})\nb.add_edge(['b', 'c'], 'd')"
     assert graph_of(body).parallel_sources == []
