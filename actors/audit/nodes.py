@@ -79,6 +79,10 @@ def context_builder_node(state: AuditState, config: RunnableConfig) -> Update:
 
     def work() -> Update:
         clerk = _clerk(config)
+        if not isinstance(state.get("repo_url"), str):
+            raise NodeFailed("bad_url", "repo_url is missing, or no text", "give the repository's URL or path")
+        if not isinstance(state.get("pdf_path"), str):
+            raise NodeFailed("pdf_missing", "pdf_path is missing, or no text", "give the path of the report")
         clerk.prepare(state["repo_url"], state.get("output_path", ""))
         document = state.get("rubric") or rubric_for(state, clerk)
         try:

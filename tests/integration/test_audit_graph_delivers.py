@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,3 +42,10 @@ def test_a_place_that_is_somebody_elses_is_refused_before_anything_is_done(
     (failure,) = state["failures"]
     assert failure.node == "context_builder"
     assert (tmp_path / "mine.md").read_text() == "A poem"
+
+
+def test_a_state_without_its_inputs_is_a_failure_of_the_first_node() -> None:
+    graph: Any = compile_audit_graph()
+    for state, code in (({}, "bad_url"), ({"repo_url": "/r"}, "pdf_missing"), ({"repo_url": 3}, "bad_url")):
+        (failure,) = graph.invoke(state)["failures"]
+        assert (failure.node, failure.code) == ("context_builder", code)
