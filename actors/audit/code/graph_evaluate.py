@@ -170,20 +170,18 @@ def _either(run: Run, node: ast.BoolOp, scope: Scope) -> Value:
     """``a or b``, ``a and b``: the first that decides it, or any of those that may. What ends an ``and`` is false, and
     stands for nothing; what ends an ``or`` is none of an operand's alternatives that are false."""
     stops = isinstance(node.op, ast.Or)
-    found = []
+    found: list[Value] = []
     for operand in node.values:
         value = run.value(operand, scope)
         known = truth(value)
-        if known is stops or (known is None and not stops):
-            found.append(value if known is stops else Const(None))
-        elif known is None:
-            found.extend(option for option in alternatives(value) if truth(option) is not False)
-        if known is stops:
-            break
-    else:
-        if known is not None:
+        if operand is node.values[-1] or known is stops:
             found.append(value)
-    return one_of(found) if any(value is not UNKNOWN for value in found) else UNKNOWN
+            break
+        if known is None and stops:
+            found.extend(option for option in alternatives(value) if truth(option) is not False)
+        elif known is None:
+            found.append(Const(None))
+    return one_of(found)
 
 
 def _compare(run: Run, node: ast.Compare, scope: Scope) -> Value:

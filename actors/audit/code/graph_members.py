@@ -163,7 +163,7 @@ def item(owner: Value, index: Value) -> Value:
         return one_of(one for one in members if at is None or one.name == at.value)
     if isinstance(owner, Map):
         if (found := owner.entries.get(key(index))) is not None:
-            return found[1]
+            return one_of((found[1], UNKNOWN)) if owner.more else found[1]
         if isinstance(index, OneOf):
             return one_of(item(owner, option) for option in index.options)
         if owner.open or isinstance(index, Const | Member):

@@ -212,7 +212,7 @@ def _looked_up(owner: Map, name: str, args: Sequence[Value], *, sure: bool) -> V
     elif name == "pop":
         owner.entries.pop(key(args[0]), None)
     if found is not None:
-        return found[1] if not owner.bounded else one_of((found[1], default))
+        return one_of((found[1], default, *([UNKNOWN] if owner.more else []))) if owner.open else found[1]
     if known and not owner.open:
         if name == "setdefault":
             update(owner, Map({key(args[0]): (args[0], default)}), sure=sure)

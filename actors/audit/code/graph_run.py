@@ -132,9 +132,14 @@ class Run:
             value = evaluate(self, node, scope)
         finally:
             self._depth -= 1
+        if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+            self._born(value)
+        return value
+
+    def _born(self, value: Value) -> None:
+        """Remember where a list, dict or instance was made."""
         if isinstance(value, Seq | Map | Inst) and value.born is None:
             value.born = (self.arms, self.loose)
-        return value
 
     def block(self, statements: Sequence[ast.stmt], scope: Scope) -> Flow:
         """Follow statements one after the other. Behind one that may have left the block, the rest may not be reached:
@@ -170,7 +175,7 @@ class Run:
 
     def sure(self, owner: Seq | Map | Inst) -> bool:
         """Whether what is done to a value is done for certain, and once, since it was made."""
-        return owner.born is None or owner.born == (self.arms, self.loose)
+        return (owner.born or ((), 0)) == (self.arms, self.loose)
 
     def ways(self, bodies: Sequence[Callable[[], Flow]], scope: Scope, *, midway: bool = False) -> Flow:
         """Go several ways, of which the program takes one. Behind it, what follows belongs to the ways that go on; if
@@ -196,6 +201,7 @@ class Run:
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Bind a value to a target of an assignment."""
+        self._born(value)
         if isinstance(target, ast.Name):
             _named(value, target.id)
             scope.bind(target.id, value)

@@ -71,6 +71,11 @@ class Map(Value, eq=False):
     bounded: bool = False
     born: Place | None = None
 
+    @property
+    def more(self) -> bool:
+        """Whether there may be more than what is known."""
+        return self.open and not self.bounded
+
 
 class Member(Value, eq=False):
     """A member of an enumeration."""

@@ -27,11 +27,12 @@ SIMPLE = [
     "t = k.last",
 ]  # fmt: skip
 COMPOUND = [
-    "if c():\n#", "if c():\n#\nelse:\n#", "if c():\n#\nelif c():\n#\nelse:\n#", "for x in u():\n#",
+    "if c():\n#", "if c() and c():\n#\nelse:\n#", "if c() or not c():\n#\nelse:\n#", "if c():\n#\nelse:\n#",
+    "if c():\n#\nelif c():\n#\nelse:\n#", "for x in u():\n#",
     "for x in l[:2]:\n#",
     "for x in ['g', 'h']:\n#\n    if c(): break\n#", "for x in ['g', 'h']:\n    if c(): continue\n#\nelse:\n#",
     "while c():\n#\n    break", "try:\n#\n    r()\n#\nexcept OSError:\n#",
-    "try:\n#\n    r()\nexcept OSError:\n#\nelse:\n#\nfinally:\n#",
+    "try:\n#\n    r()\nexcept OSError:\n#\nelse:\n#",
     "with open_() as o:\n#", "match n:\n  case 1:\n#\n  case _:\n#",
     "def g(t):\n    l = ['i']\n#\n    return t\nt = g(t)",
     "def g(t):\n    global n\n    l = []\n    if c(): return 'r'\n#\n    return t\nt = g(t)",

@@ -404,3 +404,11 @@ def test_a_list_that_grows_as_often_as_is_not_known_is_not_taken_for_whole() -> 
     )
     assert edges(graph) == {("worker", "join"), ("x", "end"), ("y", "end")}
     assert graph.unresolved == ["9: the sources of an edge", "14: the sources of an edge"]
+
+
+@pytest.mark.parametrize("test", ["one and two", "one or two", "one and not two", "one is None and two is not None"])
+def test_a_condition_of_several_parts_may_hold_or_not(test: str) -> None:
+    graph = graph_of(f"if {test}:\n    b.add_node('x', f)\nelse:\n    b.add_node('y', f)\nb.add_node('z', f)")
+    assert nodes(graph) == ["x", "y", "z"]
+    guarded = graph_of(f"def g():\n    if {test}:\n        raise ValueError\n    b.add_node('x', f)\ng()")
+    assert nodes(guarded) == ["x"]
