@@ -101,8 +101,9 @@ def _follow(run: Run, body: Sequence[ast.stmt], scope: Scope) -> Callable[[], Fl
 
 def _for(run: Run, statement: ast.For | ast.AsyncFor, scope: Scope) -> Flow:
     items = run.value(statement.iter, scope)
+    left, run.left = run.left, set()
     _, flow = run.rounds(statement.target, items, scope, _follow(run, statement.body, scope))
-    run.left -= {"next", "breaks"}
+    run.left = (run.left - {"next", "breaks"}) | left
     if flow != "on":
         return "ends" if flow == "ends" else "on"
     return run.block(statement.orelse, scope)
@@ -110,8 +111,9 @@ def _for(run: Run, statement: ast.For | ast.AsyncFor, scope: Scope) -> Flow:
 
 def _while(run: Run, statement: ast.While, scope: Scope) -> Flow:
     if truth(run.value(statement.test, scope)) is not False:
+        left, run.left = run.left, set()
         run.perhaps(_follow(run, statement.body, scope), scope)
-        run.left -= {"next", "breaks"}
+        run.left = (run.left - {"next", "breaks"}) | left
     return run.block(statement.orelse, scope)
 
 
