@@ -167,7 +167,7 @@ class _Check:
             return
         reply = self._of_question(where, given.reply, f"{opinion.judge} {given.round} {opinion.criterion_id}")
         own = _told(reply)
-        same = own is not None and (own["score"], own["cited_evidence"]) == (opinion.score, opinion.cited_evidence)
+        same = own is not None and (own.get("score"), own.get("cited_evidence")) == (opinion.score, opinion.cited_evidence)
         require(same, f"{where}: the model did not say so")
 
     def _of_question(self, where: str, position: int, key: str) -> ModelReplied:

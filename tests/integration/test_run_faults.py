@@ -12,7 +12,7 @@ import pytest
 from events.lock import WriterLock
 from pmagent.answer import Answer
 from pmagent.client import HolderGone, call_daemon
-from pmagent.orchestra import following
+from pmagent.jobs import following
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.started import QUICK, in_workspace, started

@@ -29,7 +29,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "a fourth try": ("attempt 4", [
         (ActorClerk, "opinion", "if tries >= TRIES:", "if tries > TRIES:"),
     ]),
-    "replies are not checked": ("halted|the model did not say so|of another question|opinion number", [
+    "replies are not checked": ("halted|the model did not say so|of another question|there is no reply", [
         (actor_clerk, "read_opinion", "check(given[name], brief)", "pass"),
     ]),
     "nine questions at once": ("9 questions at once", [

@@ -21,7 +21,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "a task becomes ready when the first that it waits for is done": ("unblocks before .* are done|IllegalStep", [
         (states, "_freed", "and all(letters[other]", "and any(letters[other]"),
     ]),
-    "a run takes more places than it has": ("places, .* are free", [
+    "a run takes more places than it has": ("places, .* are free|coordinator halted", [
         (course, "_on", "<= free:", "<= free + 1:"),
     ]),
     "a run's places are not given free": ("may start, has a place, and does not|nobody goes on|has 0 answers", [
@@ -149,7 +149,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "a task is told to follow nothing": ("assignment .* after", [
         (course, "_assigned", "for one in course.board.order.waits[place]", "for one in []"),
     ]),
-    "a run of a known id is taken": ("coordinator halted|is for no open run|has 0 answers|and was at", [
+    "a run of a known id is taken": ("coordinator halted|no open run|has 0 answers|and was at|its timer fires", [
         (orchestrator, "_objection", "if asked.run_id in state.runs:", "if False:"),
     ]),
 }
