@@ -69,7 +69,7 @@ class AppliedRule(BaseModel):
 class CriterionResult(BaseModel):
     """A criterion's result. ``judge_opinions`` are the three that counted, Prosecutor, Defense, Tech Lead; the rest is
     ours: ``first_round`` what was said before a re-evaluation ([]: there was none), ``set_aside`` whose opinions did
-    not count, ``unsupported`` citations that are no evidence of this criterion, ``rules`` what was done to the score."""
+    not count, ``unsupported`` citations that are no evidence of the criterion, ``rules`` what was done to the score."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

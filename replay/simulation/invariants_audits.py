@@ -166,8 +166,8 @@ class _Check:
             require(given.reply == 0, f"{where}: the rules need no reply")
             return
         reply = self._of_question(where, given.reply, f"{opinion.judge} {given.round} {opinion.criterion_id}")
-        own = _told(reply)
-        same = own is not None and (own.get("score"), own.get("cited_evidence")) == (opinion.score, opinion.cited_evidence)
+        own = _told(reply) or {}
+        same = (own.get("score"), own.get("cited_evidence")) == (opinion.score, opinion.cited_evidence)
         require(same, f"{where}: the model did not say so")
 
     def _of_question(self, where: str, position: int, key: str) -> ModelReplied:
