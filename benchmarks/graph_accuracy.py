@@ -26,8 +26,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from actors.audit.code.graph import GraphReader
 from actors.audit.code.source import Source
+from actors.audit.graphs.reader import GraphReader
 from contracts.audit_facts import CodeGraph
 
 PROGRAMS = Path(__file__).with_name("graph_programs")

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langgraph.graph import StateGraph
 
-from actors.audit.code.graph import GraphReader
 from actors.audit.code.source import Source
+from actors.audit.graphs.reader import GraphReader
 from benchmarks.graph_accuracy import (
     END,
     START,

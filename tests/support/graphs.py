@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from textwrap import dedent
 
-from actors.audit.code.graph import GraphReader
 from actors.audit.code.source import Role, Source
+from actors.audit.graphs.reader import GraphReader
 from contracts.audit_facts import CodeGraph, Finding
 
 HEAD = """\

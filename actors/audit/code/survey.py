@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from actors.audit.code.agents import AgentReader
-from actors.audit.code.graph import GraphReader
 from actors.audit.code.history import history_findings
 from actors.audit.code.outputs import OutputReader
 from actors.audit.code.parse import role_of
@@ -21,6 +20,7 @@ from actors.audit.code.source import Detector, Role, Source
 from actors.audit.code.state import StateReader
 from actors.audit.code.synthesis import SynthesisReader
 from actors.audit.code.terms import TermReader
+from actors.audit.graphs.reader import GraphReader
 from contracts.audit_events import Question
 from contracts.audit_facts import (
     CONTENT_CHARS_MAX,

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from actors.audit.code.graph import GraphReader
 from actors.audit.code.source import Source
 from actors.audit.code.state import StateReader
+from actors.audit.graphs.reader import GraphReader
 from actors.audit.repository import announced
 from actors.audit.repository.folder import python_files
 from contracts.audit_facts import CodeGraph, Finding, Unparsed

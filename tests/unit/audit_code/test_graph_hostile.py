@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from actors.audit.code.graph import GraphReader
-from actors.audit.code.graph_run import Run
 from actors.audit.code.source import Source
+from actors.audit.graphs.reader import GraphReader
+from actors.audit.graphs.run import Run
 from contracts.audit_facts import CodeGraph, Finding
 from tests.support.graphs import HEAD, graph_of, graphs_of
 

@@ -11,13 +11,13 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from actors.audit.code.graph_evaluate import evaluate
-from actors.audit.code.graph_members import store_attribute, store_item
-from actors.audit.code.graph_program import Program
-from actors.audit.code.graph_pure import items_of
-from actors.audit.code.graph_scope import Fork, Rest, Scope
-from actors.audit.code.graph_statements import STATEMENTS, Flow
-from actors.audit.code.graph_values import (
+from actors.audit.graphs.evaluate import evaluate
+from actors.audit.graphs.members import store_attribute, store_item
+from actors.audit.graphs.program import Program
+from actors.audit.graphs.pure import items_of
+from actors.audit.graphs.scope import Fork, Rest, Scope
+from actors.audit.graphs.statements import STATEMENTS, Flow
+from actors.audit.graphs.values import (
     UNKNOWN,
     Arms,
     Builder,

@@ -1,4 +1,4 @@
-"""What the statements of the audited program do to its names and graphs, kind by kind; pure. See ``graph_run``."""
+"""What the statements of the audited program do to its names and graphs, kind by kind; pure. See ``run``."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from actors.audit.code.graph_arguments import Arguments
-from actors.audit.code.graph_calls import call
-from actors.audit.code.graph_members import bind_class
-from actors.audit.code.graph_methods import list_method, removed, update
-from actors.audit.code.graph_prebuilt import workflow
-from actors.audit.code.graph_pure import added, truth
-from actors.audit.code.graph_scope import Scope
-from actors.audit.code.graph_values import Const, External, Func, Imported, Map, Module, Seq, Thing, one_of
+from actors.audit.graphs.arguments import Arguments
+from actors.audit.graphs.calls import call
+from actors.audit.graphs.members import bind_class
+from actors.audit.graphs.methods import list_method, removed, update
+from actors.audit.graphs.prebuilt import workflow
+from actors.audit.graphs.pure import added, truth
+from actors.audit.graphs.scope import Scope
+from actors.audit.graphs.values import Const, External, Func, Imported, Map, Module, Seq, Thing, one_of
 
 if TYPE_CHECKING:
-    from actors.audit.code.graph_run import Run
+    from actors.audit.graphs.run import Run
 
 Flow = Literal["on", "ends", "breaks", "next"]
 """What happens behind a statement: the next one, nothing more of this function, of this loop, of this round."""

@@ -1,6 +1,6 @@
 """What the graphs of a repository show, as findings; pure.
 
-- ``graph.fan_out``: a parallel source (see ``graph_shape``). One conditional edge is none.
+- ``graph.fan_out``: a parallel source (see ``shape``). One conditional edge is none.
 - ``graph.fan_in``: a node at which branches of one parallel source meet again; what merely has two predecessors, one of
   them a retry, is none.
 - ``graph.conditional``: conditional edges, also those of which it cannot be read where they lead; and nodes that go on
@@ -20,14 +20,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from actors.audit.code.graph_build import BUILDERS
-from actors.audit.code.graph_failure import speaks_of_failure
-from actors.audit.code.graph_shape import Shape, linear, shape
-from actors.audit.code.graph_values import END, Builder, EdgeSeen
+from actors.audit.graphs.build import BUILDERS
+from actors.audit.graphs.failure import speaks_of_failure
+from actors.audit.graphs.shape import Shape, linear, shape
+from actors.audit.graphs.values import END, Builder, EdgeSeen
 from contracts.audit_facts import CONTENT_CHARS_MAX, CodeGraph, Finding
 
 _CONDITIONAL_UNREAD: Final = re.compile(r"(\d+): .*\bconditional edge\b.*")
-"""What ``graph_build.note`` says of a conditional edge that was not read whole."""
+"""What ``build.note`` says of a conditional edge that was not read whole."""
 
 
 def graph_findings(graphs: Sequence[tuple[Builder, CodeGraph]], confidence: float) -> Iterator[Finding]:

@@ -1,6 +1,6 @@
 """Goes through all files that may hold graphs, and gathers the graphs that they build; pure.
 
-First what modules do when they are imported (or run), then what nobody was seen to call (``graph_roots``), then where
+First what modules do when they are imported (or run), then what nobody was seen to call (``roots``), then where
 conditional edges and commands lead. The steps of all of it are bounded in proportion to the lines that are read.
 """
 
@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
-from actors.audit.code.graph_program import Program
-from actors.audit.code.graph_roots import LINE_STEPS, follow_uncalled, told_when_cut
-from actors.audit.code.graph_routes import settle
-from actors.audit.code.graph_run import Run
-from actors.audit.code.graph_shape import shape
-from actors.audit.code.graph_values import Builder
+from actors.audit.graphs.program import Program
+from actors.audit.graphs.roots import LINE_STEPS, follow_uncalled, told_when_cut
+from actors.audit.graphs.routes import settle
+from actors.audit.graphs.run import Run
+from actors.audit.graphs.shape import shape
+from actors.audit.graphs.values import Builder
 from contracts.audit_facts import CodeGraph, GraphEdge, GraphNode
 
 MODULE_STEPS: Final = 60_000

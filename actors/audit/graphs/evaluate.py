@@ -1,4 +1,4 @@
-"""What an expression of the audited program stands for; pure. See ``graph_run``."""
+"""What an expression of the audited program stands for; pure. See ``run``."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from actors.audit.code.graph_arguments import Arguments
-from actors.audit.code.graph_calls import call
-from actors.audit.code.graph_members import attribute, item, part
-from actors.audit.code.graph_pure import (
+from actors.audit.graphs.arguments import Arguments
+from actors.audit.graphs.calls import call
+from actors.audit.graphs.members import attribute, item, part
+from actors.audit.graphs.pure import (
     SIZE_MAX,
     added,
     compared,
@@ -21,8 +21,8 @@ from actors.audit.code.graph_pure import (
     shown,
     truth,
 )
-from actors.audit.code.graph_scope import Scope
-from actors.audit.code.graph_values import (
+from actors.audit.graphs.scope import Scope
+from actors.audit.graphs.values import (
     UNKNOWN,
     Class,
     Const,
@@ -40,8 +40,8 @@ from actors.audit.code.graph_values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.code.graph_run import Run
-    from actors.audit.code.graph_statements import Flow
+    from actors.audit.graphs.run import Run
+    from actors.audit.graphs.statements import Flow
 
 _TRUE: Final = Const(value=True)
 _FALSE: Final = Const(value=False)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from actors.audit.code.graph_findings import graph_findings
-from actors.audit.code.graph_program import Program, mentions_graphs
-from actors.audit.code.graph_search import read_graphs
-from actors.audit.code.graph_values import Builder
 from actors.audit.code.source import Source
+from actors.audit.graphs.findings import graph_findings
+from actors.audit.graphs.program import Program, mentions_graphs
+from actors.audit.graphs.search import read_graphs
+from actors.audit.graphs.values import Builder
 from contracts.audit_facts import CodeGraph, Finding
 
 

@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from actors.audit.code.graph_pure import SIZE_MAX, items_of
-from actors.audit.code.graph_scope import Scope
-from actors.audit.code.graph_values import (
+from actors.audit.graphs.pure import SIZE_MAX, items_of
+from actors.audit.graphs.scope import Scope
+from actors.audit.graphs.values import (
     UNKNOWN,
     Builder,
     Class,
@@ -95,7 +95,7 @@ def _bound(value: Value, instance: Value | None, owner: Class) -> Value:
 
 
 def attribute(value: Value, name: str) -> Value:
-    """What a value has under a name. A property is given as the function that it is (see ``graph_evaluate``)."""
+    """What a value has under a name. A property is given as the function that it is (see ``evaluate``)."""
     if isinstance(value, OneOf):
         return one_of(attribute(option, name) for option in value.options)
     if isinstance(value, External):

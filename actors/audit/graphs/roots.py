@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final, TypeVar
 
-from actors.audit.code.graph_arguments import Arguments
-from actors.audit.code.graph_build import note
-from actors.audit.code.graph_calls import call
-from actors.audit.code.graph_members import ancestry, class_attribute
-from actors.audit.code.graph_program import Mentions
-from actors.audit.code.graph_run import Run
-from actors.audit.code.graph_values import Class, Func, Value, alternatives
+from actors.audit.graphs.arguments import Arguments
+from actors.audit.graphs.build import note
+from actors.audit.graphs.calls import call
+from actors.audit.graphs.members import ancestry, class_attribute
+from actors.audit.graphs.program import Mentions
+from actors.audit.graphs.run import Run
+from actors.audit.graphs.values import Class, Func, Value, alternatives
 
 _T = TypeVar("_T", Func, Class)
 

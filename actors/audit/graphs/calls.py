@@ -1,4 +1,4 @@
-"""What a call in the audited program gives, and does to a graph; pure. See ``graph_run``."""
+"""What a call in the audited program gives, and does to a graph; pure. See ``run``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from actors.audit.code.graph_arguments import Arguments
-from actors.audit.code.graph_build import BUILDERS, begin, build, note
-from actors.audit.code.graph_members import ancestry, attribute, class_attribute, is_enum
-from actors.audit.code.graph_methods import dict_method, formatted, list_method, string_method
-from actors.audit.code.graph_prebuilt import prebuilt
-from actors.audit.code.graph_pure import called, items_of, ordered, truth
-from actors.audit.code.graph_scope import Scope
-from actors.audit.code.graph_values import (
+from actors.audit.graphs.arguments import Arguments
+from actors.audit.graphs.build import BUILDERS, begin, build, note
+from actors.audit.graphs.members import ancestry, attribute, class_attribute, is_enum
+from actors.audit.graphs.methods import dict_method, formatted, list_method, string_method
+from actors.audit.graphs.prebuilt import prebuilt
+from actors.audit.graphs.pure import called, items_of, ordered, truth
+from actors.audit.graphs.scope import Scope
+from actors.audit.graphs.values import (
     UNKNOWN,
     Builder,
     Class,
@@ -40,7 +40,7 @@ from actors.audit.code.graph_values import (
 )
 
 if TYPE_CHECKING:
-    from actors.audit.code.graph_run import Run
+    from actors.audit.graphs.run import Run
 
 CALLS_MAX: Final = 16
 """So deep calls are followed."""
