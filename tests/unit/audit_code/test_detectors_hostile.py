@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 import time
 from collections.abc import Callable, Iterator
 
@@ -184,7 +185,7 @@ def test_no_program_holds_a_detector_up(name: str) -> None:
         finding.text.encode()
 
 
-def test_twice_the_code_takes_about_twice_the_time() -> None:
+def test_twice_the_code_takes_about_twice_the_steps() -> None:
     block = HEAD + (
         "def f{n}(self, url, scores):\n"
         "    cmd = ['git', 'clone', url, tempfile.mkdtemp()]\n"
@@ -194,10 +195,20 @@ def test_twice_the_code_takes_about_twice_the_time() -> None:
         "    return min(re.search('a', answer.content), max(scores) - min(scores))\n"
     )
 
-    def seconds(blocks: int) -> float:
-        text = "".join(block.replace("{n}", str(n)) for n in range(blocks))
-        started = time.process_time()
-        look(text)
-        return time.process_time() - started
+    def steps(blocks: int) -> int:
+        """So many functions are called."""
+        calls = 0
 
-    assert seconds(160) < 16 * max(seconds(20), 0.02)
+        def count(_: object, event: str, __: object) -> None:
+            nonlocal calls
+            calls += event == "call"
+
+        text = "".join(block.replace("{n}", str(n)) for n in range(blocks))
+        sys.setprofile(count)
+        try:
+            look(text)
+        finally:
+            sys.setprofile(None)
+        return calls
+
+    assert steps(160) < 12 * steps(20)
