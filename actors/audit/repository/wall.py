@@ -3,6 +3,7 @@ and what it is to read, cannot write, and has no network; blocking."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import shutil
@@ -37,7 +38,8 @@ UNWALLED: Final = "bubblewrap is missing or builds no wall here: read within lim
 
 def wall(readable: Sequence[str]) -> tuple[str, ...]:
     """What to put before a command so that it runs behind the wall, with the paths ``readable`` (absolute) to be seen
-    at their places; empty where the machine has no bubblewrap that can build it."""
+    at their places; empty where the machine has no bubblewrap that can build it. Raises OSError where that could not be
+    found out."""
     program = shutil.which("bwrap")
     if program is None or not _builds(program):
         return ()
@@ -80,13 +82,14 @@ def isolated(statement: str) -> tuple[str, ...]:
 
 @functools.cache
 def _builds(program: str) -> bool:
-    """Whether bubblewrap can build the wall here, and Python finds us behind it; asked once."""
+    """Whether bubblewrap can build the wall here, and Python finds us behind it; an answer is asked for once. Raises
+    OSError where there is none (no memory, no time): that is no reason to go without a wall, now or later."""
     probe = (*_options(program, ()), *isolated("import actors.audit.repository.confined"))
     try:
         ended = subprocess.run(
             probe, env=ENVIRONMENT, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=False,
             timeout=_PROBE_SECONDS, start_new_session=True,  # Ctrl-C in a terminal says nothing about the wall
         )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return False
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
     return ended.returncode == 0

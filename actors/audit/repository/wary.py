@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import threading
 import time
@@ -32,15 +33,23 @@ def answered(
     deadline = time.monotonic() + limits.survey_seconds
     skip: dict[str, str] = {}
     while True:
-        ended = run_limited(
-            module,
-            request(skip),
-            seconds=max(deadline - time.monotonic(), 0.0),
-            memory_bytes=limits.survey_memory,
-            output_bytes=_ANSWER_BYTES,
-            stop=stop,
-            readable=readable,
-        )
+        try:
+            ended = run_limited(
+                module,
+                request(skip),
+                seconds=max(deadline - time.monotonic(), 0.0),
+                memory_bytes=limits.survey_memory,
+                output_bytes=_ANSWER_BYTES,
+                stop=stop,
+                readable=readable,
+            )
+        except OSError as error:
+            reason = errno.errorcode.get(error.errno or 0, "unknown")
+            raise SourceFailed(
+                "failed",
+                f"the process that reads the repository's code could not be started ({reason})",
+                "see what the machine is short of",
+            ) from error
         if ended.ended == "done":
             return ended.output
         blamed = _blamed(ended)

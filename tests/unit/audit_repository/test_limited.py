@@ -109,17 +109,25 @@ def test_behind_the_wall_only_what_is_readable_is_there(tmp_path: Path) -> None:
     assert not (inside / "new").exists()
 
 
-@pytest.mark.parametrize("script", ["exit 1", "exec tail -f /dev/null"])
-def test_without_a_bubblewrap_that_works_there_is_no_wall(
-    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = tmp_path / "bwrap"
+def bubblewrap(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a program of this name first on PATH."""
+    program = folder / "bwrap"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(wall, "_PROBE_SECONDS", 0.5)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_with_a_bubblewrap_that_says_no_there_is_no_wall(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bubblewrap("exit 1", tmp_path, monkeypatch)
     ended = run_limited(CHILD, b"echo word", seconds=30, memory_bytes=2**30, output_bytes=10)
     assert (ended.ended, ended.output, ended.walled) == ("done", b"drow", False)
+
+
+def test_with_a_bubblewrap_that_says_nothing_nothing_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bubblewrap("exec tail -f /dev/null", tmp_path, monkeypatch)
+    monkeypatch.setattr(wall, "_PROBE_SECONDS", 0.5)
+    with pytest.raises(TimeoutError):
+        run_limited(CHILD, b"echo word", seconds=30, memory_bytes=2**30, output_bytes=10)
 
 
 def test_what_is_only_in_a_users_own_packages_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
