@@ -121,7 +121,8 @@ def test_whoever_ignores_term_is_killed_after_the_grace(tmp_path: Path, firsts: 
 def test_time_that_is_up_before_the_sandbox_stands_starts_nothing(tmp_path: Path) -> None:
     code = "open('/artifacts/ran', 'w')"
     outcome = boxed(tmp_path, code, limits=Limits(seconds=1e-9, grace_seconds=1e-9))
-    assert (outcome.exit_code, outcome.signal, outcome.timed_out) == (None, signal.SIGKILL, True)
+    assert (outcome.exit_code, outcome.timed_out) == (None, True)
+    assert outcome.signal in (signal.SIGTERM, signal.SIGKILL), "whichever reached it first"
     assert list((tmp_path / "artifacts").iterdir()) == []
 
 
