@@ -1,0 +1,258 @@
+"""The HID link's events: the device as it is heard, and what is asked of it (rulings C, wire).
+
+Facts ``hid.linked``, ``hid.reported`` and ``hid.lost`` come from whoever holds the serial line; the others are outcomes
+of effects. One of these types keys: ``hid.commit_requested``, which is outward and never repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
+from contracts.pla import Action, ActionClass, ActionType, KillSwitch, PlaMode
+
+ExecutionState = Literal["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]
+"""What a device knows of an execution: nothing, all of it but no order to begin, being typed, all reports sent, ended
+before that."""
+
+Word = Annotated[str, Meta(max_length=200)]
+Sentence = Annotated[str, Meta(max_length=2000)]
+
+# --- the device as it is heard (facts) ----------------------------------------------------------------------------
+
+
+@event_type("hid.linked")
+class HidLinked(Payload, frozen=True, kw_only=True):
+    """A device answered hello on ``port``. ``compatible``: its contract is ours; if not, ``text`` says what differs."""
+
+    device_id: Word
+    boot_id: Word
+    port: Annotated[str, Meta(max_length=4096)]
+    contract_version: Word
+    contract_hash: Word
+    firmware_version: Word
+    reset_reason: Word
+    kill_switch_state: KillSwitch
+    compatible: bool
+    text: Sentence = ""
+
+
+@event_type("hid.reported")
+class HidReported(Payload, frozen=True, kw_only=True):
+    """The device's status changed in something that matters (its reports come each second; those that say the same are
+    not recorded)."""
+
+    boot_id: Word
+    mode: PlaMode
+    led_state: bool
+    kill_switch_state: KillSwitch
+    error_code: Word = "NONE"
+    error_message: Annotated[str, Meta(max_length=500)] = ""
+    error_count: int = 0
+    action_count: int = 0
+    caps_lock: bool = False
+
+
+@event_type("hid.lost")
+class HidLost(Payload, frozen=True, kw_only=True):
+    """The device is not heard any more. ``code``: unplugged, stale, silent, closed, reset, garbled or taken."""
+
+    boot_id: Word
+    code: Word
+    text: Sentence
+
+
+# --- what is asked of it ------------------------------------------------------------------------------------------
+
+
+@event_type("hid.arm_requested", effect=Effect(repeatable=False, limit_s=10.0, concurrency=1))
+class HidArmRequested(OutwardRequest, frozen=True, kw_only=True):
+    """Arm the device with this boot, for a lease that pings renew. Outward: from here on it can type."""
+
+    device_id: str
+    boot_id: str
+    action_class: ActionClass
+
+    def scope(self) -> Scope:
+        """See OutwardRequest."""
+        return arm_scope(self.action_class, self.device_id)
+
+
+def arm_scope(action_class: ActionClass, device_id: str) -> Scope:
+    """What the permit for arming is for."""
+    return Scope(action_class, f"hid:arm:{device_id}")
+
+
+@event_type("hid.armed")
+class HidArmed(Payload, frozen=True, kw_only=True):
+    """The device is armed, its light is on."""
+
+    request: int
+    boot_id: Word
+    lease_ms: int
+
+
+@event_type("hid.disarm_requested", effect=Effect(repeatable=True, limit_s=10.0, concurrency=4))
+class HidDisarmRequested(Payload, frozen=True, kw_only=True):
+    """Disarm whatever device there is; this ends what it types. Without an answer its lease ends it."""
+
+    boot_id: str
+    why: str
+
+
+@event_type("hid.disarmed")
+class HidDisarmed(Payload, frozen=True, kw_only=True):
+    """The device answered that it is not armed."""
+
+    request: int
+    boot_id: Word
+
+
+@event_type("hid.ping_requested", effect=Effect(repeatable=False, limit_s=30.0, concurrency=4))
+class HidPingRequested(Payload, frozen=True, kw_only=True):
+    """At ``at`` (log time), renew the lease of the device with this boot."""
+
+    boot_id: str
+    at: str
+
+
+@event_type("hid.pinged")
+class HidPinged(Payload, frozen=True, kw_only=True):
+    """It answered: armed or not, and how its switch stands."""
+
+    request: int
+    boot_id: Word
+    armed: bool
+    kill_switch_state: KillSwitch
+
+
+@event_type("hid.prepare_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=1))
+class HidPrepareRequested(Payload, frozen=True, kw_only=True):
+    """Hand the device what it is to type, and let it check all of it; nothing is typed. ``masked``: the plain action is
+    in this process's memory, by its ``digest``, or nowhere."""
+
+    boot_id: str
+    execution_id: str
+    proposal_id: str
+    digest: str
+    action: Action
+    masked: bool
+    operator_id: str
+    decided_at: str
+
+
+@event_type("hid.prepared")
+class HidPrepared(Payload, frozen=True, kw_only=True):
+    """The device holds the execution, whose digest it computed itself; ``of``: so many reports it will send."""
+
+    request: int
+    boot_id: Word
+    execution_id: Word
+    digest: Word
+    of: int
+
+
+@event_type("hid.commit_requested", effect=Effect(repeatable=False, limit_s=180.0, concurrency=1))
+class HidCommitRequested(OutwardRequest, frozen=True, kw_only=True):
+    """Carry out the prepared execution, now. The one request that presses keys; it is sent once, whatever happens."""
+
+    boot_id: str
+    execution_id: str
+    digest: str
+    action_class: ActionClass
+
+    def scope(self) -> Scope:
+        """See OutwardRequest: just these bytes."""
+        return commit_scope(self.action_class, self.execution_id, self.digest)
+
+
+def commit_scope(action_class: ActionClass, execution_id: str, digest: str) -> Scope:
+    """What the permit for one execution is for."""
+    return Scope(action_class, f"hid:{execution_id}:{digest}")
+
+
+@event_type("hid.ended")
+class HidEnded(Payload, frozen=True, kw_only=True):
+    """The device says how the execution ended: DONE, or ABORTED after ``done`` of ``of`` reports, with its ``code``."""
+
+    request: int
+    boot_id: Word
+    execution_id: Word
+    state: Literal["DONE", "ABORTED"]
+    done: int
+    of: int
+    code: Word = ""
+
+
+@event_type("hid.status_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=4))
+class HidStatusRequested(Payload, frozen=True, kw_only=True):
+    """At ``at`` (log time), ask what the device knows of an execution."""
+
+    boot_id: str
+    execution_id: str
+    at: str
+
+
+@event_type("hid.told")
+class HidTold(Payload, frozen=True, kw_only=True):
+    """What the device with this boot knows of it."""
+
+    request: int
+    boot_id: Word
+    execution_id: Word
+    state: ExecutionState
+    digest: Word
+    done: int
+    of: int
+    code: Word = ""
+
+
+@event_type("hid.refused")
+class HidRefused(Payload, frozen=True, kw_only=True):
+    """The device refused what was asked, and did nothing of it. ``code`` is the device's (docs/hid-protocol.md), or
+    no_text: the plain text is not in memory any more."""
+
+    request: int
+    boot_id: Word
+    code: Word
+    text: Sentence
+
+
+@event_type("hid.silent")
+class HidSilent(Payload, frozen=True, kw_only=True):
+    """There was no answer, or no device to ask. ``sent``: whether the request may have reached it."""
+
+    request: int
+    boot_id: Word
+    code: Word
+    text: Sentence
+    sent: bool
+
+
+# --- what the link decides ----------------------------------------------------------------------------------------
+
+
+@event_type("hid.tripped")
+class HidTripped(Payload, frozen=True, kw_only=True):
+    """The link is not to be trusted with keys any more: the mode falls to OBSERVE; ``code`` as in
+    ``pla.mode_changed``."""
+
+    session_id: str
+    boot_id: str
+    code: str
+    text: str
+
+
+@event_type("hid.outcome_unknown")
+class HidOutcomeUnknown(Payload, frozen=True, kw_only=True):
+    """Nobody can tell how much of an execution was typed: between 0 and ``of`` reports (0: not known either). It is
+    never typed again; the operator looks at the screen."""
+
+    session_id: str
+    proposal_id: str
+    execution_id: str
+    action_type: ActionType
+    of: int
+    why: str

@@ -1,0 +1,195 @@
+"""What may be typed, and the words for it: modes, actions, their bounds, and the digest that an approval is bound to
+(spec pla_contracts_index; rulings C)."""
+
+from __future__ import annotations
+
+import json
+from hashlib import sha256
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from contracts.reasoning import END
+
+CONTRACT_VERSION: Final = "1.0.0"
+"""Of the PLA's contracts; the wire's hello and each device status carry it beside the hash of the schemas."""
+
+PlaMode = Literal["OBSERVE", "SUGGEST", "EXECUTE"]
+MODES: Final[tuple[PlaMode, ...]] = ("OBSERVE", "SUGGEST", "EXECUTE")
+"""From the lowest to the highest."""
+
+ActionType = Literal["TYPE_TEXT", "KEY_COMBO", "MOUSE_MOVE", "MOUSE_CLICK"]
+KillSwitch = Literal["ARMED", "DISABLED", "UNKNOWN"]
+"""ARMED: the switch is ready, typing is possible; DISABLED: it was hit, cut or unplugged."""
+Button = Literal["left", "right", "middle"]
+Decision = Literal["APPROVED", "REJECTED"]
+
+TEXT_CHARS_MAX: Final = 1024
+MIN_ACTION_DELAY_MS: Final = 100
+"""Between the end of one action and the beginning of the next, at the device."""
+KEYS_MAX: Final = 6
+"""A keyboard's report holds so many keys beside its modifiers."""
+COORDINATE_MIN: Final = -1000
+COORDINATE_MAX: Final = 5000
+RATIONALE_CHARS_MIN: Final = 10
+RATIONALE_CHARS_MAX: Final = 2000
+OCR_CHARS_MAX: Final = 10_000
+REASON_CHARS_MAX: Final = 500
+
+APPROVAL_SECONDS: Final = 60.0
+"""So long an approval may be used."""
+CREDENTIAL_SECONDS: Final = 5.0
+"""So long a proposal with credentials stands before it can be approved."""
+LEASE_SECONDS: Final = 5.0
+"""A device stays armed for so long after the last arm or ping."""
+HEARTBEAT_SECONDS: Final = 3.0
+"""A device that was not heard for so long is lost."""
+EXECUTIONS_REMEMBERED: Final = 64
+"""A device answers for so many of its last executions."""
+
+MODIFIERS: Final = ("ctrl", "shift", "alt", "gui")
+KEYS: Final = (
+    *MODIFIERS,
+    *"abcdefghijklmnopqrstuvwxyz0123456789",
+    *(f"f{number}" for number in range(1, 13)),
+    "up", "down", "left", "right", "home", "end", "page_up", "page_down",
+    "enter", "escape", "tab", "space", "backspace", "delete", "insert",
+)  # fmt: skip
+"""Every key that a combination may name, in lower case."""
+
+PlaId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=8, max_length=64)]
+OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
+DeviceId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_:-]+" + END, min_length=8, max_length=64)]
+BootId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}" + END)]
+"""Drawn by the device at each boot: what it remembers ends with it."""
+Channel = Literal["cli", "console", "api", "document", "daemon"]
+"""Over which way somebody acted."""
+ActionClass = Literal["feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic"]
+"""What the kernel's mode judges typing as: the OA grants or refuses permits for it."""
+CredentialPolicy = Literal["refuse", "acknowledge"]
+
+
+class _Action(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="action_type"):
+    """Base of the four actions; ``action_type`` tells them apart."""
+
+
+class TypeText(_Action, frozen=True, kw_only=True, tag="TYPE_TEXT"):
+    """Type ``text``, as it is or, in an event that says so, with its secrets masked."""
+
+    text: str
+
+
+class KeyCombo(_Action, frozen=True, kw_only=True, tag="KEY_COMBO"):
+    """Press ``keys`` together and release them."""
+
+    keys: list[str]
+
+
+class MouseMove(_Action, frozen=True, kw_only=True, tag="MOUSE_MOVE"):
+    """Move the pointer by ``x`` to the right and ``y`` down, in the mouse's own steps."""
+
+    x: int
+    y: int
+
+
+class MouseClick(_Action, frozen=True, kw_only=True, tag="MOUSE_CLICK"):
+    """Press ``button`` and release it."""
+
+    button: str
+
+
+Action = TypeText | KeyCombo | MouseMove | MouseClick
+"""What a proposal proposes. Its fields are as they came; ``objections`` says what is wrong with them."""
+
+_TYPES: Final[dict[type[Action], ActionType]] = {
+    TypeText: "TYPE_TEXT",
+    KeyCombo: "KEY_COMBO",
+    MouseMove: "MOUSE_MOVE",
+    MouseClick: "MOUSE_CLICK",
+}
+
+Unfit = Literal["schema_validation", "missing_field", "bound_exceeded"]
+"""The rows of the specification's table of violations that an action can belong to."""
+
+
+class Objection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Why an action may not be proposed: the kind of violation, and a text for people."""
+
+    kind: Unfit
+    text: str
+
+
+def action_type(action: Action) -> ActionType:
+    """The action's type, by its name in the contracts."""
+    return _TYPES[type(action)]
+
+
+def payload(action: Action) -> dict[str, Any]:
+    """The action's ``payload`` as the contracts have it."""
+    plain: dict[str, Any] = msgspec.to_builtins(action)
+    del plain["action_type"]
+    return plain
+
+
+def digest(action: Action) -> str:
+    """SHA-256 (hex) of the action's canonical form: the JSON object of ``action_type`` and ``payload``, keys sorted, no
+    spaces, ASCII only. An approval holds for just this; the device computes it again from what it is given."""
+    canonical = {"action_type": action_type(action), "payload": payload(action)}
+    return sha256(json.dumps(canonical, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def objections(action: Action) -> list[Objection]:
+    """What stands against an action in its plain form; nothing when it may be typed."""
+    match action:
+        case TypeText(text=text):
+            return list(_text(text))
+        case KeyCombo(keys=keys):
+            return list(_keys(keys))
+        case MouseMove(x=x, y=y):
+            return [
+                Objection(kind="bound_exceeded", text=f"{name} is {value}, not {COORDINATE_MIN} to {COORDINATE_MAX}")
+                for name, value in (("x", x), ("y", y))
+                if not COORDINATE_MIN <= value <= COORDINATE_MAX
+            ]
+        case MouseClick(button=button):
+            if button not in ("left", "right", "middle"):
+                return [Objection(kind="schema_validation", text="the button is none of left, right, middle")]
+    return []
+
+
+def is_typable(character: str) -> bool:
+    """Whether a US keyboard types it: printable ASCII, tab, newline."""
+    return " " <= character <= "~" or character in "\t\n"
+
+
+def _text(text: str) -> list[Objection]:
+    found: list[Objection] = []
+    if not text:
+        found.append(Objection(kind="missing_field", text="the text is empty"))
+    if len(text) > TEXT_CHARS_MAX:
+        found.append(
+            Objection(kind="bound_exceeded", text=f"the text has {len(text)} characters, not at most {TEXT_CHARS_MAX}")
+        )
+    for at, character in enumerate(text):
+        if not is_typable(character):
+            what = f"character {at + 1} is U+{ord(character):04X}, which a US keyboard cannot type"
+            found.append(Objection(kind="schema_validation", text=what))
+            break
+    return found
+
+
+def _keys(keys: list[str]) -> list[Objection]:
+    found: list[Objection] = []
+    if not keys:
+        found.append(Objection(kind="missing_field", text="there is no key"))
+    unknown = [key for key in keys if key not in KEYS]
+    if unknown:
+        found.append(Objection(kind="schema_validation", text=f"there is no key {unknown[0][:32]!a}"))
+    if len(set(keys)) < len(keys):
+        found.append(Objection(kind="schema_validation", text="a key is named twice"))
+    plain = [key for key in keys if key not in MODIFIERS]
+    if len(keys) > KEYS_MAX or (keys and not plain and len(keys) > 1):
+        what = f"at most {KEYS_MAX} keys, and one of them no modifier unless it stands alone"
+        found.append(Objection(kind="bound_exceeded", text=what))
+    return found
