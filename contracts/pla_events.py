@@ -228,7 +228,7 @@ class PlaSessionEnded(Payload, frozen=True, kw_only=True):
 class PlaModeChanged(Payload, frozen=True, kw_only=True):
     """The mode is ``mode`` now. ``who``: an operator, or the part of the system that lowered it; ``code``: requested,
     killed, link_lost, heartbeat_stale, contract_mismatch, device_reset, lease_lost, outcome_unknown, mode_mismatch,
-    kernel_blocked, restarted, ended or halted; ``why`` in words."""
+    kernel_blocked, restarted, ended or halted; ``why`` in words. ``action_class``: what typing counts as from here on."""
 
     session_id: str
     previous: PlaMode
@@ -237,6 +237,7 @@ class PlaModeChanged(Payload, frozen=True, kw_only=True):
     channel: Channel
     code: str
     why: str
+    action_class: ActionClass = "feature_work"
 
 
 @event_type("pla.mode_answered")
@@ -368,8 +369,8 @@ class PlaViolation(Payload, frozen=True, kw_only=True):
 
 @event_type("pla.execution_requested")
 class PlaExecutionRequested(Payload, frozen=True, kw_only=True):
-    """The warden to the HID link: carry out what was approved at position ``approval``. The link believes none of it,
-    and looks for the approval itself."""
+    """The warden to the HID link: carry out what the decision requested at position ``approval`` approved. The link
+    believes none of it, and looks for the approval itself."""
 
     session_id: str
     proposal_id: str

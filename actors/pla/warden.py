@@ -1,0 +1,329 @@
+"""The warden: sessions, modes, proposals and the decisions of operators; pure (rulings C).
+
+It decides what may be typed, and types nothing: an approved action goes to the HID link, which believes none of it and
+looks for the approval itself. Whatever is not in order lowers the mode to OBSERVE, in the same reaction as the news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from actors.kernel.mode import judge
+from actors.ledger import WATCHER
+from actors.pla import modes
+from actors.pla.approvals import on_decision
+from actors.pla.closing import closed, ended_when_idle
+from actors.pla.ids import derived
+from actors.pla.violations import HANDLING, Kind, violation
+from actors.pla.warden_state import Device, ProposalView, WardenState, held
+from contracts.clock import TimerFired, TimerRequested
+from contracts.daemon import DaemonStarted, DaemonStopped
+from contracts.effect import ActorHalted, ActorResumed
+from contracts.hid import (
+    HidArmed,
+    HidDisarmed,
+    HidLinked,
+    HidLost,
+    HidOutcomeUnknown,
+    HidPinged,
+    HidReported,
+    HidTripped,
+)
+from contracts.kernel import KernelObserved
+from contracts.payload import Correlated, Payload
+from contracts.pla_events import (
+    PlaApproved,
+    PlaArmRequested,
+    PlaContractBroken,
+    PlaDecisionRequested,
+    PlaEndRequested,
+    PlaExecuted,
+    PlaExecutionRequested,
+    PlaModeChanged,
+    PlaModeRequested,
+    PlaObserveRequested,
+    PlaProposalClosed,
+    PlaProposalRequested,
+    PlaProposed,
+    PlaRejected,
+    PlaSessionBegan,
+    PlaSessionEnded,
+    PlaViolation,
+)
+from events.event import Event
+
+WARDEN: Final = "warden"
+BRAIN: Final = "brain"
+HID: Final = "hid"
+OA: Final = "oa"
+
+_RELIED_ON: Final = frozenset((WATCHER, OA, HID, BRAIN))
+"""While one of these is halted nothing may be typed."""
+
+replace = msgspec.structs.replace
+
+
+class Warden:
+    """See the module."""
+
+    name = WARDEN
+    hears: frozenset[type[msgspec.Struct]] = frozenset(
+        (
+            DaemonStarted,
+            DaemonStopped,
+            KernelObserved,
+            ActorHalted,
+            ActorResumed,
+            HidLinked,
+            HidReported,
+            HidLost,
+            HidArmed,
+            HidDisarmed,
+            HidPinged,
+            HidTripped,
+            HidOutcomeUnknown,
+            PlaModeRequested,
+            PlaEndRequested,
+            PlaObserveRequested,
+            PlaProposalRequested,
+            PlaArmRequested,
+            PlaContractBroken,
+            PlaDecisionRequested,
+            PlaProposed,
+            PlaExecuted,
+            PlaViolation,
+            TimerFired,
+        )
+    )
+
+    def initial(self) -> WardenState:
+        """No session, OBSERVE, no device."""
+        return WardenState()
+
+    def evolve(self, state: WardenState, event: Event) -> WardenState:
+        """Fold an input or a decision of its own."""
+        if event.actor == WARDEN and event.kind == "decision":
+            return _own(state, event)
+        if event.kind == "fact":
+            return _fact(state, event)
+        match event.data:
+            case ActorHalted(name=name):
+                return replace(state, halted=[*state.halted, name])
+            case HidTripped() if event.actor == HID:
+                return replace(state, armed=False)
+            case PlaProposed() as proposed if event.actor == BRAIN and _has_place(state, proposed):
+                view = ProposalView(proposed=proposed, position=event.position, proposed_at=event.time)
+                return held(state, view)
+        return state
+
+    def decide(self, state: WardenState, event: Event) -> Iterable[Payload | Correlated]:
+        """What an input leads to."""
+        match event.data:
+            case DaemonStarted() | DaemonStopped() | KernelObserved() | ActorHalted() | ActorResumed():
+                return list(_standing(state, event))
+            case PlaModeRequested() as asked:
+                return list(modes.on_request(state, event, asked))
+            case PlaEndRequested() as asked:
+                return list(modes.on_end(state, event, asked))
+            case PlaObserveRequested(requested_by=who) | PlaProposalRequested(requested_by=who):
+                return list(_asked(state, event, who))
+            case PlaArmRequested(operator_id=who):
+                return list(_asked(state, event, who))
+            case PlaContractBroken() as broken:
+                return list(_broken(state, broken))
+            case PlaDecisionRequested() as asked:
+                return list(on_decision(state, event, asked))
+        return list(_from_others(state, event))
+
+
+def _has_place(state: WardenState, proposed: PlaProposed) -> bool:
+    """Whether a proposal may be held: of this session, in a mode for it, none other open or carried out."""
+    return (
+        proposed.session_id == state.session_id != ""
+        and not state.ending
+        and state.mode != "OBSERVE"
+        and not state.open_proposals
+        and state.executing is None
+        and proposed.proposal_id not in state.proposals
+    )
+
+
+def _fact(state: WardenState, event: Event) -> WardenState:
+    match event.data:
+        case DaemonStarted(surface=surface):
+            after = replace(
+                state, lasting=surface == "daemon", running=True, kernel="", reasons=[], device=None, armed=False
+            )
+            if state.running:
+                return _ending(after, "the process before was cut off", failed=True)
+            return _ending(after, "a daemon started") if after.lasting else after
+        case DaemonStopped(reason=reason):
+            after = replace(state, running=False, device=None, armed=False)
+            return _ending(after, f"the daemon stopped ({reason})") if state.lasting else after
+        case PlaEndRequested(operator_id=who):
+            return _ending(state, f"ended by {who}")
+        case KernelObserved(surfaces=surfaces):
+            now = judge(surfaces)
+            return replace(state, kernel=now.mode, reasons=[reason.text for reason in now.reasons[:3]])
+        case ActorResumed(name=name):
+            return replace(state, halted=[one for one in state.halted if one != name])
+    return _heard(state, event)
+
+
+def _heard(state: WardenState, event: Event) -> WardenState:
+    """The device, as the link tells of it."""
+    device = state.device
+    match event.data:
+        case HidLinked() as linked:
+            return replace(state, armed=False, device=_device(linked))
+        case HidLost():
+            return replace(state, armed=False, device=None)
+        case HidReported(boot_id=boot, kill_switch_state=kill) if device is not None and boot == device.boot_id:
+            return replace(state, device=replace(device, kill_switch_state=kill))
+        case HidPinged(boot_id=boot, kill_switch_state=kill, armed=armed) if device and boot == device.boot_id:
+            return replace(state, armed=armed and state.armed, device=replace(device, kill_switch_state=kill))
+        case HidArmed(boot_id=boot) if device is not None and boot == device.boot_id and state.mode == "EXECUTE":
+            return replace(state, armed=True)
+        case HidDisarmed():
+            return replace(state, armed=False)
+    return state
+
+
+def _ending(state: WardenState, why: str, *, failed: bool = False) -> WardenState:
+    """The session, if there is one, is over as soon as nothing is carried out any more."""
+    if not state.session_id or state.ending:
+        return state
+    return replace(state, ending=why[:500], ending_failed=failed)
+
+
+def _device(linked: HidLinked) -> Device:
+    return Device(
+        linked.device_id, linked.boot_id, linked.port, linked.firmware_version, linked.compatible, linked.text,
+        linked.kill_switch_state,
+    )  # fmt: skip
+
+
+def _own(state: WardenState, event: Event) -> WardenState:
+    match event.data:
+        case PlaSessionBegan(session_id=session_id, operator_id=who):
+            return replace(
+                state, session_id=session_id, operator_id=who, began_at=event.time, ending="", ending_failed=False
+            )
+        case PlaSessionEnded():
+            return replace(state, session_id="", operator_id="", began_at="", ending="", ending_failed=False)
+        case PlaModeChanged(mode=mode, action_class=action_class):
+            armed = state.armed and mode == "EXECUTE"
+            return replace(state, mode=mode, action_class=action_class, armed=armed)
+        case TimerRequested(name=name) if name in state.proposals:
+            return held(state, replace(state.proposals[name], timer=event.position))
+    view = state.proposals.get(getattr(event.data, "proposal_id", ""))
+    return state if view is None else held(state, _told(view, event))
+
+
+def _told(view: ProposalView, event: Event) -> ProposalView:
+    """A proposal after a decision of the warden on it."""
+    match event.data:
+        case PlaApproved(operator_id=who, channel=channel, expires_at=until, executes=executes):
+            return replace(
+                view, stands="executing" if executes else "open", decided_by=who, channel=channel,
+                decided_at=event.time, approval=event.position, approval_expires_at=until, outcome="approved",
+            )  # fmt: skip
+        case PlaRejected(operator_id=who, channel=channel):
+            return replace(view, decided_by=who, channel=channel, decided_at=event.time)
+        case PlaExecutionRequested(execution_id=execution_id):
+            return replace(view, execution_id=execution_id)
+        case PlaProposalClosed(outcome=outcome, why=why):
+            return replace(view, stands="closed", outcome=outcome, why=why, closed_at=event.time)
+    return view
+
+
+def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated]:
+    """What starts, stops, the kernel's mode and halted actors do to the mode and the session."""
+    match event.data:
+        case DaemonStarted() | DaemonStopped() if state.ending:
+            yield from modes.lowered(state, "daemon", "restarted", state.ending)
+            if state.executing is None:
+                yield from ended_when_idle(state)
+        case KernelObserved() if state.kernel == "BLOCKED":
+            yield from modes.lowered(state, WATCHER, "kernel_blocked", "; ".join(state.reasons)[:500])
+        case ActorHalted(name=name) if name in _RELIED_ON:
+            yield from modes.lowered(state, "engine", "halted", f"{name} is halted")
+            executing = state.executing
+            if name == HID and executing is not None:
+                yield from closed(executing, "unknown", "the HID link is halted; look at the screen")
+        case ActorResumed(name=name) if name == WARDEN:
+            yield from modes.lowered(state, "engine", "halted", "the warden was halted")
+
+
+def _asked(state: WardenState, event: Event, who: str) -> Iterator[Payload | Correlated]:
+    """A session stands from the first thing on that somebody asks for. What is asked for in the wrong mode is a
+    violation, and is answered by whom it is for."""
+    session_id = state.session_id
+    if not session_id:
+        session_id = derived("pla", event)
+        yield Correlated(PlaSessionBegan(session_id=session_id, operator_id=who, mode=state.mode), session_id)
+    wrong = ""
+    if isinstance(event.data, PlaArmRequested) and state.mode != "EXECUTE":
+        wrong = f"arming needs EXECUTE, the mode is {state.mode}"
+    elif isinstance(event.data, PlaProposalRequested) and state.mode == "OBSERVE":
+        wrong = "proposing needs SUGGEST or EXECUTE, the mode is OBSERVE"
+    if wrong:
+        contract = "action_execute" if isinstance(event.data, PlaArmRequested) else "action_proposal"
+        told = violation("mode_mismatch", contract, wrong, WARDEN, session_id=session_id)
+        yield Correlated(told, session_id)
+        yield from modes.lowered(state, WARDEN, "mode_mismatch", wrong)
+
+
+def _broken(state: WardenState, broken: PlaContractBroken) -> Iterator[Payload | Correlated]:
+    """A border refused a document: the violation is the answer."""
+    session_id = state.session_id
+    kinds: dict[str, Kind] = {kind: kind for kind in HANDLING}
+    where = f" at {broken.pointer}" if broken.pointer else ""
+    yield violation(
+        kinds.get(broken.kind, "schema_validation"), broken.contract, f"{broken.text}{where}", broken.by,
+        session_id=session_id,
+    )  # fmt: skip
+
+
+def _from_others(state: WardenState, event: Event) -> Iterator[Payload | Correlated]:
+    """What the brain, the link and the clock say."""
+    match event.data:
+        case HidTripped(code=code, text=text) if event.actor == HID:
+            yield from modes.lowered(state, HID, code, text)
+        case PlaViolation(kind="mode_mismatch", text=text, by=by):
+            yield from modes.lowered(state, by, "mode_mismatch", text)
+        case PlaProposed() as proposed:
+            yield from _proposed(state, event, proposed)
+        case TimerFired(request=request):
+            for view in state.open_proposals:
+                if view.timer == request:
+                    yield from closed(view, "expired", "nobody decided in time", fired=True)
+        case PlaExecuted(proposal_id=name, execution_id=execution, outcome=outcome, why=why) if event.actor == HID:
+            told = "executed" if outcome == "done" else outcome
+            yield from _concluded(state, name, execution, told, why)
+        case HidOutcomeUnknown(proposal_id=name, execution_id=execution, why=why) if event.actor == HID:
+            yield from _concluded(state, name, execution, "unknown", why)
+
+
+def _proposed(state: WardenState, event: Event, proposed: PlaProposed) -> Iterator[Payload | Correlated]:
+    view = state.proposals.get(proposed.proposal_id)
+    if view is not None and view.position == event.position:
+        yield Correlated(TimerRequested(at=proposed.expires_at, name=proposed.proposal_id), proposed.session_id)
+    elif view is None:  # another is open, or the mode fell meanwhile
+        refused = PlaProposalClosed(
+            session_id=proposed.session_id, proposal_id=proposed.proposal_id, digest=proposed.digest,
+            outcome="withdrawn", why=f"there is no place for it in {state.mode}",
+        )  # fmt: skip
+        yield Correlated(refused, proposed.session_id or event.correlation)
+
+
+def _concluded(
+    state: WardenState, proposal_id: str, execution_id: str, outcome: str, why: str
+) -> Iterator[Payload | Correlated]:
+    view = state.executing
+    if view is not None and (view.proposed.proposal_id, view.execution_id) == (proposal_id, execution_id):
+        yield from closed(view, outcome, why)
+        yield from ended_when_idle(state)
