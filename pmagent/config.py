@@ -124,6 +124,36 @@ class AuditSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = None
 
 
+class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The keyboard device, who operates it, and how proposals come about. What a daemon or a command goes by is what
+    its own environment and the workspace's file say: nobody who only talks to a daemon loosens them. Policies and
+    limits are those of ``CredentialPolicy`` and ``ModelLimits``; a test holds them together."""
+
+    device: Annotated[
+        str, msgspec.Meta(description="the device's port; without one it is found by its USB identity")
+    ] = ""
+    device_serial: Annotated[str, msgspec.Meta(description="the USB serial number that the device must have")] = ""
+    operator: Annotated[str, msgspec.Meta(description="who operates, without --operator; else the login name")] = ""
+    credentials: Annotated[
+        Literal["refuse", "acknowledge"],
+        msgspec.Meta(description="what holds credentials: refuse, or acknowledge (5 s, and the operator says so)"),
+    ] = "refuse"
+    proposal_seconds: Annotated[
+        float, msgspec.Meta(gt=0, le=86_400, description="seconds for which a proposal stands open")
+    ] = 300.0
+    two_persons: Annotated[bool, msgspec.Meta(description="whether who asked for it may not approve it")] = False
+    frames: Annotated[str, msgspec.Meta(description="the folder of pictures, or the video device, with frames")] = ""
+    keep_frames: Annotated[bool, msgspec.Meta(description="whether the pictures of frames are kept")] = True
+    model: Annotated[str, msgspec.Meta(description="the model that proposes from frames, as provider:model")] = ""
+    attempts: Annotated[int, msgspec.Meta(ge=1, le=10, description="calls for one question")] = 3
+    call_seconds: Annotated[float, msgspec.Meta(gt=0, le=600, description="seconds for one call")] = 60.0
+    calls: Annotated[int, msgspec.Meta(ge=1, le=1000, description="calls for one proposal")] = 16
+    seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400, description="seconds for one proposal's questions")] = 300.0
+    tokens: Annotated[
+        int, msgspec.Meta(ge=1, le=100_000_000, description="tokens for one proposal, in and out")
+    ] = 200_000
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every setting of a workspace."""
 
@@ -131,6 +161,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cli: CliSettings = CliSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
     audit: AuditSettings = AuditSettings()
+    pla: PlaSettings = PlaSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

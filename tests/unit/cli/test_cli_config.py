@@ -10,8 +10,18 @@ import pytest
 
 from contracts.audit_events import DIMENSIONS_MAX, TRIES, AuditLimits
 from contracts.model import ModelLimits
+from contracts.pla import CredentialPolicy
+from contracts.pla_events import PlaProposalRequested
 from contracts.reasoning_events import EngineName
-from pmagent.config import AuditSettings, ConfigError, ReasoningSettings, resolve, settings_table, unknown_variables
+from pmagent.config import (
+    AuditSettings,
+    ConfigError,
+    PlaSettings,
+    ReasoningSettings,
+    resolve,
+    settings_table,
+    unknown_variables,
+)
 from tests.support.commands import pmagent
 
 
@@ -59,6 +69,19 @@ def test_audits_settings_are_the_contracts_limits() -> None:
     again, criteria, judges, rounds = TRIES, DIMENSIONS_MAX, 3, 2
     assert settings.calls >= criteria * judges * rounds, "a rubric as large as can be is judged twice"
     assert settings.calls >= 10 * judges * rounds * again, "and one of ten criteria, if no reply fits at first"
+
+
+def test_the_pla_s_settings_are_the_contracts_policy_and_limits() -> None:
+    hints = get_type_hints(PlaSettings)
+    assert get_args(hints["credentials"]) == get_args(CredentialPolicy)
+    ours = msgspec.json.schema(PlaSettings)["$defs"]["PlaSettings"]["properties"]
+    theirs = msgspec.json.schema(ModelLimits)["$defs"]["ModelLimits"]["properties"]
+    named = ("attempts", "call_seconds", "calls", "seconds", "tokens")
+    for name in named:
+        assert {key: value for key, value in ours[name].items() if key != "description"} == theirs[name], name
+    lifetime = msgspec.json.schema(PlaProposalRequested)["$defs"]["PlaProposalRequested"]["properties"]["lifetime_s"]
+    given = {key: value for key, value in ours["proposal_seconds"].items() if key != "description"}
+    assert given == lifetime
 
 
 def test_the_flag_wins_over_the_variable_for_the_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
