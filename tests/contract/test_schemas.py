@@ -16,7 +16,7 @@ from contracts.payload import types
 
 load_all()
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
-AREAS = ("audit", "check", "kernel", "model", "oa", "orchestra", "reasoning")
+AREAS = ("audit", "check", "hid", "kernel", "model", "oa", "orchestra", "pla", "reasoning")
 
 
 def known() -> dict[str, type[msgspec.Struct]]:

@@ -44,6 +44,24 @@ _TEMPLATES: Final[dict[str, str]] = {
     "effect.interrupted": "effect {request} cut off ({reason}), outcome unknown",
     "effect.refused": "effect {request} refused: {reasons}",
     "effect.timed_out": "effect {request} stopped after {limit_s} s",
+    "hid.arm_requested": "arm {device_id}",
+    "hid.armed": "armed, for {lease_ms} ms at a time",
+    "hid.commit_requested": "carry out {execution_id}, once",
+    "hid.disarm_requested": "disarm: {why}",
+    "hid.disarmed": "disarmed",
+    "hid.ended": "{execution_id} {state}: {done} of {of} reports sent {code}",
+    "hid.linked": "{device_id} at {port}, contract {contract_version}, switch {kill_switch_state} {text}",
+    "hid.lost": "{code}: {text}",
+    "hid.outcome_unknown": "OUTCOME UNKNOWN of {execution_id}, at most {of} reports: {why}",
+    "hid.ping_requested": "renew the lease",
+    "hid.pinged": "armed {armed}, switch {kill_switch_state}",
+    "hid.prepared": "{execution_id} is prepared: {of} reports",
+    "hid.refused": "the device refused: {text} ({code})",
+    "hid.reported": "{mode}, light {led_state}, switch {kill_switch_state}, error {error_code}",
+    "hid.silent": "no answer ({code}), sent {sent}: {text}",
+    "hid.status_requested": "ask what became of {execution_id}",
+    "hid.told": "{execution_id} is {state}, {done} of {of} reports sent {code}",
+    "hid.tripped": "{code}: {text}",
     "kernel.read_requested": "read the surfaces: {why}",
     "log.created": "log {log_id}",
     "log.recovered": "{cut_bytes} torn bytes cut from {segment}, kept as {kept_as}: {reason}",
@@ -70,6 +88,30 @@ _TEMPLATES: Final[dict[str, str]] = {
     "oa.tool_returned": "{tool_id} answered",
     "reasoning.refused": "{envelope_id}: {reasons}",
     "reasoning.requested": "{envelope.program_id} by {engine}: {envelope.goal}",
+    "pla.approved": "{operator_id} approves {proposal_id}, to be executed {executes}, until {expires_at}",
+    "pla.arm_answered": "accepted {accepted}, armed {armed}; reasons: {reasons}",
+    "pla.arm_requested": "{operator_id} wants the device armed",
+    "pla.contract_broken": "{by} got no {contract}: {text} at {pointer}",
+    "pla.decision_refused": "decision on {proposal_id} refused: {reasons} ({code})",
+    "pla.decision_requested": "{operator_id} says {decision} to {proposal_id} {reason}",
+    "pla.disarm_requested": "{operator_id} wants the device disarmed {reason}",
+    "pla.end_requested": "{operator_id} ends the session",
+    "pla.executed": "{execution_id} {outcome}: {done} of {of} reports sent {why}",
+    "pla.frame_failed": "no frame: {text} ({code})",
+    "pla.frame_observed": "{name}, {width} x {height}: {ocr_text}",
+    "pla.frame_requested": "take the newest frame of {source.path}",
+    "pla.mode_answered": "accepted {accepted}, mode {mode}; reasons: {reasons}",
+    "pla.mode_changed": "{previous} → {mode} by {who}: {why} ({code})",
+    "pla.mode_requested": "{operator_id} wants {mode} {reason}",
+    "pla.observe_requested": "{requested_by} wants a look at {frame.path}",
+    "pla.observed": "frame {frame}; reasons: {reasons}",
+    "pla.proposal_closed": "{proposal_id} {outcome} {why}",
+    "pla.proposal_refused": "no proposal: {reasons} ({code})",
+    "pla.proposal_requested": "{requested_by} wants: {goal}",
+    "pla.rejected": "{operator_id} rejects {proposal_id}: {reason}",
+    "pla.session_began": "{session_id} began in {mode}, by {operator_id}",
+    "pla.session_ended": "{session_id} {state}: {reason}",
+    "pla.violation": "VIOLATION {kind} of {contract}: {text}; {handling}",
     "plan.failed": "no plan ({code}): {reasons}",
     "plan.finished": "all tasks have ended: {done} done, {failed} failed",
     "plan.made": "{tasks} tasks planned, {kept} kept, at most {attempts} attempts",
@@ -279,6 +321,24 @@ def _criterion_ruled(data: dict[str, Any]) -> str:
     return f"{_shown(data.get('dimension_id'))}: {said}"
 
 
+def _to_type(data: dict[str, Any]) -> str:
+    """What is to be typed, by its type and its fields."""
+    action = data.get("action")
+    fields = action if isinstance(action, dict) else {}
+    said = ", ".join(_shown(value) for name, value in fields.items() if name != "action_type")
+    masked = " (masked)" if data.get("masked") is True else ""
+    return f"{_shown(fields.get('action_type'))} {said}{masked}"
+
+
+def _proposed(data: dict[str, Any]) -> str:
+    warned = ", CREDENTIALS" if data.get("credential_warning") is True else ""
+    return f"{_shown(data.get('proposal_id'))}{warned}: {_to_type(data)}"
+
+
+def _to_execute(data: dict[str, Any]) -> str:
+    return f"{_shown(data.get('execution_id'))}: {_to_type(data)}"
+
+
 def _count(listed: Any) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
@@ -294,6 +354,7 @@ _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "audit.pictures_read": _pictures_read,
     "audit.surveyed": _surveyed,
     "check.ran": _exited,
+    "hid.prepare_requested": _to_execute,
     "kernel.mode_decided": _mode_decided,
     "kernel.observed": _observed,
     "oa.snapshot_taken": _snapshot_taken,
@@ -301,6 +362,8 @@ _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "model.asked": _asked,
     "model.replied": _replied,
     "oa.tool_requested": _tool_requested,
+    "pla.execution_requested": _to_execute,
+    "pla.proposed": _proposed,
     "reasoning.concluded": _concluded,
     "task.exited": _exited,
     "task.finished": _task_finished,
