@@ -6,7 +6,7 @@ of effects. One of these types keys: ``hid.commit_requested``, which is outward 
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta
 
@@ -16,6 +16,9 @@ from contracts.pla import Action, ActionClass, ActionType, KillSwitch, PlaMode
 ExecutionState = Literal["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]
 """What a device knows of an execution: nothing, all of it but no order to begin, being typed, all reports sent, ended
 before that."""
+
+ARM_SUBJECT: Final = "hid:arm:"
+"""What the subject of a permit for arming begins with; the device's id follows."""
 
 Word = Annotated[str, Meta(max_length=200)]
 Sentence = Annotated[str, Meta(max_length=2000)]
@@ -82,7 +85,7 @@ class HidArmRequested(OutwardRequest, frozen=True, kw_only=True):
 
 def arm_scope(action_class: ActionClass, device_id: str) -> Scope:
     """What the permit for arming is for."""
-    return Scope(action_class, f"hid:arm:{device_id}")
+    return Scope(action_class, f"{ARM_SUBJECT}{device_id}")
 
 
 @event_type("hid.armed")

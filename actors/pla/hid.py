@@ -1,0 +1,262 @@
+"""The HID link: arms the device, hands it what was approved, and finds out what became of it; pure (rulings C).
+
+It holds each execution to the approval that it has heard of itself: for these bytes, not used, not expired, in EXECUTE,
+armed, with the kill switch ready. The order to type is given once. When its answer is lost the device is asked what it
+knows, and if nobody can tell, that is said; nothing is ever typed a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from actors.pla import hid_arming as arming
+from actors.pla import hid_execution as execution
+from actors.pla.hid_state import HID, Arming, HidState, Link
+from actors.pla.tripping import WARDEN, disarmed, lapsed, tripped
+from actors.pla.violations import violation
+from contracts.clock import TimerFired, TimerRequested
+from contracts.daemon import DaemonStarted, DaemonStopped
+from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, RequestRefused
+from contracts.hid import (
+    ARM_SUBJECT,
+    HidArmed,
+    HidArmRequested,
+    HidDisarmed,
+    HidDisarmRequested,
+    HidEnded,
+    HidLinked,
+    HidLost,
+    HidPinged,
+    HidPingRequested,
+    HidPrepared,
+    HidRefused,
+    HidReported,
+    HidSilent,
+    HidTold,
+    HidTripped,
+)
+from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
+from contracts.payload import Correlated, Payload
+from contracts.pla_events import (
+    PlaApproved,
+    PlaArmAnswered,
+    PlaArmRequested,
+    PlaDisarmRequested,
+    PlaExecutionRequested,
+    PlaModeChanged,
+    PlaSessionBegan,
+    PlaSessionEnded,
+)
+from events.event import Event, time_after
+
+SETTLE_SECONDS: Final = 2.0
+"""So long after a disarm a report may still be one from before."""
+
+LOST: Final = {"stale": "heartbeat_stale", "silent": "heartbeat_stale", "reset": "device_reset"}
+"""How a device was lost -> the code of what that trips; else link_lost."""
+
+_OUTCOMES: Final = (HidArmed, HidDisarmed, HidPinged, HidPrepared, HidEnded, HidTold, HidRefused, HidSilent)
+
+replace = msgspec.structs.replace
+
+
+class HidLink:
+    """See the module."""
+
+    name = HID
+    hears: frozenset[type[msgspec.Struct]] = frozenset(
+        (
+            DaemonStarted,
+            DaemonStopped,
+            ActorHalted,
+            ActorResumed,
+            HidLinked,
+            HidReported,
+            HidLost,
+            OaPermitGranted,
+            OaPermitRefused,
+            RequestRefused,
+            PlaSessionBegan,
+            PlaSessionEnded,
+            PlaModeChanged,
+            PlaApproved,
+            PlaArmRequested,
+            PlaDisarmRequested,
+            PlaExecutionRequested,
+            TimerFired,
+            *_OUTCOMES,
+            *EFFECT_ENDS,
+        )
+    )
+
+    def initial(self) -> HidState:
+        """No device."""
+        return HidState()
+
+    def evolve(self, state: HidState, event: Event) -> HidState:
+        """Fold an input or a decision of its own."""
+        if event.kind == "decision" and event.actor == HID:
+            return execution.own(_own(state, event), event)
+        if state.over:
+            state = replace(state, over=0)
+        if event.kind == "decision":
+            return _told(state, event)
+        return execution.fact(_ended(_fact(state, event), event), event)
+
+    def decide(self, state: HidState, event: Event) -> Iterable[Payload | Correlated]:
+        """What an input leads to."""
+        match event.data:
+            case PlaArmRequested():
+                return list(arming.on_request(state, event))
+            case PlaDisarmRequested() as asked:
+                return list(arming.on_disarm(state, event, asked))
+            case PlaExecutionRequested() as asked:
+                return list(execution.on_request(state, event, asked))
+            case TimerFired(request=request):
+                return list(arming.on_watch(state, event, request))
+            case OaPermitGranted(request=request) | OaPermitRefused(request=request) | RequestRefused(request=request):
+                return list(_answered(state, event, request))
+        if isinstance(event.data, (*_OUTCOMES, EffectEnd)):
+            return list(_answered(state, event, event.data.request))
+        return list(_news(state, event))
+
+
+def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload | Correlated]:
+    """What was asked for at position ``request`` has an answer, of whatever kind."""
+    if state.arming is not None and state.arming.at == request:
+        yield from arming.on_answer(state, event, state.arming)
+    elif state.execution is not None and state.execution.at == request:
+        yield from execution.on_answer(state, event, state.execution)
+    elif request == state.ping:
+        yield from arming.on_ping(state, event)
+    elif state.over:
+        yield from arming.on_disarmed(state, event)
+    elif isinstance(event.data, HidArmed):  # of a wish that is forgotten: nobody wants it armed any more
+        yield from disarmed(state, "nobody waits for it any more", always=True)
+
+
+def _news(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
+    """What the line, the mode and the process bring."""
+    match event.data:
+        case HidLinked() as linked:
+            yield from _linked(state, linked)
+        case HidReported() as report if state.link is not None and report.boot_id == state.link.boot_id:
+            if report.kill_switch_state != "ARMED":
+                what = f"the kill switch is {report.kill_switch_state}"
+                yield from tripped(state, "killed", what)
+            elif report.mode == "EXECUTE" and _unexplained(state, event):
+                told = "the device says EXECUTE, and nobody has armed it"
+                yield violation("mode_mismatch", "device_status", told, HID, session_id=state.session_id)
+                yield from tripped(state, "mode_mismatch", told)
+                yield from disarmed(state, told, always=True)
+        case HidLost(code=code, text=text):
+            yield from tripped(state, LOST.get(code, "link_lost"), text)
+        case PlaModeChanged(mode=mode, why=why) if event.actor == WARDEN and mode != "EXECUTE":
+            yield from lapsed(state, f"the mode is {mode}: {why}")
+        case DaemonStarted() | DaemonStopped():
+            yield from lapsed(state, "the process ended before the device was told to type", code="restarted")
+            yield from arming.unanswered(state, "the process ended before the device answered")
+        case ActorHalted(name=name) if name == WARDEN:
+            yield from tripped(state, "halted", "the warden is halted")
+        case ActorResumed(name=name) if name == HID:
+            yield from tripped(state, "halted", "the HID link was halted")
+            yield from execution.after_halt(state, event)
+            yield from arming.unanswered(state, "the HID link was halted")
+
+
+def _linked(state: HidState, linked: HidLinked) -> Iterator[Payload | Correlated]:
+    """A hello disarms the device, and one with another boot has forgotten everything."""
+    if not linked.compatible:
+        yield violation("contract_mismatch", "hello", linked.text, HID, session_id=state.session_id)
+        yield from tripped(state, "contract_mismatch", linked.text)
+    elif linked.kill_switch_state != "ARMED":
+        yield from tripped(state, "killed", f"the kill switch is {linked.kill_switch_state}")
+    elif state.armed or state.arming is not None:
+        yield from tripped(state, "lease_lost", "the device began anew")
+    yield from execution.on_linked(state, linked)
+
+
+def _unexplained(state: HidState, event: Event) -> bool:
+    """Whether nothing that was asked for could have armed the device."""
+    return not state.armed and state.arming is None and not state.disarming and event.time >= state.settled_at
+
+
+def _fact(state: HidState, event: Event) -> HidState:
+    match event.data:
+        case DaemonStarted() | DaemonStopped():
+            return replace(state, link=None, armed=False, ping=0, watch=0, disarming={}, approvals={}, mode="OBSERVE")
+        case HidLinked() as linked:
+            link = Link(
+                linked.device_id, linked.boot_id, linked.compatible, linked.text[:500], linked.kill_switch_state
+            )
+            return replace(state, link=link)
+        case HidLost():
+            return replace(state, link=None)
+        case HidReported(boot_id=boot, kill_switch_state=kill) | HidPinged(boot_id=boot, kill_switch_state=kill):
+            if state.link is None or state.link.boot_id != boot:
+                return state
+            heard = replace(state, link=replace(state.link, kill_switch_state=kill))
+            return replace(heard, heard_at=event.time) if state.armed else heard
+        case PlaDisarmRequested():
+            return replace(state, wishes={**state.wishes, event.position: event.correlation})
+        case ActorResumed(name=name) if name == WARDEN:
+            return replace(state, unwarded=False)
+    return state
+
+
+def _ended(state: HidState, event: Event) -> HidState:
+    """A disarm request has come to its end."""
+    request = getattr(event.data, "request", 0)
+    if request not in state.disarming:
+        return state
+    left = {at: wish for at, wish in state.disarming.items() if at != request}
+    settled_at = time_after(event.time, SETTLE_SECONDS)
+    return replace(state, disarming=left, over=state.disarming[request], settled_at=settled_at)
+
+
+def _told(state: HidState, event: Event) -> HidState:
+    """Decisions of others; the warden's are heeded, and the engine's about it."""
+    match event.data:
+        case ActorHalted(name=name) if name == WARDEN:
+            return replace(state, unwarded=True)
+        case RequestRefused(request=request) if request in state.wishes:
+            return replace(state, wishes={at: whose for at, whose in state.wishes.items() if at != request})
+    if event.actor != WARDEN:
+        return state
+    match event.data:
+        case PlaSessionBegan(session_id=session_id):
+            return replace(state, session_id=session_id)
+        case PlaSessionEnded():
+            return replace(state, session_id="", approvals={})
+        case PlaModeChanged(session_id=session_id, mode=mode, action_class=action_class):
+            approvals = state.approvals if mode == "EXECUTE" else {}
+            return replace(state, session_id=session_id, mode=mode, action_class=action_class, approvals=approvals)
+        case PlaApproved(proposal_id=name, executes=True) as approved:
+            return replace(state, approvals={**state.approvals, name: approved})
+    return state
+
+
+def _own(state: HidState, event: Event) -> HidState:
+    match event.data:
+        case OaPermitRequested(subject=subject) if subject.startswith(ARM_SUBJECT):
+            return replace(state, arming=Arming(event.causation, event.correlation, event.position))
+        case HidArmRequested() if state.arming is not None:
+            return replace(state, arming=replace(state.arming, at=event.position, asked=True))
+        case PlaArmAnswered(request=request, armed=armed):
+            wishes = {at: whose for at, whose in state.wishes.items() if at != request}
+            if state.arming is None or state.arming.request != request:
+                return replace(state, wishes=wishes)
+            return replace(state, arming=None, armed=armed, heard_at=event.time, wishes=wishes)
+        case HidPingRequested():
+            return replace(state, ping=event.position)
+        case TimerRequested():
+            return replace(state, watch=event.position)
+        case HidDisarmRequested():
+            wish = event.causation if event.causation in state.wishes else 0
+            return replace(state, armed=False, ping=0, watch=0, disarming={**state.disarming, event.position: wish})
+        case HidTripped():
+            return replace(state, mode="OBSERVE", approvals={})
+    return state
