@@ -22,7 +22,7 @@ def read(data: bytes) -> object:
     A number that is no integer, or has more than ``DIGITS_MAX`` digits, reads as None, as ``null`` does: no field takes
     either. Raises Unreadable.
     """
-    if not data or min(data) < 0x20 or max(data) > 0x7F:
+    if not data or min(data) < 0x20 or max(data) > 0x7E:
         raise Unreadable("empty, or not printable ASCII")
     reader = _Reader(data)
     value = reader.value(0)

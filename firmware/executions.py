@@ -95,8 +95,10 @@ class Executions:
         found = self.find(execution_id)
         if found is not None and found.digest != digest:
             raise Refused("DIGEST", "the execution is known with another digest")
-        if found is not None and (found.state != "PREPARED" or part):
-            return {"have": part + 1, "state": found.state, "digest": digest, "of": found.of}
+        if found is not None and found.state != "PREPARED":
+            raise Refused("KNOWN", "this execution began already")
+        if found is not None and part:
+            return {"have": part + 1, "state": "PREPARED", "digest": digest, "of": found.of}
         whole = (execution_id, digest, parts)
         if part == 0:
             self.forget()
