@@ -57,6 +57,7 @@ from pmagent.cache import SnapshotTaker, load
 from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.oa.effects import PERFORMERS as TOOLS
+from pmagent.pla.vault import Vault
 from pmagent.secrets import known_secrets
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import DocumentUnwritable
@@ -118,6 +119,8 @@ class Host:
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
         self.models = models
+        self.vault = Vault()
+        """The plain text of what is masked in the log, while it may still be typed."""
         self._heard = storage.tail().position
         self._news = anyio.Event()
         self.observed: KernelObserved | None = None
@@ -221,6 +224,18 @@ class Host:
         assert self.observed is not None, "set before the event"
         return self.observed
 
+    def event(self, position: int) -> Event:
+        """The durable event at ``position``. Raises NotFound, CorruptLog."""
+        return typed(event_at(self.storage, position), self._blobs)
+
+    async def until(self, stands: Callable[[], bool]) -> None:
+        """Return when ``stands()``, which looks at the actors' states, is true and what made it so is durable."""
+        while not stands():
+            await self._news.wait()
+        position = self.runtime.engine.sequencer.position
+        while self._heard < position:
+            await self._news.wait()
+
     async def flush(self) -> None:
         """Return when the documents on disk show everything that is durable now. Raises what stood in the writer's
         way."""
@@ -303,6 +318,7 @@ async def _live(
     runtime = Runtime(engine, storage, {**PERFORMERS, **run_performers(), **model_performers(models)}, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models)
     host.writer.unwritten = old.unwritten
+    runtime.listen(host.vault.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
     for output in (Output(first, [], []), completed):  # in the order of their positions

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -241,17 +242,27 @@ async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> 
 
 def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
+    with folded(workspace) as (engine, log_id, tail):
+        status = _status(engine, log_id, tail, running=False)
+    return status if log_id else {**status, "workspace": str(workspace)}
+
+
+@contextmanager
+def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
+    """The actors as the log has them, its id and its end; without a log as they begin, and "". Nothing is written.
+    Raises CorruptLog, HistoryError."""
     layout = Layout(workspace)
     disk = RealDisk()
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     try:
         storage = SegmentReader(disk, str(layout.log))
     except NotFound:
-        return {**_status(engine, "", Tail(), running=False), "workspace": str(workspace)}
+        yield engine, "", Tail()
+        return
     try:
         start = cache.load(layout.snapshot, storage.log_id(), storage, engine, documents)
         fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), start)
-        return _status(engine, storage.log_id(), storage.tail(), running=False)
+        yield engine, storage.log_id(), storage.tail()
     finally:
         storage.close()
 

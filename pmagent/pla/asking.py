@@ -1,0 +1,363 @@
+"""The operations on the PLA: modes, proposals, decisions, arming; each is a request in the log, and its answer
+(DESIGN §7, rulings C).
+
+The command line asks by them today, a page may tomorrow: approval is events and commands, not screen code. A refusal is
+an answer too: exit code 1, with reasons and what would mend them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.engine import Engine
+from actors.pla.goals import parse_goal
+from contracts.payload import Payload
+from contracts.pla import Channel
+from contracts.pla_events import (
+    PlaArmRequested,
+    PlaDecisionRequested,
+    PlaDisarmRequested,
+    PlaEndRequested,
+    PlaModeRequested,
+    PlaObserveRequested,
+    PlaProposed,
+)
+from events.errors import PmagentError
+from events.event import Draft, Event
+from events.log import now
+from pmagent.answer import Answer
+from pmagent.host import Host
+from pmagent.pla import borders, reading
+from pmagent.pla.asked import (
+    BadPla,
+    DecideArguments,
+    ListArguments,
+    ModeArguments,
+    ObserveArguments,
+    OperatorArguments,
+    OutcomeArguments,
+    ProposeArguments,
+    ShowArguments,
+    StatusArguments,
+    understood,
+)
+from pmagent.pla.requests import BadProposal, Made, Wish, made
+from pmagent.pla.standing import Standing, frame_source, standing
+
+OBSERVED_SECONDS: Final = 35.0
+"""So long the first reading of the surfaces since a start is waited for; before it no mode is raised."""
+FRAME_SECONDS: Final = 75.0
+"""So long a frame may take, with reading what stands on it."""
+WAY_SECONDS: Final = 15.0
+
+
+class OutcomeOpen(PmagentError):
+    """It is not over yet; it goes on."""
+
+    exit_code = 6
+
+
+async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Change the mode: ``{accepted, mode, session_id, reasons, mend}``; exit code 1 when it is not the one asked for.
+
+    Raises BadPla, Refused, TimedOut.
+    """
+    asked = understood(arguments, ModeArguments)
+    with anyio.move_on_after(OBSERVED_SECONDS):  # the warden refuses to go up while nobody knows the kernel's mode
+        await host.first_observed()
+    requested = PlaModeRequested(
+        mode=asked.mode, operator_id=asked.operator, channel=asked.channel, reason=asked.reason,
+        action_class=asked.action_class,
+    )  # fmt: skip
+    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}))
+
+
+async def end(host: Host, arguments: dict[str, Any]) -> Answer:
+    """End the session: as ``mode``."""
+    asked = understood(arguments, OperatorArguments)
+    requested = PlaEndRequested(operator_id=asked.operator, channel=asked.channel)
+    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}))
+
+
+async def observe(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Look at the newest frame: ``{session_id, frame, reasons, mend, observed}``; exit code 1 without one.
+
+    Raises BadPla, BadFrames, Refused, TimedOut.
+    """
+    asked = understood(arguments, ObserveArguments)
+    settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
+    source = frame_source(asked.frames, settings, host.layout.workspace)
+    requested = PlaObserveRequested(frame=source, requested_by=asked.operator, channel=asked.channel)
+    event = await _ask(host, requested, arguments, {"pla.observed"}, FRAME_SECONDS)
+    document = {**_fields(event), "observed": _observed(host, event.data.frame)}
+    return Answer(document=document, exit_code=0 if event.data.frame else 1)
+
+
+async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Propose: ``{proposed: true, proposal_id, digest, …}``, or the refusal's reasons and exit code 1; of a document
+    that is none, the violation and exit code 1.
+
+    Raises BadPla, BadProposal, GoalError, BadFrames, VaultFull, Refused, TimedOut.
+    """
+    asked = understood(arguments, ProposeArguments)
+    settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
+    channel: Channel = asked.channel
+    if asked.document is None:
+        wish = _wish(host, asked, settings)
+    else:
+        border = borders.proposal(asked.document, reading.warden(host.runtime.engine).mode)
+        if isinstance(border, borders.Broken):
+            return await _broken(host, border, arguments, asked.channel)
+        channel = "document"
+        wish = Wish(
+            goal=f"document {border.proposal_id}", operator=asked.operator, channel=channel, why=border.rationale,
+            action=border.action, declared=border.declared,
+        )  # fmt: skip
+    request = _request(arguments)
+    ready = made(wish, settings, host.runtime.intake.masked)
+    draft = await anyio.to_thread.run_sync(_drafted, host, ready, request)
+    secret = ready.secret
+    if secret is not None and host.runtime.engine.sequencer.seen(request) is None:
+        host.vault.put(draft.data.digest, secret, settings.lifetime_s)
+    event = await host.ask_draft(draft, {"pla.proposed", "pla.proposal_refused"}, _proposal_seconds(settings))
+    if isinstance(event.data, PlaProposed):
+        view = reading.called(host.runtime.engine, event.data.proposal_id)
+        document = {"proposed": True, **reading.proposal_document(view, now())}
+        return Answer(document=document, warnings=_held_here(host, secret))
+    if secret is not None:
+        host.vault.drop(draft.data.digest)
+    return Answer(document={"proposed": False, **_fields(event)}, exit_code=1)
+
+
+async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Approve or reject: ``{approved|rejected: true, executes, …}`` as soon as it is recorded, or the refusal's
+    reasons, its code, and exit code 1; of a document that is none, the violation and exit code 1.
+
+    Raises BadPla, NoSuchProposal, Refused, TimedOut.
+    """
+    asked = understood(arguments, DecideArguments)
+    if asked.document is not None:
+        border = borders.decision(asked.document, now())
+        if isinstance(border, borders.Broken):
+            return await _broken(host, border, arguments, asked.channel)
+        requested = _completed(host, border)
+    elif asked.decision is None or not asked.proposal_id:
+        raise BadPla("a decision needs a proposal's id and what is decided", "pmagent pla approve ID, or reject ID")
+    else:
+        view = reading.called(host.runtime.engine, asked.proposal_id)
+        requested = PlaDecisionRequested(
+            proposal_id=view.proposed.proposal_id, decision=asked.decision, digest=asked.digest,
+            operator_id=asked.operator, channel=asked.channel, reason=asked.reason, acknowledged=asked.acknowledged,
+        )  # fmt: skip
+        requested = _completed(host, requested)
+    event = await _ask(host, requested, arguments, {"pla.approved", "pla.rejected", "pla.decision_refused"})
+    taken = event.type != "pla.decision_refused"
+    return Answer(document={"decision": event.type.removeprefix("pla."), **_fields(event)}, exit_code=0 if taken else 1)
+
+
+async def outcome(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Wait until a proposal is closed: its document; exit code 1 when it was approved and is not known to have been
+    carried out. Raises BadPla, NoSuchProposal, OutcomeOpen."""
+    asked = understood(arguments, OutcomeArguments)
+    name = reading.called(host.runtime.engine, asked.proposal_id).proposed.proposal_id
+
+    def closed() -> bool:
+        return reading.called(host.runtime.engine, name).stands == "closed"
+
+    with anyio.move_on_after(asked.seconds) as patience:
+        await host.until(closed)
+    if patience.cancelled_caught:
+        raise OutcomeOpen(f"{name} is not over after {asked.seconds:g} s; it goes on", f"pmagent pla show {name}")
+    await host.flush()
+    document = reading.proposal_document(reading.called(host.runtime.engine, name), now())
+    return Answer(document=document, exit_code=0 if document["outcome"] in _FINE else 1)
+
+
+_FINE: Final = ("executed", "recorded")
+
+
+async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Arm the device: ``{armed, accepted, reasons, mend}``; exit code 1 when it is not armed."""
+    asked = understood(arguments, OperatorArguments)
+    with anyio.move_on_after(OBSERVED_SECONDS):  # nothing is permitted before
+        await host.first_observed()
+    requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel)
+    return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+
+
+async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Disarm the device; what is being typed ends: as ``arm``."""
+    asked = understood(arguments, OperatorArguments)
+    requested = PlaDisarmRequested(operator_id=asked.operator, channel=asked.channel, reason=asked.reason)
+    return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+
+
+async def status(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Mode, session, device, and the proposal that is open."""
+    understood(arguments, StatusArguments)
+    return Answer(document=reading.status_document(host.runtime.engine, now(), running=True))
+
+
+async def listing(host: Host, arguments: dict[str, Any]) -> Answer:
+    """The newest proposals."""
+    asked = understood(arguments, ListArguments)
+    return Answer(document=reading.list_document(host.runtime.engine, now(), asked.count))
+
+
+async def show(host: Host, arguments: dict[str, Any]) -> Answer:
+    """One proposal. ``plain``: the payload in plain, if it was asked to be revealed and is held here; it is told to who
+    asked, and stands nowhere else. Raises NoSuchProposal."""
+    asked = understood(arguments, ShowArguments)
+    view = reading.called(host.runtime.engine, asked.proposal_id)
+    document = reading.proposal_document(view, now())
+    if asked.reveal and view.proposed.masked:
+        document["plain"] = reading.revealed(host.vault.get(view.proposed.digest))
+    return Answer(document=document)
+
+
+MODE: Final = "pla.mode"
+PROPOSE: Final = "pla.propose"
+OBSERVE: Final = "pla.observe"
+DECIDE: Final = "pla.decide"
+OUTCOME: Final = "pla.outcome"
+ARM: Final = "pla.arm"
+DISARM: Final = "pla.disarm"
+END: Final = "pla.end"
+STATUS: Final = "pla.status"
+LIST: Final = "pla.list"
+SHOW: Final = "pla.show"
+
+OPERATIONS: Final = {
+    MODE: mode, PROPOSE: propose, OBSERVE: observe, DECIDE: decide, OUTCOME: outcome, ARM: arm, DISARM: disarm,
+    END: end, STATUS: status, LIST: listing, SHOW: show,
+}  # fmt: skip
+
+
+def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
+    """``status``, ``list``, ``show`` of a log that nobody writes; nothing is recorded. Raises BadPla,
+    NoSuchProposal."""
+    if name == STATUS:
+        understood(arguments, StatusArguments)
+        return Answer(document=reading.status_document(engine, now(), running=False))
+    if name == LIST:
+        return Answer(document=reading.list_document(engine, now(), understood(arguments, ListArguments).count))
+    asked = understood(arguments, ShowArguments)
+    view = reading.called(engine, asked.proposal_id)
+    document = reading.proposal_document(view, now())
+    if asked.reveal and view.proposed.masked:
+        document["plain"] = None
+    return Answer(document=document)
+
+
+READING: Final = frozenset((STATUS, LIST, SHOW))
+"""The operations that ``read`` knows."""
+
+
+def _outcome_seconds(arguments: dict[str, Any]) -> float:
+    return understood(arguments, OutcomeArguments).seconds + WAY_SECONDS
+
+
+def _frame_seconds(_: dict[str, Any]) -> float:
+    return OBSERVED_SECONDS + FRAME_SECONDS + WAY_SECONDS
+
+
+def _model_seconds(arguments: dict[str, Any]) -> float:
+    """How long a model may take is said by the settings of who holds the log; that it goes away is noticed at once."""
+    return _frame_seconds(arguments) + 86_400.0
+
+
+SECONDS: Final = {OUTCOME: _outcome_seconds, OBSERVE: _frame_seconds, PROPOSE: _model_seconds}
+"""How long an operation may take to answer, by its arguments, where that is not as usual."""
+
+
+def _proposal_seconds(settings: Standing) -> float:
+    return FRAME_SECONDS + settings.limits.seconds + WAY_SECONDS
+
+
+def _wish(host: Host, asked: ProposeArguments, settings: Standing) -> Wish:
+    """What is asked for: the model of the settings is asked where the goal states nothing literally."""
+    model = asked.model
+    if not model and settings.model and parse_goal(asked.goal) is None:
+        model = settings.model
+    if not model and not asked.goal.strip():
+        what = "there is no goal, and no model that could do without one"
+        raise BadProposal(what, "e.g. pmagent pla propose 'type: ls'")
+    if model and not (model.isprintable() and model.strip()):
+        raise BadProposal("the model's name is no printable text", "name one, e.g. --model anthropic:NAME")
+    look = bool(asked.look or asked.frames or model)
+    frame = frame_source(asked.frames, settings, host.layout.workspace) if look else None
+    if model:
+        host.models.check("langchain", model)
+    return Wish(
+        goal=asked.goal, operator=asked.operator, channel=asked.channel, why=asked.why, model=model, frame=frame
+    )
+
+
+def _drafted(host: Host, ready: Made, request: str) -> Draft:
+    """The request as it will stand in the log. Raises BadProposal."""
+    try:
+        draft = host.drafted(ready.asked, request)
+    except msgspec.ValidationError as error:
+        raise BadProposal(f"with its secrets masked, this cannot be asked for: {error}", "use fewer secrets") from error
+    if draft.data.action != ready.asked.action or draft.data.digest != ready.asked.digest:
+        raise BadProposal(
+            "what the log may hold of this action is not what is to be approved: a secret of this process stands in it",
+            "unset the variable that holds a word of it, if that is no secret",
+        )
+    return draft
+
+
+def _held_here(host: Host, secret: object) -> list[str]:
+    if secret is None or reading.warden(host.runtime.engine).lasting:
+        return []
+    return ["the text is masked in the log, and without a daemon nobody keeps it: it cannot be revealed or typed"]
+
+
+def _completed(host: Host, asked: PlaDecisionRequested) -> PlaDecisionRequested:
+    """A rejection is about whatever the proposal is: it types nothing, so it needs no digest."""
+    view = reading.warden(host.runtime.engine).proposals.get(asked.proposal_id)
+    if asked.decision != "REJECTED" or asked.digest or view is None:
+        return asked
+    return msgspec.structs.replace(asked, digest=view.proposed.digest)
+
+
+async def _broken(host: Host, broken: borders.Broken, arguments: dict[str, Any], channel: Channel) -> Answer:
+    """Record that a document is none; the violation answers."""
+    event = await _ask(host, borders.fact(broken, channel), arguments, {"pla.violation"})
+    return Answer(document={"violation": True, "pointer": broken.pointer, **_fields(event)}, exit_code=1)
+
+
+async def _ask(
+    host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = 60.0
+) -> Event:
+    request = _request(arguments)
+    try:
+        draft = await anyio.to_thread.run_sync(host.drafted, payload, request)
+    except msgspec.ValidationError as error:
+        raise BadPla(f"with its secrets masked, this cannot be asked for: {error}", "use fewer words") from error
+    return await host.ask_draft(draft, answers, seconds)
+
+
+def _request(arguments: dict[str, Any]) -> str:
+    request = arguments.get("request")
+    if not isinstance(request, str) or not request.startswith("pla.") or ":" in request or len(request) > 200:
+        raise BadPla("the request id is missing", "it begins with the operation's name and -")
+    return request
+
+
+def _answer(event: Event) -> Answer:
+    return Answer(document=_fields(event), exit_code=0 if event.data.accepted else 1)
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    """An answer's payload, and where it stands."""
+    plain: dict[str, Any] = msgspec.to_builtins(event.data)
+    return {**plain, "position": event.position}
+
+
+def _observed(host: Host, position: int) -> dict[str, Any] | None:
+    return _fields(host.event(position)) if position else None

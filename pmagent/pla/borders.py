@@ -1,0 +1,84 @@
+"""Contract documents that others hand in, at the border: proposals of an external brain, decisions made elsewhere
+(spec pla_contracts_index, Contract Violations; rulings C).
+
+A document is held against its contract before anything of it is taken. What is not one becomes a fact that says which
+contract, where in it, and of which kind, with nothing of its content; the warden makes a violation of it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from contracts.checking import check_bytes
+from contracts.pla import APPROVAL_SECONDS, Action, Channel, PlaMode
+from contracts.pla_documents import ActionDecision, ActionProposal
+from contracts.pla_events import PlaContractBroken, PlaDecisionRequested
+from events.event import parse_time
+
+PROPOSAL: Final = "action_proposal"
+DECISION: Final = "action_decision"
+
+AHEAD_SECONDS: Final = 5.0
+"""So much later than ours a clock may be that a decision was dated by."""
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """Why a document is none: its contract, the row of the specification's table, where (JSON pointer), and what."""
+
+    contract: str
+    kind: str
+    pointer: str
+    text: str
+
+
+class Proposed(msgspec.Struct, frozen=True):
+    """What is taken of an action_proposal; ``declared``: it says that it holds credentials."""
+
+    proposal_id: str
+    action: Action
+    rationale: str
+    declared: bool
+
+
+def proposal(text: str, mode: PlaMode) -> Proposed | Broken:
+    """The action_proposal that ``text`` is, made for the ``mode`` that holds now."""
+    broken = _broken(PROPOSAL, text)
+    if broken is not None:
+        return broken
+    document = msgspec.json.decode(text, type=ActionProposal)
+    if document.mode != mode:
+        what = f"the proposal was made for {document.mode}, the mode is {mode}"
+        return Broken(PROPOSAL, "mode_mismatch", "/mode", what)
+    return Proposed(document.proposal_id, document.action, document.rationale, document.credential_warning)
+
+
+def decision(text: str, now: str) -> PlaDecisionRequested | Broken:
+    """The action_decision that ``text`` is, as a request. One that was made more than a minute ago counts no more."""
+    broken = _broken(DECISION, text)
+    if broken is not None:
+        return broken
+    document = msgspec.json.decode(text, type=ActionDecision)
+    age = (parse_time(now) - parse_time(document.timestamp)).total_seconds()
+    if not -AHEAD_SECONDS <= age <= APPROVAL_SECONDS:
+        what = f"the decision was made {age:.0f} s ago; it counts for {APPROVAL_SECONDS:.0f} s"
+        return Broken(DECISION, "bound_exceeded", "/timestamp", what)
+    return PlaDecisionRequested(
+        proposal_id=document.proposal_id, decision=document.decision, digest=document.digest or "",
+        operator_id=document.operator_id, channel="document", reason=document.override_reason or "",
+        acknowledged=bool(document.credential_acknowledged),
+    )  # fmt: skip
+
+
+def fact(broken: Broken, channel: Channel) -> PlaContractBroken:
+    """What is recorded of a document that is none, handed in over ``channel``."""
+    return PlaContractBroken(
+        contract=broken.contract, kind=broken.kind, pointer=broken.pointer[:200], text=broken.text[:2000],
+        by="border", channel=channel,
+    )  # fmt: skip
+
+
+def _broken(contract: str, text: str) -> Broken | None:
+    problems = check_bytes(contract, text.encode("utf-8", "surrogatepass"))
+    return Broken(contract, problems[0].kind, problems[0].pointer, problems[0].text) if problems else None

@@ -1,0 +1,39 @@
+"""Who acts: the operator's name as the contracts have it (rulings C)."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+from typing import Final
+
+from contracts.pla import OperatorId
+from events.errors import PmagentError
+
+__all__ = ["BadOperator", "OperatorId", "checked", "login"]
+
+_FIT: Final = re.compile(r"[A-Za-z0-9_-]{2,64}")
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class BadOperator(PmagentError):
+    """The name is none that an operator can have."""
+
+    exit_code = 2
+
+
+def checked(name: str, source: str) -> str:
+    """``name``, if it is an operator's; ``source`` says where it was given. Raises BadOperator."""
+    if _FIT.fullmatch(name) is None:
+        what = f"{source} is no operator's name: it has 2 to 64 letters, digits, _ and -"
+        raise BadOperator(what, "give one that is, e.g. --operator ada")
+    return name
+
+
+def login() -> str:
+    """The name of this process's user, made to fit: other characters become ``-``; of a user without one the number."""
+    try:
+        name = _UNFIT.sub("-", pwd.getpwuid(os.getuid()).pw_name)[:64]
+    except KeyError:
+        name = ""
+    return name if len(name) >= 2 else f"uid-{os.getuid()}"

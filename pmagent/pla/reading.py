@@ -1,0 +1,109 @@
+"""The PLA's state as documents, for screens and programs; from a live engine or a folded one (DESIGN §7)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from actors.engine import Engine
+from actors.pla.warden_state import ProposalView, WardenState
+from contracts.pla import Action, action_type, payload
+from events.errors import PmagentError
+from events.event import parse_time
+
+RELIED_ON: Final = ("brain", "warden", "hid")
+"""Actors without which nothing is proposed, approved or typed."""
+
+
+class NoSuchProposal(PmagentError):
+    """The log's newest proposals hold none that is called so, or several."""
+
+    exit_code = 1
+
+
+def warden(engine: Engine) -> WardenState:
+    """What the warden remembers."""
+    state: WardenState = engine.states["warden"]
+    return state
+
+
+def status_document(engine: Engine, now: str, *, running: bool) -> dict[str, Any]:
+    """Session, mode, device, and the proposal that is open or carried out. ``running``: a daemon tells it, so it is how
+    things are; else it is what the log says."""
+    state = warden(engine)
+    session = {"session_id": state.session_id, "began_at": state.began_at, "operator_id": state.operator_id}
+    device = state.device
+    current = next(iter(state.open_proposals), None) or state.executing
+    return {
+        "running": running,
+        "mode": state.mode,
+        "session": session if state.session_id else None,
+        "ending": state.ending or None,
+        "action_class": state.action_class,
+        "kernel": state.kernel or None,
+        "device": msgspec.structs.asdict(device) if device is not None else None,
+        "armed": state.armed,
+        "proposal": proposal_document(current, now) if current is not None else None,
+        "halted": sorted(name for name in engine.halted if name in RELIED_ON),
+    }
+
+
+def list_document(engine: Engine, now: str, count: int) -> dict[str, Any]:
+    """The newest ``count`` proposals, newest first."""
+    newest = sorted(warden(engine).proposals.values(), key=lambda view: view.position, reverse=True)
+    return {"proposals": [proposal_document(view, now) for view in newest[:count]]}
+
+
+def called(engine: Engine, name: str) -> ProposalView:
+    """The proposal whose id is, or alone begins with, ``name``; without one the open one. Raises NoSuchProposal."""
+    state = warden(engine)
+    if not name:
+        current = next(iter(state.open_proposals), None)
+        if current is None:
+            raise NoSuchProposal("no proposal is open", "pmagent pla list shows the newest")
+        return current
+    found = [view for key, view in state.proposals.items() if key == name]
+    found = found or [view for key, view in state.proposals.items() if key.startswith(name)]
+    if not found:
+        raise NoSuchProposal(f"there is no proposal {name[:64]!r} among the newest", "pmagent pla list shows them")
+    if len(found) > 1:
+        names = ", ".join(view.proposed.proposal_id for view in found[:4])
+        raise NoSuchProposal(f"{len(found)} proposals are called so: {names}", "give more of the id")
+    return found[0]
+
+
+def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
+    """A proposal, what has come of it, and how many seconds it stands open still."""
+    proposed = view.proposed
+    fields = msgspec.structs.asdict(proposed)
+    for name in ("request", "action", "mode"):
+        del fields[name]
+    return {
+        "proposal_id": proposed.proposal_id,
+        "stands": view.stands,
+        "outcome": view.outcome or None,
+        "why": view.why or None,
+        "action_type": action_type(proposed.action),
+        "payload": payload(proposed.action),
+        **fields,
+        "proposed_in": proposed.mode,
+        "proposed_at": view.proposed_at,
+        "seconds_left": _seconds(now, proposed.expires_at) if view.stands == "open" else 0.0,
+        "decided_by": view.decided_by or None,
+        "decided_at": view.decided_at or None,
+        "decided_over": view.channel or None,
+        "approval_expires_at": view.approval_expires_at or None,
+        "execution_id": view.execution_id or None,
+        "closed_at": view.closed_at or None,
+        "position": view.position,
+    }
+
+
+def _seconds(now: str, until: str) -> float:
+    return round(max(0.0, (parse_time(until) - parse_time(now)).total_seconds()), 3)
+
+
+def revealed(action: Action | None) -> dict[str, Any] | None:
+    """The payload of a plain action, if there is one."""
+    return None if action is None else payload(action)

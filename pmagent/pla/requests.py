@@ -1,0 +1,102 @@
+"""Requests for proposals as they may be recorded: the action read from the goal in plain, then masked (rulings C,
+Credentials)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from actors.pla.credentials import findings, masked
+from actors.pla.goals import parse_goal
+from contracts.pla import Action, Channel, TypeText, digest, objections
+from contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
+from events.errors import PmagentError
+from pmagent.pla.standing import Standing
+
+Redact = Callable[[str], str]
+"""Text -> the text as a fact would hold it."""
+
+DECLARED = "declared by the proposer"
+"""The finding of a proposal that says itself that it holds credentials."""
+
+
+class BadProposal(PmagentError):
+    """What is asked for is no proposal that can be asked for; nothing was recorded."""
+
+    exit_code = 2
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What an operator asks for. ``action``: stated by a document instead of by ``goal``; ``declared``: whoever made it
+    says that it holds credentials."""
+
+    goal: str
+    operator: str
+    channel: Channel
+    why: str = ""
+    model: str = ""
+    frame: FrameSource | None = None
+    action: Action | None = None
+    declared: bool = False
+
+
+class Made(msgspec.Struct, frozen=True):
+    """The request, and the plain action, if the request does not hold it in plain."""
+
+    asked: PlaProposalRequested
+    secret: Action | None
+
+
+def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
+    """The request for ``wish``, with every secret masked; its digest is that of the plain action.
+
+    Raises BadProposal, GoalError.
+    """
+    if len(wish.goal) > GOAL_CHARS_MAX:
+        raise BadProposal(f"the goal is longer than {GOAL_CHARS_MAX} characters", "1024 characters can be typed")
+    action = wish.action if wish.action is not None or wish.model else parse_goal(wish.goal)
+    fields = {
+        "goal": masked(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
+        "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
+        "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
+    }  # fmt: skip
+    if action is None:
+        return Made(_request(fields), None)
+    logged = _masked(action, redact)
+    found = _findings(action, redact) or ([DECLARED] if wish.declared else [])
+    against = objections(action)
+    fields |= {
+        "action": logged, "masked": logged != action, "digest": digest(action), "chars": _chars(action),
+        "findings": found, "objection": against[0].text if against else "",
+        "objection_kind": against[0].kind if against else "",
+    }  # fmt: skip
+    return Made(_request(fields), action if logged != action else None)
+
+
+def _request(fields: dict[str, object]) -> PlaProposalRequested:
+    try:
+        asked = PlaProposalRequested(**fields)  # type: ignore[arg-type]
+        return msgspec.convert(msgspec.to_builtins(asked), PlaProposalRequested)
+    except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands
+        raise BadProposal(f"this is no proposal that can be asked for: {error}", "use fewer words") from error
+
+
+def _masked(action: Action, redact: Redact) -> Action:
+    """The action as the log may hold it; twice, because the intake looks at it once more."""
+    if not isinstance(action, TypeText):
+        return action
+    text = redact(masked(action.text, redact))
+    return action if text == action.text else TypeText(text=text)
+
+
+def _findings(action: Action, redact: Redact) -> list[str]:
+    """The credentials in an action, by name; also what only this process knows for one."""
+    if not isinstance(action, TypeText):
+        return []
+    found = findings(action.text)
+    return found or (["secret of this process"] if redact(action.text) != action.text else [])
+
+
+def _chars(action: Action) -> int:
+    return len(action.text) if isinstance(action, TypeText) else 0

@@ -1,0 +1,64 @@
+"""What the PLA goes by in a workspace: the settings ``[pla]`` of whoever holds the log (rulings C).
+
+A daemon goes by its own environment and the workspace's file, whatever the environment of who asks it says: so nobody
+who can only talk to it loosens the policy on credentials, the two persons, or how long a proposal stands open.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from contracts.model import ModelLimits
+from contracts.pla import CredentialPolicy
+from contracts.pla_events import FrameSource
+from events.errors import PmagentError
+from pmagent.config import FILE, resolve
+
+
+class BadFrames(PmagentError):
+    """It is not said where frames come from, or it is no path."""
+
+    exit_code = 2
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """The settings, as requests need them. ``frames``: the path as it is set, "": none is."""
+
+    policy: CredentialPolicy
+    lifetime_s: float
+    two_persons: bool
+    frames: str
+    keep_frames: bool
+    model: str
+    limits: ModelLimits
+
+
+def standing(workspace: Path) -> Standing:
+    """The settings that hold now. Blocking. Raises ConfigError."""
+    settings = resolve(str(workspace), os.environ).settings.pla
+    limits = ModelLimits(
+        attempts=settings.attempts, call_seconds=settings.call_seconds, calls=settings.calls, seconds=settings.seconds,
+        tokens=settings.tokens,
+    )  # fmt: skip
+    return Standing(
+        policy=settings.credentials, lifetime_s=settings.proposal_seconds, two_persons=settings.two_persons,
+        frames=settings.frames, keep_frames=settings.keep_frames, model=settings.model, limits=limits,
+    )  # fmt: skip
+
+
+def frame_source(given: str, settings: Standing, workspace: Path) -> FrameSource:
+    """Where frames come from: the path ``given``, else that of the settings; a relative one is the workspace's. Raises
+    BadFrames."""
+    path = given or settings.frames
+    if not path:
+        raise BadFrames("it is not said where frames come from", f"--frames PATH, or frames under [pla] in {FILE}")
+    if "\0" in path:
+        raise BadFrames("the path of the frames is no path", "give a folder of pictures, or a video device")
+    whole = os.path.abspath(workspace / path)
+    try:
+        return msgspec.convert({"path": whole, "keep": settings.keep_frames}, FrameSource)
+    except msgspec.ValidationError as error:
+        raise BadFrames(f"the path of the frames cannot be recorded: {error}", "give a shorter one") from error
