@@ -14,8 +14,9 @@ from actors.orchestra.placeholders import filled
 from contracts.orchestra_config import PathSettings
 
 JOBS: Final = "jobs"
-FORBIDDEN: Final = frozenset((".pmagent", ".git", "share", JOBS))
-"""Folders of the workspace in which no run leaves anything; jobs/ has its status."""
+SESSIONS: Final = "sessions"
+FORBIDDEN: Final = frozenset((".pmagent", ".git", "share", JOBS, SESSIONS))
+"""Folders of the workspace in which no run leaves anything; jobs/ has its status, sessions/ are the PLA's."""
 DEFAULTS: Final = PathSettings()
 
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

@@ -1,0 +1,209 @@
+"""Session logs checked: by themselves, and against the log that they were computed from (rulings C, Session log).
+
+By itself a file shows each byte that was changed, and each line that was removed, put in or moved. What it cannot show
+is that its end was cut off, or that all of it was made anew with other checksums: that takes the log, or the checksum
+that somebody wrote down.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from contracts.content import Growing
+from events.disk import RealDisk
+from events.errors import PmagentError
+from events.segments import SegmentReader
+from projections.documents import folded
+from projections.pla.chain import GENESIS, canonical, checksum
+from projections.pla.sessions import Sessions
+from projections.rebuild import blobs_of
+
+LINE_BYTES_MAX: Final = 64 * 1024
+"""No entry is longer."""
+
+Code = Literal["", "empty", "cut", "too_long", "not_json", "not_canonical", "contract", "chain", "checksum", "log"]
+
+
+class SessionLogUnreadable(PmagentError):
+    """There is no such session log, or it cannot be read."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found in a session log. ``entries``: so many are good, from the first one on, and ``checksum`` is the
+    last of theirs; ``line`` is the first bad one (0: none), ``code`` and ``reason`` say what is wrong, ``mend`` what to
+    do. ``compared``: with the log, which has ``missing`` entries more."""
+
+    ok: bool
+    entries: int
+    checksum: str
+    line: int = 0
+    code: Code = ""
+    reason: str = ""
+    mend: str = ""
+    compared: bool = False
+    missing: int = 0
+
+
+class _Bad(Exception):
+    """A line is not what it must be."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+def verify_session_log(path: Path, expected: Iterator[bytes] | None = None, size: int | None = None) -> Verdict:
+    """Go through the session log (or violations) at ``path``; its first ``size`` bytes, where that is given.
+
+    ``expected``: what the log says that it must be, in pieces; without it, what was cut off at the end cannot be seen.
+    The time is linear in the file's length, the memory bounded. Raises SessionLogUnreadable.
+    """
+    law = _Law(expected) if expected is not None else None
+    good, tail = 0, GENESIS
+    try:
+        for line in _lines(path, size):
+            tail = _follows(line, tail)
+            if law is not None:
+                law.hold(line)
+            good += 1
+        if not good:
+            raise _Bad("empty", "there is no entry; a session log begins with how the session began")
+    except _Bad as bad:
+        mend = "keep this file for whoever looks into it; pmagent rebuild writes what the log says"
+        return Verdict(
+            ok=False, entries=good, checksum=tail, line=good + 1, code=bad.code, reason=bad.reason, mend=mend,
+            compared=law is not None,
+        )  # fmt: skip
+    missing = law.left() if law is not None else 0
+    if missing:
+        reason = f"the log has {missing} entries more: the end was cut off, or is not written yet"
+        return Verdict(
+            ok=False, entries=good, checksum=tail, line=good + 1, code="cut", reason=reason,
+            mend="ask again in a moment if the session stands; else pmagent rebuild writes them",
+            compared=True, missing=missing,
+        )  # fmt: skip
+    return Verdict(ok=True, entries=good, checksum=tail, compared=law is not None)
+
+
+def verify_with_log(workspace: Path, path: Path) -> Verdict:
+    """``verify_session_log`` for a file of the workspace, against what the workspace's log says; the file as it was when
+    this was asked, should more be written meanwhile. Raises SessionLogUnreadable, NotFound, CorruptLog."""
+    size = _size(path)
+    name = path.name
+    content = session_log(workspace, f"sessions/{name}")
+    if content is None:
+        return Verdict(
+            ok=False, entries=0, checksum=GENESIS, line=1, code="log", reason=f"the log knows of no sessions/{name}",
+            mend="it was not made from this workspace's log", compared=True,
+        )  # fmt: skip
+    return verify_session_log(path, content.pieces(), size)
+
+
+def session_log(workspace: Path, document: str) -> Growing | None:
+    """What the workspace's log says that ``sessions/<name>`` must hold; None where there is no such document. Raises
+    NotFound, CorruptLog."""
+    storage = SegmentReader(RealDisk(), str(workspace / ".pmagent" / "log"))
+    found: Growing | None = None
+    try:
+        for part in folded(storage, [Sessions()], blobs_of(workspace)):
+            if document in part:
+                content = part[document].content()
+                assert isinstance(content, Growing)
+                found = content
+    finally:
+        storage.close()
+    return found
+
+
+# --- lines ---------------------------------------------------------------------------------------------------------
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:
+    why = error.strerror or type(error).__name__
+    return SessionLogUnreadable(f"{path} cannot be read: {why}", "pmagent pla list names the sessions there are")
+
+
+def _lines(path: Path, size: int | None) -> Iterator[bytes]:
+    """The lines of the file's first ``size`` bytes, newlines included. Raises _Bad, SessionLogUnreadable."""
+    left = size if size is not None else -1
+    try:
+        with path.open("rb") as file:
+            while left:
+                line = file.readline(LINE_BYTES_MAX + 1 if left < 0 else min(LINE_BYTES_MAX + 1, left))
+                if not line:
+                    return
+                left -= len(line) if left > 0 else 0
+                if len(line) > LINE_BYTES_MAX:
+                    raise _Bad("too_long", f"the line has more than {LINE_BYTES_MAX} bytes")
+                if not line.endswith(b"\n"):
+                    raise _Bad("cut", "the line does not end: it was cut off, or is being written")
+                yield line
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _follows(line: bytes, tail: str) -> str:
+    """The line's checksum, when it is a good one behind the one whose checksum is ``tail``. Raises _Bad."""
+    entry = _entry(line)
+    stated, before = entry["checksum"], entry["previous_log_checksum"]
+    found = checksum(entry)
+    if stated != found:
+        raise _Bad("checksum", f"the entry's checksum is {found}, and it says {stated}")
+    if before != tail:
+        raise _Bad("chain", f"the entry follows {before}, and before it stands {tail}: a line is missing or moved")
+    return found
+
+
+def _entry(line: bytes) -> dict[str, Any]:
+    raw = line[:-1]
+    try:
+        entry = json.loads(raw.decode("utf-8"))
+        again = canonical(entry) if isinstance(entry, dict) else b""
+    except (ValueError, RecursionError):  # the decoder's and the parser's errors are ValueErrors
+        raise _Bad("not_json", "the line is no JSON") from None
+    if not isinstance(entry, dict):
+        raise _Bad("not_json", "the line is no JSON object")
+    if again != raw:
+        raise _Bad("not_canonical", "the line is not written as it must be: keys sorted, once each, no spaces")
+    for name in ("checksum", "previous_log_checksum"):
+        if not isinstance(entry.get(name), str):
+            raise _Bad("contract", f"the entry has no {name}")
+    return entry
+
+
+class _Law:
+    """What the log says that the file must be, gone through beside it."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._at_hand = b""
+
+    def hold(self, line: bytes) -> None:
+        """The next line must be this one. Raises _Bad."""
+        while len(self._at_hand) < len(line) and (piece := next(self._pieces, None)) is not None:
+            self._at_hand += piece
+        if not self._at_hand:
+            raise _Bad("log", "the log has no such entry: this one was added")
+        if not self._at_hand.startswith(line):
+            raise _Bad("log", "the log says something else here: the file was made anew")
+        self._at_hand = self._at_hand[len(line) :]
+
+    def left(self) -> int:
+        """How many entries there are beyond those."""
+        count = self._at_hand.count(b"\n")
+        for piece in self._pieces:
+            count += piece.count(b"\n")
+        return count
