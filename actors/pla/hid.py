@@ -258,5 +258,5 @@ def _own(state: HidState, event: Event) -> HidState:
             wish = event.causation if event.causation in state.wishes else 0
             return replace(state, armed=False, ping=0, watch=0, disarming={**state.disarming, event.position: wish})
         case HidTripped():
-            return replace(state, mode="OBSERVE", approvals={})
+            return replace(state, mode="OBSERVE", approvals={}, armed=False, ping=0, watch=0)
     return state

@@ -23,8 +23,7 @@ from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import ActorHalted, ActorResumed
 from contracts.hid import (
-    HidArmed,
-    HidDisarmed,
+    HidDisarmRequested,
     HidLinked,
     HidLost,
     HidOutcomeUnknown,
@@ -36,6 +35,7 @@ from contracts.kernel import KernelObserved
 from contracts.payload import Correlated, Payload
 from contracts.pla_events import (
     PlaApproved,
+    PlaArmAnswered,
     PlaArmRequested,
     PlaContractBroken,
     PlaDecisionRequested,
@@ -80,8 +80,7 @@ class Warden:
             HidLinked,
             HidReported,
             HidLost,
-            HidArmed,
-            HidDisarmed,
+            HidDisarmRequested,
             HidPinged,
             HidTripped,
             HidOutcomeUnknown,
@@ -90,6 +89,7 @@ class Warden:
             PlaObserveRequested,
             PlaProposalRequested,
             PlaArmRequested,
+            PlaArmAnswered,
             PlaContractBroken,
             PlaDecisionRequested,
             PlaProposed,
@@ -112,8 +112,10 @@ class Warden:
         match event.data:
             case ActorHalted(name=name):
                 return replace(state, halted=[*state.halted, name])
-            case HidTripped() if event.actor == HID:
+            case HidTripped() | HidDisarmRequested() if event.actor == HID:
                 return replace(state, armed=False)
+            case PlaArmAnswered(armed=armed) if event.actor == HID:
+                return replace(state, armed=armed and state.mode == "EXECUTE")
             case PlaProposed() as proposed if event.actor == BRAIN and _has_place(state, proposed):
                 view = ProposalView(proposed=proposed, position=event.position, proposed_at=event.time)
                 return held(state, view)
@@ -185,10 +187,6 @@ def _heard(state: WardenState, event: Event) -> WardenState:
             return replace(state, device=replace(device, kill_switch_state=kill))
         case HidPinged(boot_id=boot, kill_switch_state=kill, armed=armed) if device and boot == device.boot_id:
             return replace(state, armed=armed and state.armed, device=replace(device, kill_switch_state=kill))
-        case HidArmed(boot_id=boot) if device is not None and boot == device.boot_id and state.mode == "EXECUTE":
-            return replace(state, armed=True)
-        case HidDisarmed():
-            return replace(state, armed=False)
     return state
 
 

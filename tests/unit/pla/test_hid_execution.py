@@ -1,0 +1,402 @@
+"""One execution: only what was approved, ordered once, and its outcome found out or told to be unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.pla.hid_execution import VIOLATIONS
+from contracts.daemon import DaemonStarted, DaemonStopped
+from contracts.effect import EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.hid import (
+    HidCommitRequested,
+    HidDisarmRequested,
+    HidEnded,
+    HidLost,
+    HidOutcomeUnknown,
+    HidPrepared,
+    HidPrepareRequested,
+    HidRefused,
+    HidReported,
+    HidStatusRequested,
+    HidTold,
+    HidTripped,
+)
+from contracts.oa import OaPermitGranted
+from contracts.payload import Payload
+from contracts.pla import TypeText, digest
+from contracts.pla_events import (
+    PlaApproved,
+    PlaDisarmRequested,
+    PlaExecuted,
+    PlaExecutionRequested,
+    PlaModeChanged,
+    PlaProposalClosed,
+    PlaViolation,
+)
+from events.event import Event
+from tests.support.orchestra import kernel
+from tests.support.pla import ALICE, BOOT, TEXT, Brain, Desk, answering, silent
+from tests.support.toys import Poked
+
+
+def told(state: Any, of: str = "", boot: str = BOOT, **more: Any) -> Any:
+    """What the device knows."""
+
+    def answer(event: Event) -> HidTold:
+        return HidTold(
+            request=event.position,
+            boot_id=boot,
+            execution_id=event.data.execution_id,
+            state=state,
+            digest=of or digest(TEXT),
+            done=3,
+            of=12,
+            **more,
+        )
+
+    return answer
+
+
+def begun(kind: str, outcome: Any) -> Desk:
+    """A desk where an approved execution meets this."""
+    desk = Desk()
+    desk.ready()
+    answering(desk, kind, outcome)
+    desk.decide(desk.propose())
+    return desk
+
+
+def test_the_order_is_given_under_a_permit_for_just_these_bytes() -> None:
+    desk = begun("none", None)
+    (order,) = desk.of(HidCommitRequested)
+    grant = desk.history[order.data.permit - 1].data
+    assert isinstance(grant, OaPermitGranted)
+    assert grant.subject == f"hid:{order.data.execution_id}:{digest(TEXT)}"
+    assert (grant.uses, grant.holder, order.actor) == (1, "hid", "hid")
+    assert desk.of(PlaApproved)[0].position < order.position
+
+
+@pytest.mark.parametrize("code", [*VIOLATIONS, "CAPS_LOCK", "BUSY", "USB"])
+def test_what_the_device_refuses_to_prepare_is_not_typed(code: str) -> None:
+    refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="it says no")  # noqa: E731
+    desk = begun("hid.prepare_requested", refused)
+    ended = desk.last(PlaExecuted)
+    assert (ended.outcome, ended.code) == ("not_executed", code)
+    assert desk.last(PlaProposalClosed).outcome == "not_executed"
+    assert desk.of(HidCommitRequested) == []
+    kinds = [event.data.kind for event in desk.of(PlaViolation)]
+    assert kinds == ([VIOLATIONS[code]] if code in VIOLATIONS else [])
+
+
+@pytest.mark.parametrize(("code", "trip"), [("KILLED", "killed"), ("BOOT_MISMATCH", "device_reset")])
+def test_a_device_that_refuses_the_order_has_typed_nothing(code: str, trip: str) -> None:
+    refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="no")  # noqa: E731
+    desk = begun("hid.commit_requested", refused)
+    assert desk.last(PlaExecuted).outcome == "not_executed"
+    assert desk.last(HidTripped).code == trip
+    assert desk.warden.mode == "OBSERVE"
+    assert len(desk.of(PlaExecuted)) == 1
+
+
+def test_what_the_device_prepared_must_be_what_was_approved() -> None:
+    def other(event: Event) -> HidPrepared:
+        return HidPrepared(
+            request=event.position, boot_id=BOOT, execution_id=event.data.execution_id, digest="0" * 64, of=1
+        )
+
+    desk = begun("hid.prepare_requested", other)
+    assert desk.last(PlaExecuted).why == "the device prepared something else"
+    assert desk.of(HidCommitRequested) == []
+
+
+def test_an_execution_that_was_ended_says_how_far_it_came() -> None:
+    def aborted(event: Event) -> HidEnded:
+        return HidEnded(
+            request=event.position,
+            boot_id=BOOT,
+            execution_id=event.data.execution_id,
+            state="ABORTED",
+            done=5,
+            of=12,
+            code="KILLED",
+        )
+
+    desk = begun("hid.commit_requested", aborted)
+    ended = desk.last(PlaExecuted)
+    assert (ended.outcome, ended.done, ended.of, ended.code) == ("aborted", 5, 12, "KILLED")
+    assert desk.warden.mode == "OBSERVE"
+    assert desk.last(PlaModeChanged).code == "killed"
+
+
+@pytest.mark.parametrize("state", ["DONE", "ABORTED"])
+def test_a_lost_answer_is_asked_for_and_the_order_is_not_given_again(state: str) -> None:
+    desk = Desk()
+    desk.ready()
+    answering(desk, "hid.commit_requested", silent)
+    answering(desk, "hid.status_requested", told(state))
+    desk.decide(desk.propose())
+    assert desk.last(PlaExecuted).outcome == {"DONE": "done", "ABORTED": "aborted"}[state]
+    assert len(desk.of(HidCommitRequested)) == 1
+    assert desk.of(HidOutcomeUnknown) == []
+
+
+@pytest.mark.parametrize("state", ["NONE", "PREPARED"])
+def test_an_order_that_never_arrived_is_told_so_and_cannot_arrive_later(state: str) -> None:
+    desk = Desk()
+    desk.ready()
+    answering(desk, "hid.commit_requested", silent)
+    answering(desk, "hid.status_requested", told(state))
+    desk.decide(desk.propose())
+    ended = desk.last(PlaExecuted)
+    assert (ended.outcome, ended.code) == ("not_executed", "not_arrived")
+    assert desk.last(HidDisarmRequested).why == "an order was lost on its way"
+    assert len(desk.of(HidCommitRequested)) == 1
+
+
+def test_an_order_that_was_not_sent_has_typed_nothing() -> None:
+    desk = begun("hid.commit_requested", lambda event: silent(event, sent=False))
+    assert desk.last(PlaExecuted).outcome == "not_executed"
+    assert desk.of(HidStatusRequested) == []
+
+
+def test_while_it_types_it_is_asked_again() -> None:
+    desk = Desk()
+    desk.ready()
+    answers = iter([told("RUNNING"), told("RUNNING"), told("DONE")])
+    answering(desk, "hid.commit_requested", silent)
+
+    def running(event: Event) -> Any:
+        return next(answers)(event)
+
+    answering(desk, "hid.status_requested", running)
+    desk.decide(desk.propose())
+    desk.advance(3)
+    assert desk.last(PlaExecuted).outcome == "done"
+    assert len(desk.of(HidStatusRequested)) == 3
+
+
+UNKNOWABLE: dict[str, Any] = {
+    "another boot": told("NONE", boot="f" * 16),
+    "other bytes": told("DONE", of="0" * 64),
+    "a device that began anew": lambda event: HidRefused(
+        request=event.position, boot_id="f" * 16, code="BOOT_MISMATCH", text="no"
+    ),
+    "silence": silent,
+    "a failure": lambda event: EffectFailed(request=event.position, error="OSError", place="here"),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWABLE)
+def test_what_nobody_can_tell_is_unknown_disarmed_and_never_typed_again(name: str) -> None:
+    desk = Desk()
+    desk.ready()
+    answering(desk, "hid.commit_requested", silent)
+    answering(desk, "hid.status_requested", UNKNOWABLE[name])
+    proposed = desk.propose()
+    desk.decide(proposed)
+    desk.advance(60)
+    (unknown,) = desk.of(HidOutcomeUnknown)
+    assert (unknown.data.proposal_id, unknown.data.of) == (proposed.proposal_id, 12)
+    assert desk.last(PlaProposalClosed).outcome == "unknown"
+    assert desk.warden.mode == "OBSERVE"
+    assert not desk.armed
+    desk.mode("SUGGEST", "EXECUTE")
+    desk.arm()
+    desk.decide(proposed)
+    assert len(desk.of(HidCommitRequested)) == 1
+    assert desk.of(PlaExecuted) == []
+
+
+@pytest.mark.parametrize("end", ["failed", "timed_out", "interrupted"])
+def test_however_the_order_ends_the_device_is_asked(end: str) -> None:
+    def ended(event: Event) -> msgspec.Struct:
+        at = event.position
+        return {
+            "failed": EffectFailed(request=at, error="OSError", place="here"),
+            "timed_out": EffectTimedOut(request=at, limit_s=180.0),
+            "interrupted": EffectInterrupted(request=at, reason="crash"),
+        }[end]
+
+    desk = begun("hid.commit_requested", ended)
+    assert len(desk.of(HidStatusRequested)) == 1
+    assert desk.last(PlaExecuted).outcome == "done"
+
+
+def test_an_unplugged_device_leaves_the_outcome_unknown() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidCommitRequested, HidStatusRequested}
+    desk.decide(desk.propose())
+    (order,) = desk.of(HidCommitRequested)
+    desk.fact(HidLost(boot_id=BOOT, code="unplugged", text="gone"))
+    assert desk.warden.mode == "OBSERVE"
+    desk.finish(order.position, silent(order))
+    desk.link(boot="e" * 16)
+    assert len(desk.of(HidOutcomeUnknown)) == 1
+
+
+def test_after_a_restart_the_device_with_the_same_boot_is_asked() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidCommitRequested, HidStatusRequested}
+    desk.decide(desk.propose())
+    (order,) = desk.of(HidCommitRequested)
+    desk.finish(order.position, EffectInterrupted(request=order.position, reason="crash"))
+    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
+    desk.link()
+    desk.mute = set()
+    desk.go()
+    assert desk.last(PlaExecuted).outcome == "done"
+    assert len(desk.of(HidCommitRequested)) == 1
+    types = desk.types()
+    assert types.index("pla.executed") < types.index("pla.session_ended"), "the session waited for the outcome"
+    assert desk.warden.session_id == ""
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        HidReported(boot_id=BOOT, mode="EXECUTE", led_state=True, kill_switch_state="DISABLED"),
+        HidLost(boot_id=BOOT, code="unplugged", text="gone"),
+        PlaDisarmRequested(operator_id=ALICE, channel="cli"),
+        kernel("BLOCKED"),
+        DaemonStarted(version="0", python="3", surface="daemon"),
+        DaemonStopped(reason="SIGTERM"),
+    ],
+    ids=lambda fact: type(fact).__name__,
+)
+def test_what_is_not_begun_never_begins(fact: msgspec.Struct) -> None:
+    desk = Desk()
+    desk.ready()
+    prepared: list[Event] = []
+
+    def hold(event: Event) -> msgspec.Struct | None:
+        if isinstance(event.data, HidPrepareRequested):
+            prepared.append(event)
+            return None
+        return obedient(event)
+
+    obedient = desk.device
+    desk.device = hold
+    desk.decide(desk.propose())
+    out = desk.fact(fact)
+    (ended,) = [event.data for event in out.events if isinstance(event.data, PlaExecuted)]
+    assert (ended.outcome, ended.done) == ("not_executed", 0)
+    desk.finish(prepared[0].position, obedient(prepared[0]) or Poked(n=1))  # too late
+    desk.go()
+    assert desk.of(HidCommitRequested) == []
+
+
+class Forger:
+    """Asks the link for executions that nobody approved."""
+
+    name = "forger"
+    hears: frozenset[type[msgspec.Struct]] = frozenset((Poked, PlaExecutionRequested))
+
+    def initial(self) -> Poked:
+        """Nothing."""
+        return Poked(n=0)
+
+    def evolve(self, state: Poked, _: Event) -> Poked:
+        """Nothing."""
+        return state
+
+    def decide(self, _: Poked, event: Event) -> Iterable[Payload]:
+        """Forge."""
+        if isinstance(event.data, Poked):
+            yield PlaExecutionRequested(
+                session_id="s",
+                proposal_id="prop-forged-1",
+                execution_id="exec-forged-1",
+                approval=1,
+                digest=digest(TEXT),
+                action=TEXT,
+                masked=False,
+                operator_id=ALICE,
+                decided_at="now",
+            )
+            yield HidPrepareRequested(
+                boot_id=BOOT,
+                execution_id="exec-forged-1",
+                proposal_id="p",
+                digest=digest(TEXT),
+                action=TEXT,
+                masked=False,
+                operator_id=ALICE,
+                decided_at="now",
+            )
+            yield HidCommitRequested(
+                permit=1, boot_id=BOOT, execution_id="exec-forged-1", digest=digest(TEXT), action_class="feature_work"
+            )
+        elif event.data.execution_id != "exec-forged-1":  # a second execution of what the warden asks for
+            yield event.data
+
+
+def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
+    desk = Desk([Brain(), Forger()])
+    desk.ready()
+    desk.fact(Poked(n=1))
+    desk.go()
+    told = desk.last(PlaViolation)
+    assert (told.kind, told.severity) == ("missing_approval", "error")
+    assert [event.actor for event in desk.of(HidPrepareRequested)] == ["forger"]
+    (order,) = desk.of(HidCommitRequested)
+    assert not desk.engine.effects.is_open(order.position)
+    assert "effect.refused" in desk.types(), "the gate stood in its way"
+    assert desk.of(PlaExecuted) == []
+
+
+def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> None:
+    desk = Desk([Brain(), Forger()])
+    desk.ready()
+    desk.decide(desk.propose())
+    assert [event.data.kind for event in desk.of(PlaViolation)] == ["missing_approval"]
+    assert len(desk.of(HidCommitRequested)) == 1
+    assert desk.last(PlaExecuted).outcome == "done"
+
+
+def test_a_masked_action_is_bound_by_its_digest_alone() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose(
+        TypeText(text="token ***REDACTED***"), masked=True, digest="ab" * 32, findings=["token"], policy="acknowledge"
+    )
+    desk.advance(6)
+    desk.decide(proposed, acknowledged=True)
+    assert desk.last(HidPrepareRequested).digest == "ab" * 32
+    assert desk.last(HidPrepareRequested).masked
+
+
+def test_a_proposal_that_lies_about_its_digest_is_not_executed() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.decide(desk.propose(digest="ab" * 32))
+    assert desk.last(PlaExecuted).code == "missing_approval"
+    assert desk.last(PlaViolation).text == "the action is not the one that was approved"
+    assert desk.of(HidPrepareRequested) == []
+
+
+def test_a_permit_that_is_refused_ends_the_execution() -> None:
+    desk = Desk()
+    desk.ready()
+    held: list[Event] = []
+    obedient = desk.device
+
+    def hold(event: Event) -> msgspec.Struct | None:
+        if isinstance(event.data, HidPrepareRequested):
+            held.append(event)
+            return None
+        return obedient(event)
+
+    desk.device = hold
+    desk.decide(desk.propose())
+    desk.fact(kernel("DEGRADED"))
+    assert desk.warden.mode == "EXECUTE", "only BLOCKED lowers it"
+    desk.finish(held[0].position, obedient(held[0]) or Poked(n=1))
+    ended = desk.last(PlaExecuted)
+    assert (ended.outcome, ended.code) == ("not_executed", "not_permitted")
+    assert desk.of(HidCommitRequested) == []

@@ -1,0 +1,248 @@
+"""Decisions of operators: for just these bytes, once, in time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from contracts.hid import HidCommitRequested, HidReported
+from contracts.pla import TypeText, digest
+from contracts.pla_events import (
+    PlaApproved,
+    PlaArmRequested,
+    PlaContractBroken,
+    PlaDecisionRefused,
+    PlaDecisionRequested,
+    PlaDisarmRequested,
+    PlaExecuted,
+    PlaExecutionRequested,
+    PlaProposalClosed,
+    PlaRejected,
+    PlaViolation,
+)
+from tests.support.pla import ALICE, BOB, BOOT, Desk
+
+
+def code(desk: Desk) -> str:
+    """Why the last decision counted for nothing."""
+    refused = desk.last(PlaDecisionRefused)
+    assert refused.reasons
+    assert refused.mend
+    return refused.code
+
+
+def test_an_approval_in_execute_is_carried_out_and_names_who_and_over_which_channel() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose()
+    desk.decide(proposed, operator_id=BOB, channel="console")
+    approved = desk.last(PlaApproved)
+    assert (approved.operator_id, approved.channel, approved.digest) == (BOB, "console", proposed.digest)
+    assert approved.executes
+    assert desk.last(PlaExecuted).outcome == "done"
+    assert desk.last(PlaProposalClosed).outcome == "executed"
+
+
+def test_an_approval_in_suggest_is_recorded_and_nothing_is_typed() -> None:
+    desk = Desk()
+    desk.link()
+    desk.mode("SUGGEST")
+    desk.decide(desk.propose())
+    assert not desk.last(PlaApproved).executes
+    assert desk.last(PlaProposalClosed).outcome == "recorded"
+    desk.mode("EXECUTE")
+    desk.arm()
+    desk.advance(30)
+    assert desk.of(PlaExecutionRequested) == []
+    assert desk.of(HidCommitRequested) == []
+
+
+def test_an_approval_is_used_once() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose()
+    desk.decide(proposed)
+    desk.decide(proposed)
+    assert code(desk) == "decided"
+    assert len(desk.of(HidCommitRequested)) == 1
+
+
+def test_changed_bytes_are_not_what_was_approved() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose()
+    desk.decide(proposed, digest=digest(TypeText(text="rm -rf /\n")))
+    assert code(desk) == "digest"
+    assert desk.last(PlaDecisionRefused).digest == proposed.digest
+    desk.decide(proposed, digest="")
+    assert code(desk) == "digest"
+    assert desk.of(HidCommitRequested) == []
+    desk.decide(proposed)
+    assert desk.last(PlaExecuted).outcome == "done", "the proposal stands all the same"
+
+
+def test_nobody_decides_on_what_has_expired() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose(lifetime_s=2.0)
+    desk.mute.add(type(desk.engine.effects.open[desk.warden.open_proposals[0].timer].data))
+    desk.advance(3)
+    desk.decide(proposed)
+    assert code(desk) == "expired"
+    assert desk.last(PlaProposalClosed).outcome == "expired"
+    assert desk.of(HidCommitRequested) == []
+
+
+def test_a_proposal_expires_by_itself_and_makes_room() -> None:
+    desk = Desk()
+    desk.mode("SUGGEST")
+    first = desk.propose(lifetime_s=2.0)
+    second = desk.propose()
+    assert desk.last(PlaProposalClosed).proposal_id == second.proposal_id, "one is open at a time"
+    desk.advance(3)
+    closed = desk.last(PlaProposalClosed)
+    assert (closed.proposal_id, closed.outcome) == (first.proposal_id, "expired")
+    desk.propose(TypeText(text="a"))
+    assert len(desk.warden.open_proposals) == 1
+
+
+def test_an_approval_that_expires_before_the_order_types_nothing() -> None:
+    desk = Desk()
+    desk.ready()
+    obedient = desk.device
+    desk.device = lambda event: None if event.type == "hid.prepare_requested" else obedient(event)
+    desk.decide(desk.propose())
+    desk.advance(61)
+    desk.device = obedient
+    desk.go()
+    ended = desk.last(PlaExecuted)
+    assert ended.outcome == "not_executed"
+    assert "the approval expired" in ended.why
+    assert desk.of(HidCommitRequested) == []
+
+
+@pytest.mark.parametrize("reason", ["", " ", "\n\t"])
+def test_a_rejection_needs_a_reason(reason: str) -> None:
+    desk = Desk()
+    desk.mode("SUGGEST")
+    proposed = desk.propose()
+    desk.decide(proposed, "REJECTED", reason=reason)
+    assert code(desk) == "reason"
+    desk.decide(proposed, "REJECTED", reason="not now")
+    assert desk.last(PlaRejected).reason == "not now"
+    assert desk.last(PlaProposalClosed).outcome == "rejected"
+
+
+def test_nobody_decides_on_what_does_not_exist() -> None:
+    desk = Desk()
+    desk.tell(
+        PlaDecisionRequested(
+            proposal_id="prop-of-nobody", decision="APPROVED", digest="", operator_id=ALICE, channel="cli"
+        )
+    )
+    assert code(desk) == "unknown"
+
+
+def test_who_asked_may_not_approve_where_two_persons_are_wanted() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose(two_persons=True)
+    desk.decide(proposed, operator_id=ALICE)
+    assert code(desk) == "self"
+    desk.decide(proposed, operator_id=BOB)
+    assert desk.last(PlaExecuted).outcome == "done"
+
+
+def test_credentials_need_an_acknowledgement_and_five_seconds() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose(findings=["password"], policy="acknowledge")
+    desk.decide(proposed)
+    assert code(desk) == "credential"
+    desk.decide(proposed, acknowledged=True)
+    assert code(desk) == "wait"
+    desk.advance(5)
+    desk.decide(proposed, acknowledged=True)
+    assert desk.last(PlaApproved).credential_acknowledged
+    assert desk.last(PlaExecuted).outcome == "done"
+
+
+def test_credentials_are_never_typed_where_the_policy_refuses_them() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose(findings=["password"], policy="refuse")
+    desk.advance(6)
+    desk.decide(proposed, acknowledged=True)
+    assert code(desk) == "credential"
+
+
+def test_nothing_is_approved_that_would_wait_to_be_typed() -> None:
+    desk = Desk()
+    desk.link()
+    desk.mode("SUGGEST", "EXECUTE")
+    proposed = desk.propose()
+    desk.decide(proposed)
+    assert code(desk) == "not_armed"
+    desk.arm()
+    desk.tell(PlaDisarmRequested(operator_id=BOB, channel="cli"))
+    desk.decide(proposed)
+    assert code(desk) == "not_armed"
+    desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
+    desk.decide(proposed)
+    assert desk.last(PlaExecuted).outcome == "done"
+
+
+def test_an_open_proposal_goes_with_the_mode() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose()
+    desk.tell(HidReported(boot_id=BOOT, mode="OBSERVE", led_state=False, kill_switch_state="DISABLED"))
+    assert desk.last(PlaProposalClosed).outcome == "withdrawn"
+    desk.decide(proposed)
+    assert code(desk) == "decided"
+
+
+@pytest.mark.parametrize(
+    ("kind", "severity", "handling"),
+    [
+        ("schema_validation", "error", "the action is rejected; the operator is told"),
+        ("missing_field", "error", "it is answered as a validation error"),
+        ("bound_exceeded", "error", "the action is rejected; the operator is told"),
+        ("mode_mismatch", "warning", "HID is disabled; the mode has to be set again"),
+        ("missing_approval", "error", "the execution is rejected; an approval is required"),
+        ("something else", "error", "the action is rejected; the operator is told"),
+    ],
+)
+def test_each_row_of_the_table_of_violations_is_told_as_the_answer(kind: str, severity: str, handling: str) -> None:
+    desk = Desk()
+    desk.mode("SUGGEST")
+    asked = desk.tell(
+        PlaContractBroken(
+            contract="action_execute",
+            kind=kind,
+            pointer="/payload/text",
+            text="it is too long",
+            by="border",
+            channel="document",
+        )
+    )
+    (told,) = desk.of(PlaViolation)
+    assert (told.correlation, told.data.severity, told.data.handling) == (asked.correlation, severity, handling)
+    assert told.data.text == "it is too long at /payload/text"
+    assert desk.of(PlaExecutionRequested) == []
+
+
+def state_of(desk: Desk) -> Any:
+    """The warden's proposals."""
+    return desk.warden.proposals
+
+
+def test_old_proposals_leave_the_state_and_open_ones_stay() -> None:
+    desk = Desk()
+    desk.mode("SUGGEST")
+    for number in range(105):
+        desk.decide(desk.propose(TypeText(text=f"{number}")), "REJECTED", reason="no")
+    last = desk.propose()
+    assert len(state_of(desk)) == 100
+    assert last.proposal_id in state_of(desk)

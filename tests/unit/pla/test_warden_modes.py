@@ -1,0 +1,227 @@
+"""The ladder of modes, and what lowers it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from contracts.daemon import DaemonStarted, DaemonStopped
+from contracts.effect import ActorHalted
+from contracts.hid import HidDisarmRequested, HidLinked, HidLost, HidReported, HidTripped
+from contracts.kernel import KernelReadRequested
+from contracts.payload import Correlated
+from contracts.pla_events import (
+    PlaArmAnswered,
+    PlaEndRequested,
+    PlaModeAnswered,
+    PlaModeChanged,
+    PlaProposalClosed,
+    PlaSessionBegan,
+    PlaSessionEnded,
+    PlaViolation,
+)
+from tests.support.orchestra import kernel
+from tests.support.pla import ALICE, BOOT, Desk
+
+
+def reported(kill: Any = "ARMED", mode: Any = "OBSERVE", boot: str = BOOT) -> HidReported:
+    """A status that changed."""
+    return HidReported(boot_id=boot, mode=mode, led_state=mode == "EXECUTE", kill_switch_state=kill)
+
+
+def test_it_starts_in_observe_and_rises_by_one_step_at_a_time() -> None:
+    desk = Desk()
+    desk.link()
+    assert desk.warden.mode == "OBSERVE"
+    desk.mode("EXECUTE")
+    refused = desk.last(PlaModeAnswered)
+    assert (refused.accepted, refused.mode) == (False, "OBSERVE")
+    assert refused.reasons == ["from OBSERVE the next mode is SUGGEST"]
+    desk.mode("SUGGEST", "EXECUTE")
+    assert desk.last(PlaModeAnswered).accepted
+    assert [event.data.mode for event in desk.of(PlaModeChanged)] == ["SUGGEST", "EXECUTE"]
+
+
+@pytest.mark.parametrize("to", ["OBSERVE", "SUGGEST"])
+def test_it_falls_to_any_lower_mode_and_the_device_is_disarmed(to: Any) -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mode(to)
+    assert desk.warden.mode == to
+    assert desk.last(PlaModeChanged).who == ALICE
+    assert not desk.armed
+    assert not desk.engine.states["hid"].armed
+
+
+def test_the_same_mode_is_granted_and_changes_nothing() -> None:
+    desk = Desk()
+    desk.mode("SUGGEST", "SUGGEST")
+    assert desk.last(PlaModeAnswered).accepted
+    assert len(desk.of(PlaModeChanged)) == 1
+
+
+def test_a_session_begins_with_the_first_wish_and_there_is_one() -> None:
+    desk = Desk()
+    desk.mode("SUGGEST", "OBSERVE", "SUGGEST")
+    (began,) = desk.of(PlaSessionBegan)
+    assert {event.data.session_id for event in desk.of(PlaModeChanged)} == {began.data.session_id}
+
+
+def test_without_a_daemon_there_is_no_execute() -> None:
+    desk = Desk(surface="pla.mode")
+    desk.mode("SUGGEST", "EXECUTE")
+    assert desk.last(PlaModeAnswered).reasons == ["only a daemon holds the line to a device"]
+    assert desk.warden.mode == "SUGGEST"
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({}, "no device is linked"),
+        ({"compatible": False, "text": "major version 2"}, "the device's contract is another: major version 2"),
+        ({"kill_switch_state": "DISABLED"}, "the kill switch is DISABLED"),
+        ({"kill_switch_state": "UNKNOWN"}, "the kill switch is UNKNOWN"),
+    ],
+)
+def test_execute_needs_a_device_that_may_type(given: dict[str, Any], reason: str) -> None:
+    desk = Desk()
+    if given:
+        desk.link(**given)
+    desk.mode("SUGGEST", "EXECUTE")
+    assert desk.last(PlaModeAnswered).reasons == [reason]
+    assert desk.warden.mode == "SUGGEST"
+
+
+def test_no_mode_rises_while_the_kernel_is_blocked() -> None:
+    desk = Desk(mode="BLOCKED")
+    desk.mode("SUGGEST")
+    assert not desk.last(PlaModeAnswered).accepted
+    assert "the kernel is BLOCKED" in desk.last(PlaModeAnswered).reasons[0]
+
+
+def test_no_mode_rises_before_the_kernel_was_observed() -> None:
+    desk = Desk()
+    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
+    desk.mode("SUGGEST")
+    assert desk.last(PlaModeAnswered).reasons == ["the kernel has not been observed since the start"]
+    desk.finish(desk.of(KernelReadRequested)[-1].position, kernel())
+    desk.mode("SUGGEST")
+    assert desk.last(PlaModeAnswered).accepted
+
+
+FALLS: dict[str, tuple[Any, str]] = {
+    "the kill switch": (reported("DISABLED"), "killed"),
+    "a switch that nobody knows of": (reported("UNKNOWN"), "killed"),
+    "an unplugged device": (HidLost(boot_id=BOOT, code="unplugged", text="gone"), "link_lost"),
+    "a silent device": (HidLost(boot_id=BOOT, code="stale", text="3 s"), "heartbeat_stale"),
+    "a device that was reset": (HidLost(boot_id=BOOT, code="reset", text="new boot"), "device_reset"),
+    "a blocked kernel": (kernel("BLOCKED"), "kernel_blocked"),
+    "an end": (DaemonStopped(reason="SIGTERM"), "restarted"),
+    "a start after a crash": (DaemonStarted(version="0", python="3", surface="daemon"), "restarted"),
+}
+
+
+@pytest.mark.parametrize("name", FALLS)
+def test_what_is_not_in_order_lowers_the_mode_at_once(name: str) -> None:
+    fact, code = FALLS[name]
+    desk = Desk()
+    desk.ready()
+    out = desk.fact(fact)
+    (changed,) = [event.data for event in out.events if isinstance(event.data, PlaModeChanged)]
+    assert (changed.mode, changed.code) == ("OBSERVE", code), "in the same reaction as the news"
+    assert not desk.warden.armed
+    assert not desk.engine.states["hid"].armed
+    desk.go()
+    assert desk.warden.mode == "OBSERVE"
+
+
+def test_a_device_with_another_contract_is_a_violation_and_lowers_the_mode() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.link(boot="f" * 16, compatible=False, text="hash differs")
+    told = desk.last(PlaViolation)
+    assert (told.kind, told.severity, told.text) == ("contract_mismatch", "warning", "hash differs")
+    assert desk.warden.mode == "OBSERVE"
+    assert desk.of(PlaModeChanged)[-1].data.code == "contract_mismatch"
+
+
+@pytest.mark.parametrize("name", ["hid", "brain", "oa", "kernel"])
+def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> None:
+    desk = Desk()
+    desk.ready()
+    halted = ActorHalted(name=name, input=1, error="ValueError", place="here")
+    warden = next(actor for actor in desk.actors if actor.name == "warden")
+    event = desk.history[0]
+    at = replace(event, data=halted, kind="decision", actor="engine", type="actor.halted", position=999)
+    state = warden.evolve(desk.warden, at)
+    (changed, *_) = [one.payload for one in warden.decide(state, at) if isinstance(one, Correlated)]
+    assert isinstance(changed, PlaModeChanged)
+    assert (changed.code, changed.mode) == ("halted", "OBSERVE")
+
+
+def test_arming_in_the_wrong_mode_is_a_violation_that_disables_hid() -> None:
+    desk = Desk()
+    desk.link()
+    desk.mode("SUGGEST")
+    desk.arm()
+    told = desk.last(PlaViolation)
+    assert (told.kind, told.severity, told.handling) == (
+        "mode_mismatch",
+        "warning",
+        "HID is disabled; the mode has to be set again",
+    )
+    assert desk.warden.mode == "OBSERVE"
+    assert not desk.last(PlaArmAnswered).accepted
+
+
+def test_a_device_that_says_execute_unasked_is_a_violation_and_is_disarmed() -> None:
+    desk = Desk()
+    desk.link()
+    desk.mode("SUGGEST")
+    desk.advance(5)
+    desk.tell(reported(mode="EXECUTE"))
+    assert desk.last(PlaViolation).kind == "mode_mismatch"
+    assert desk.warden.mode == "OBSERVE"
+    assert desk.last(HidDisarmRequested).why == "the device says EXECUTE, and nobody has armed it"
+
+
+def test_ending_a_session_withdraws_what_is_open() -> None:
+    desk = Desk()
+    desk.mode("SUGGEST")
+    desk.propose()
+    desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
+    assert desk.last(PlaProposalClosed).outcome == "withdrawn"
+    assert (desk.last(PlaSessionEnded).state, desk.warden.session_id) == ("complete", "")
+    desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
+    assert desk.last(PlaModeAnswered).reasons == ["there is no session"]
+
+
+def test_a_session_that_was_cut_off_has_failed_and_one_that_was_stopped_is_complete() -> None:
+    for stopped, state in ((False, "failed"), (True, "complete")):
+        desk = Desk()
+        desk.mode("SUGGEST")
+        if stopped:
+            desk.fact(DaemonStopped(reason="SIGTERM"))
+        desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
+        assert desk.last(PlaSessionEnded).state == state
+
+
+def test_suggest_outlives_commands_that_end_in_order() -> None:
+    desk = Desk(surface="pla.mode")
+    desk.mode("SUGGEST")
+    desk.fact(DaemonStopped(reason="done"))
+    desk.fact(DaemonStarted(version="0", python="3", surface="pla.propose"))
+    assert not [event for event in desk.of(PlaModeChanged) if event.data.mode == "OBSERVE"]
+    desk.fact(DaemonStarted(version="0", python="3", surface="pla.propose"))
+    assert desk.last(PlaModeChanged).mode == "OBSERVE", "the one before was cut off"
+
+
+def test_a_second_device_takes_the_place_of_the_first_and_nothing_stays_armed() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.link(boot="e" * 16)
+    assert desk.last(HidTripped).code in ("lease_lost", "device_reset")
+    assert desk.warden.mode == "OBSERVE"
+    assert desk.last(HidLinked).boot_id == "e" * 16
