@@ -1,0 +1,297 @@
+"""What is said to the device for each request of the HID link, as generators: they yield what is to be asked or waited
+for, get what came of it, and return the request's outcome (rulings C, wire).
+
+The performers and the simulation drive the same code. Only ``_commit`` has keys pressed: it asks once, in no loop, and
+whatever becomes of the answer, what follows are questions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from typing import Any, Final
+
+import msgspec
+
+from actors.pla.wire.answers import (
+    ArmAnswer,
+    CommitAnswer,
+    DisarmAnswer,
+    ExecutionTold,
+    PrepareAnswer,
+    StatusAnswer,
+)
+from actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
+from contracts.hid import (
+    HidArmed,
+    HidArmRequested,
+    HidCommitRequested,
+    HidDisarmed,
+    HidDisarmRequested,
+    HidEnded,
+    HidPinged,
+    HidPingRequested,
+    HidPrepared,
+    HidPrepareRequested,
+    HidRefused,
+    HidSilent,
+    HidStatusRequested,
+    HidTold,
+)
+from contracts.payload import Payload
+from contracts.pla import (
+    LEASE_SECONDS,
+    MIN_ACTION_DELAY_MS,
+    TEXT_CHARS_MAX,
+    Action,
+    action_type,
+    digest,
+    objections,
+    payload,
+)
+from events.event import Event
+
+Exchange = Generator[Ask | WaitEnded, Reply | Ended | None, Payload]
+"""One request's conversation with the device."""
+
+TRIES: Final = 3
+"""So often is repeated what may be repeated."""
+PART_CHARS: Final = 512
+LOOK_SECONDS: Final = 1.0
+"""While something is typed the device is pinged and asked how far it is this often."""
+LOOKS_MAX: Final = 60
+"""After so many looks nobody waits any longer: three times what the longest text takes."""
+
+_LEASE_MS: Final = int(LEASE_SECONDS * 1000)
+
+_Asked = (
+    HidArmRequested
+    | HidDisarmRequested
+    | HidPingRequested
+    | HidPrepareRequested
+    | HidCommitRequested
+    | HidStatusRequested
+)
+
+
+def exchange(event: Event, plain: Action | None, now: str) -> Exchange:
+    """The conversation for a request of the HID link. ``plain`` is the action of a masked one, None when it is not in
+    memory any more; ``now`` is the log's time. Raises TypeError for another event."""
+    match event.data:
+        case HidArmRequested() as asked:
+            return _arm(event.position, asked)
+        case HidDisarmRequested() as asked:
+            return _disarm(event.position, asked)
+        case HidPingRequested() as asked:
+            return _ping(event.position, asked)
+        case HidPrepareRequested() as asked:
+            return _prepare(event.position, asked, plain, now)
+        case HidCommitRequested() as asked:
+            return _commit(event.position, asked)
+        case HidStatusRequested() as asked:
+            return _status(event.position, asked)
+    raise TypeError(f"{event.type} asks nothing of the device")
+
+
+def without_device(event: Event) -> HidSilent:
+    """The outcome of a request while there is no device to ask."""
+    asked: _Asked = event.data
+    return _silent(event.position, asked, Unanswered(sent=False, code="no_device", text="no device is linked"))
+
+
+# --- the six ------------------------------------------------------------------------------------------------------
+
+
+def _arm(position: int, asked: HidArmRequested) -> Exchange:
+    match (yield Ask("arm", asked.boot_id, {"lease_ms": _LEASE_MS})):
+        case Answered(answer=ArmAnswer(lease_ms=lease_ms)):
+            return HidArmed(request=position, boot_id=asked.boot_id, lease_ms=lease_ms)
+        case other:
+            return _other(position, asked, other)
+
+
+def _disarm(position: int, asked: HidDisarmRequested) -> Exchange:
+    reply: Reply | Ended | None = None
+    for _ in range(TRIES):
+        reply = yield Ask("disarm")
+        match reply:
+            case Answered(answer=DisarmAnswer()):
+                return HidDisarmed(request=position, boot_id=asked.boot_id)
+            case Unanswered(code="silent"):
+                continue
+        break
+    return _other(position, asked, reply)
+
+
+def _ping(position: int, asked: HidPingRequested) -> Exchange:
+    match (yield Ask("ping", asked.boot_id)):
+        case Answered(answer=StatusAnswer(status=status)):
+            return HidPinged(
+                request=position,
+                boot_id=asked.boot_id,
+                armed=status["led_state"],
+                kill_switch_state=status["kill_switch_state"],
+            )
+        case other:
+            return _other(position, asked, other)
+
+
+def _status(position: int, asked: HidStatusRequested) -> Exchange:
+    reply: Reply | Ended | None = None
+    for _ in range(TRIES):
+        reply = yield Ask("status", asked.boot_id, {"execution_id": asked.execution_id})
+        match reply:
+            case Answered(answer=StatusAnswer(execution=ExecutionTold() as told)) if (
+                told.execution_id == asked.execution_id
+            ):
+                return HidTold(
+                    request=position, boot_id=asked.boot_id, execution_id=told.execution_id, state=told.state,
+                    digest=told.digest, done=told.done, of=told.of, code=told.code,
+                )  # fmt: skip
+            case Unanswered(code="silent"):
+                continue
+        break
+    return _other(position, asked, reply)
+
+
+def _prepare(position: int, asked: HidPrepareRequested, plain: Action | None, now: str) -> Exchange:
+    action = plain if asked.masked else asked.action
+    unfit = _unfit(asked, action)
+    if unfit is not None:
+        return _other(position, asked, unfit)
+    assert action is not None, "else it is unfit"
+    parts = parts_of(document(asked, action, now))
+    reply: Reply | Ended | None = None
+    for _ in range(TRIES):
+        reply = yield from _hand_over(asked, parts)
+        match reply:
+            case Answered(answer=PrepareAnswer(state="PREPARED", digest=computed, of=of)) if computed == asked.digest:
+                return HidPrepared(
+                    request=position, boot_id=asked.boot_id, execution_id=asked.execution_id, digest=computed, of=of
+                )
+            case Answered():
+                reply = Refused("DIGEST", "the device computed another digest than the one that was approved")
+            case Unanswered(code="silent") | Refused(code="ORDER"):
+                continue  # the first part begins anew
+        break
+    return _other(position, asked, reply)
+
+
+def _commit(position: int, asked: HidCommitRequested) -> Exchange:
+    which = {"execution_id": asked.execution_id, "digest": asked.digest}
+    match (yield Ask("commit", asked.boot_id, which)):  # the only one
+        case Answered(answer=CommitAnswer(state="DONE", done=done, of=of)):
+            return _ended(position, asked, Ended(asked.execution_id, "DONE", asked.digest, done, of))
+        case Answered():
+            return (yield from _typed(position, asked))
+        case other:
+            return _other(position, asked, other)
+
+
+def _typed(position: int, asked: HidCommitRequested) -> Exchange:
+    """Wait for the end of what is being typed. Pings keep it armed meanwhile; since the device's word may get lost, it
+    is asked as well."""
+    for _ in range(LOOKS_MAX):
+        match (yield WaitEnded(asked.execution_id, LOOK_SECONDS)):
+            case Ended() as ended:
+                return _ended(position, asked, ended)
+            case Unanswered() as lost:
+                return _silent(position, asked, _may_be_sent(lost))
+        yield Ask("ping", asked.boot_id)
+        match (yield Ask("status", asked.boot_id, {"execution_id": asked.execution_id})):
+            case Answered(answer=StatusAnswer(execution=ExecutionTold() as told)):
+                if told.state in ("DONE", "ABORTED"):
+                    ended = Ended(told.execution_id, told.state, told.digest, told.done, told.of, told.code)
+                    return _ended(position, asked, ended)
+                if told.state != "RUNNING":
+                    forgot = Unanswered(sent=True, code="forgotten", text="the device does not know of it any more")
+                    return _silent(position, asked, forgot)
+    slow = Unanswered(sent=True, code="slow", text="the device types without an end")
+    return _silent(position, asked, slow)
+
+
+# --- what is handed over ------------------------------------------------------------------------------------------
+
+
+def document(asked: HidPrepareRequested, action: Action, now: str) -> dict[str, Any]:
+    """The ``action_execute`` document."""
+    return {
+        "execution_id": asked.execution_id,
+        "proposal_id": asked.proposal_id,
+        "timestamp": now,
+        "mode": "EXECUTE",
+        "action_type": action_type(action),
+        "payload": payload(action),
+        "safety_bounds": {"max_text_length": TEXT_CHARS_MAX, "min_action_delay_ms": MIN_ACTION_DELAY_MS},
+        "operator_approval": {
+            "decision_timestamp": asked.decided_at,
+            "operator_id": asked.operator_id,
+            "digest": asked.digest,
+        },
+    }
+
+
+def parts_of(document: dict[str, Any]) -> list[str]:
+    """A document's JSON, in pieces that fit a line."""
+    text = json.dumps(document, separators=(",", ":"), allow_nan=False)
+    return [text[begin : begin + PART_CHARS] for begin in range(0, len(text), PART_CHARS)]
+
+
+def _unfit(asked: HidPrepareRequested, action: Action | None) -> Refused | None:
+    """Why what is at hand is not handed over. What was approved is its digest, so that is what it is held to here."""
+    if action is None:
+        return Refused("no_text", "the plain text is not in memory any more: propose it again")
+    if digest(action) != asked.digest:
+        return Refused("DIGEST", "the action at hand is not the one that was approved")
+    for objection in objections(action):
+        return Refused("BOUNDS" if objection.kind == "bound_exceeded" else "UNTYPABLE", objection.text)
+    return None
+
+
+def _hand_over(asked: HidPrepareRequested, parts: list[str]) -> Generator[Ask | WaitEnded, Reply | Ended | None, Reply]:
+    """Send all parts; the answer to the last, or what was no answer. Another count than due is out of order."""
+    for part, data in enumerate(parts):
+        which = {"execution_id": asked.execution_id, "digest": asked.digest}
+        reply = yield Ask("prepare", asked.boot_id, {**which, "part": part, "parts": len(parts), "data": data})
+        match reply:
+            case Answered(answer=PrepareAnswer(have=have) as answer) if have == part + 1:
+                last = answer
+            case Answered():
+                return Refused("ORDER", "the device has another number of parts than it was handed")
+            case _:
+                assert isinstance(reply, Refused | Unanswered), "an Ask is answered by a reply"
+                return reply
+    return Answered(last)
+
+
+# --- outcomes -----------------------------------------------------------------------------------------------------
+
+
+def _other(position: int, asked: _Asked, reply: Reply | Ended | None) -> Payload:
+    """The outcome of what was not done."""
+    match reply:
+        case Refused(code=code, text=text):
+            return HidRefused(request=position, boot_id=asked.boot_id, code=code, text=text)
+        case Unanswered():
+            return _silent(position, asked, reply)
+    return _silent(position, asked, Unanswered(sent=True, code="garbled", text="the device gave another answer"))
+
+
+def _silent(position: int, asked: _Asked, reply: Unanswered) -> HidSilent:
+    return HidSilent(request=position, boot_id=asked.boot_id, code=reply.code, text=reply.text, sent=reply.sent)
+
+
+def _may_be_sent(lost: Unanswered) -> Unanswered:
+    """The same, of a commit that was answered before."""
+    return msgspec.structs.replace(lost, sent=True)
+
+
+def _ended(position: int, asked: HidCommitRequested, ended: Ended) -> Payload:
+    """How it ended, if that is what was approved."""
+    if ended.digest != asked.digest or ended.execution_id != asked.execution_id:
+        text = "the device tells of other bytes than were approved"
+        return _silent(position, asked, Unanswered(sent=True, code="DIGEST", text=text))
+    return HidEnded(
+        request=position, boot_id=asked.boot_id, execution_id=ended.execution_id, state=ended.state, done=ended.done,
+        of=ended.of, code=ended.code,
+    )  # fmt: skip
