@@ -106,7 +106,16 @@ def _payload(program: str) -> dict[str, Any]:
     return schema | ({"allOf": _READY} if payload is PhaseTransitionValidatorResult else {})
 
 
+_NOT: Any = False
+"""The schema that nothing fits: a property of it must not be there."""
+
 RULES: dict[str, list[dict[str, Any]]] = {
+    "job/job_status": [
+        _when({"status": ["queued", "running", "complete"]}, {"error": _NOT}),
+        _when({"status": ["queued", "running"]}, {"result": _NOT}),
+        _when({"status": "queued"}, {"progress": {"maximum": 0}}),
+        _when({"status": "complete"}, {"progress": {"minimum": 1}}),
+    ],
     "oa/phase_transition_validator_result": _READY,
     "oa/phase_transition_validator_output": _READY,
     "oa/reasoning_envelope": [
@@ -125,4 +134,5 @@ RULES: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """What a schema says beyond its type: what the fields of one document have to do with each other. The code's own checks
-of the same are ``contracts.reasoning.check_envelope``, ``check_result`` and ``check_payload``."""
+of the same are ``contracts.reasoning.check_envelope``, ``check_result`` and ``check_payload``, and that of
+``contracts.jobs.JobStatus`` when one is made."""

@@ -1,7 +1,9 @@
 """Writes the JSON Schemas from the types: ``python -m contracts.generate`` (DESIGN §6).
 
-``schemas/<area>/v1/<event type>.json`` for each payload type, ``schemas/<area>/v1/<document>.json`` for each document.
-A test holds the committed files equal to what this generates, so a type cannot change unnoticed.
+``schemas/<area>/v1/<event type>.json`` for each payload type, ``schemas/<area>/v1/<document>.json`` for each document,
+``schemas/pla/v1/<contract>.schema.json`` for the PLA's contracts, whose version and hash also go into
+``firmware/contract.py``: the device compares them with the host's. A test holds the committed files equal to what this
+generates, so a type cannot change unnoticed.
 """
 
 from __future__ import annotations
@@ -17,8 +19,11 @@ import msgspec
 import contracts
 from contracts.documents import DOCUMENTS, RULES
 from contracts.payload import types
+from contracts.pla import CONTRACT_VERSION
+from contracts.pla_schemas import CONTRACT_HASH, SCHEMAS, file_content
 
 FOLDER = Path(__file__).parent / "schemas"
+FIRMWARE = Path(__file__).parents[1] / "firmware" / "contract.py"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 VERSION = "v1"
 NO_RULES: list[dict[str, Any]] = []
@@ -38,7 +43,13 @@ def schemas() -> dict[str, bytes]:
     for name, cls in DOCUMENTS.items():
         area, document = name.split("/")
         files[f"{area}/{VERSION}/{document}.json"] = _schema(cls, document, RULES.get(name, []))
-    return files
+    return files | {f"pla/{VERSION}/{name}.schema.json": file_content(name) for name in SCHEMAS}
+
+
+def firmware_contract() -> bytes:
+    """The file from which the firmware knows what it was built for: two constants, nothing else."""
+    told = '"""Which contracts this firmware was built for (python -m contracts.generate)."""'
+    return f'{told}\n\nCONTRACT_VERSION = "{CONTRACT_VERSION}"\nCONTRACT_HASH = "{CONTRACT_HASH}"\n'.encode("ascii")
 
 
 def _schema(cls: type[Any], title: str, rules: list[dict[str, Any]] = NO_RULES) -> bytes:
@@ -65,10 +76,14 @@ def main() -> None:
         if old.relative_to(FOLDER).as_posix() not in made:
             old.unlink()
     for name, content in made.items():
-        path = FOLDER / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_bytes() != content:
-            path.write_bytes(content)
+        _write(FOLDER / name, content)
+    _write(FIRMWARE, firmware_contract())
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_bytes() != content:
+        path.write_bytes(content)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,26 @@
-"""How a long piece of work stands, in the one shape in which every service tells it (spec pla_contracts_index, Job
-Status)."""
+"""How a long piece of work stands and what it made public, in the one shape in which every service tells it (spec
+pla_contracts_index, Job Status and Job Manifest)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from contracts.oa_documents import Document
-from contracts.reasoning import END, Timestamp
+from contracts.pla_moment import VISIBLE, Moment
+from contracts.pla_schema_jobs import ASSET, ASSET_ROOT
+from contracts.reasoning import END
 
 JobState = Literal["queued", "running", "complete", "failed"]
 JobId = Annotated[
     str,
     Meta(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}" + END,
-        description="an id that can be a file's name: letters, digits and . _ -, at most 128",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{2,127}" + END,
+        description="an id that can be a file's name: letters, digits and . _ -, 3 to 128",
     ),
 ]
+Service = Annotated[str, Meta(pattern=VISIBLE, min_length=2, max_length=64)]
 
 
 class JobError(Document, frozen=True, kw_only=True):
@@ -29,13 +31,73 @@ class JobError(Document, frozen=True, kw_only=True):
 
 
 class JobStatus(Document, frozen=True, kw_only=True):
-    """``jobs/<job_id>.json``. ``progress`` is the part that is done, 0 to 1; what is not known is left out."""
+    """``jobs/<job_id>.json``. ``progress`` is the part that is done, 0 to 1: 0 while it is queued, 1 when it is
+    complete. Only what failed has an ``error``, only what has ended a ``result``; what is not known is left out."""
 
     job_id: JobId
     status: JobState
-    service: Annotated[str, Meta(min_length=1, max_length=64)]
-    updated_at: Timestamp
-    progress: Annotated[float, Meta(ge=0, le=1)] | msgspec.UnsetType = msgspec.UNSET
-    message: Annotated[str, Meta(max_length=16_384)] | msgspec.UnsetType = msgspec.UNSET
-    error: JobError | msgspec.UnsetType = msgspec.UNSET
-    result: Annotated[dict[str, Any], Meta(max_length=100)] | msgspec.UnsetType = msgspec.UNSET
+    service: Service
+    updated_at: Moment
+    progress: Annotated[float, Meta(ge=0, le=1)] | UnsetType = UNSET
+    message: Annotated[str, Meta(max_length=16_384)] | UnsetType = UNSET
+    error: JobError | UnsetType = UNSET
+    result: Annotated[dict[str, Any], Meta(max_length=100)] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for an error, a result or a progress that the status does not have."""
+        if self.error is not UNSET and self.status != "failed":
+            raise ValueError(f"a job that is {self.status} has no error")
+        if self.result is not UNSET and self.status in ("queued", "running"):
+            raise ValueError(f"a job that is {self.status} has no result")
+        fixed = {"queued": 0.0, "complete": 1.0}.get(self.status)
+        if self.progress is not UNSET and fixed is not None and self.progress != fixed:
+            raise ValueError(f"the progress of a job that is {self.status} is {fixed}")
+
+
+Asset = Annotated[str, Meta(pattern=ASSET, max_length=512)]
+
+
+class Enclosure(Document, frozen=True, kw_only=True):
+    """Models of a job's object."""
+
+    stl: Asset
+    obj: Asset | UnsetType = UNSET
+    glb: Asset | UnsetType = UNSET
+
+
+class Textures(Document, frozen=True, kw_only=True):
+    """Pictures of its surface."""
+
+    texture_png: Asset
+    heightmap_png: Asset
+    heightmap_exr: Asset | UnsetType = UNSET
+
+
+class Previews(Document, frozen=True, kw_only=True):
+    """Pictures of it from four sides."""
+
+    hero: Asset
+    iso: Asset
+    top: Asset
+    side: Asset
+
+
+class PublicAssets(Document, frozen=True, kw_only=True):
+    """What of a job is public."""
+
+    job_json: Asset
+    enclosure: Enclosure
+    textures: Textures
+    previews: Previews
+
+
+class JobManifest(Document, frozen=True, kw_only=True):
+    """Where a job's public assets lie. The PLA makes none; the contract is kept for those who do."""
+
+    version: Literal["v1"]
+    job_id: JobId
+    service: Service
+    updated_at: Moment
+    public_root: Annotated[str, Meta(pattern=ASSET_ROOT, max_length=512)]
+    public: PublicAssets
+    subfolder: Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, max_length=64)] | UnsetType | None = UNSET
