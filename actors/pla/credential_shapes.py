@@ -1,0 +1,241 @@
+"""What credentials look like when somebody types them; pure (rulings C, Credentials; research, origins 3b).
+
+The published shapes of keys are the redactor's (``events.secret_shapes``). Here is what beside them counts before
+something is typed: the origin's patterns (AWS keys, private keys, the word "password", API keys), tokens, passwords in
+URLs, login forms, codes, cards, and text that looks as if it had been drawn at random. Every pattern takes time linear
+in the text, or is asked of single words; all of them see ASCII alone.
+
+Random: in a run of 16 or more letters, digits and ``+/_=-`` the kind of character (lower case, upper case, digit)
+changes between more than 22 in 100 neighbours, not counting a capital before a small letter; in a run of letters alone
+30, or 6 consonants follow each other. Words, paths and camelCase stay below, base64 and hex above (45 on average).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from events.redact_content import shape_spans
+from events.secret_forms import MASK
+from events.secret_shapes import SHAPES
+
+KNOWN: Final = "known secret"
+"""What a process was told, or its redactor's shapes."""
+MASKED: Final = "masked"
+"""A mask stands in it: it was a secret before."""
+
+RUN_CHARS_MIN: Final = 16
+WORD_CHARS_MIN: Final = 10
+"""What holds capitals, small letters and digits at once counts from this length on."""
+PASSWORD_CHARS: Final = range(8, 129)
+CHANGES: Final = 0.22
+CHANGES_LETTERS: Final = 0.30
+CHANGES_WORD: Final = 0.35
+CONSONANTS: Final = 6
+
+Places = Iterator[tuple[int, int]]
+
+
+class Detector(NamedTuple):
+    """A kind of credential. ``spans``: where it stands; ``vague``: it stands somewhere around. ``joinable``: looked for
+    also when blanks are left out. ``needles``, in lower case: text without any of them holds none; () where that says
+    nothing."""
+
+    name: str
+    spans: Callable[[str], Places]
+    needles: tuple[str, ...] = ()
+    vague: bool = False
+    joinable: bool = True
+
+    def may_be_in(self, lower: str) -> bool:
+        """Whether ``lower``, a text in lower case, may hold it."""
+        return not self.needles or any(needle in lower for needle in self.needles)
+
+
+def _matches(pattern: str, flags: int = re.IGNORECASE) -> Callable[[str], Places]:
+    """Where ``pattern``'s last group that took part stands, or all of it where it has none."""
+    compiled = re.compile(pattern, flags | re.ASCII)
+
+    def spans(text: str) -> Places:
+        for match in compiled.finditer(text):
+            yield match.span(match.lastindex or 0)
+
+    return spans
+
+
+def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Callable[[str], Places]:
+    """The whole text, where it is nothing else than ``pattern``."""
+    compiled = re.compile(pattern, re.ASCII)
+
+    def spans(text: str) -> Places:
+        if compiled.fullmatch(text) and check(text):
+            yield 0, len(text)
+
+    return spans
+
+
+# --- published shapes -----------------------------------------------------------------------------------------------
+
+
+def _published(text: str) -> Places:
+    lower = text.lower()
+    for shape in SHAPES:
+        if any(needle in lower for needle in shape.needles):
+            yield from shape_spans(shape, text)
+
+
+# --- cards ----------------------------------------------------------------------------------------------------------
+
+_DIGITS: Final = re.compile(r"[0-9](?:[ -]?[0-9]){12,200}", re.ASCII)
+_GROUP: Final = re.compile("[0-9]+", re.ASCII)
+_CARD: Final = range(13, 20)
+
+
+def _cards(text: str) -> Places:
+    """Groups of digits, together 13 to 19 of them, that begin as cards do and whose check digit is right."""
+    for run in _DIGITS.finditer(text):
+        groups = [(run.start() + found.start(), run.start() + found.end()) for found in _GROUP.finditer(run[0])]
+        for first in range(len(groups)):
+            digits = ""
+            for start, end in groups[first:]:
+                digits += text[start:end]
+                if len(digits) >= _CARD.stop:
+                    break
+                if len(digits) in _CARD and digits[0] in "23456" and _is_checked(digits):
+                    yield groups[first][0], end
+
+
+def _is_checked(digits: str) -> bool:
+    """Luhn's sum."""
+    doubled = [int(digit) * (1 + n % 2) for n, digit in enumerate(reversed(digits))]
+    return len(set(digits)) > 1 and sum(value - 9 * (value > 9) for value in doubled) % 10 == 0
+
+
+# --- random text ----------------------------------------------------------------------------------------------------
+
+_RUN: Final = re.compile(rf"[A-Za-z0-9+/_=-]{{{WORD_CHARS_MIN},}}", re.ASCII)
+_PIECE: Final = re.compile("[A-Za-z0-9]+", re.ASCII)
+_CONSONANTS: Final = re.compile(f"[bcdfghjklmnpqrstvwxz]{{{CONSONANTS},}}", re.ASCII)
+
+
+def _random(text: str) -> Places:
+    for run in _RUN.finditer(text):
+        if is_random(run[0]) or any(_is_random_word(piece) for piece in _PIECE.findall(run[0])):
+            yield run.span()
+
+
+def is_random(run: str) -> bool:
+    """Whether a run of at least ``RUN_CHARS_MIN`` characters looks as if it had been drawn at random."""
+    if len(run) < RUN_CHARS_MIN:
+        return False
+    kinds = _kinds(run)
+    if len(kinds) < RUN_CHARS_MIN:
+        return False
+    letters = "d" not in kinds
+    if _changes(kinds) > (CHANGES_LETTERS if letters else CHANGES):
+        return True
+    return letters and _CONSONANTS.search(run.lower()) is not None
+
+
+def _is_random_word(word: str) -> bool:
+    kinds = _kinds(word)
+    return len(kinds) >= WORD_CHARS_MIN and set(kinds) == {"l", "u", "d"} and _changes(kinds) > CHANGES_WORD
+
+
+def _kinds(run: str) -> str:
+    """What its letters and digits are: l, u or d for each."""
+    return "".join("l" if "a" <= c <= "z" else "u" if "A" <= c <= "Z" else "d" for c in run if c not in "+/_=-")
+
+
+def _changes(kinds: str) -> float:
+    """Between how many of its neighbours the kind changes; a capital before a small letter begins a word."""
+    pairs = [kinds[at : at + 2] for at in range(len(kinds) - 1)]
+    return sum(pair[0] != pair[1] and pair != "ul" for pair in pairs) / max(len(pairs), 1)
+
+
+# --- passwords without a word that says so --------------------------------------------------------------------------
+
+_CLASSES: Final = tuple(re.compile(kind, re.ASCII) for kind in ("[a-z]", "[A-Z]", "[0-9]", r"[^\sA-Za-z0-9]"))
+_SYMBOL: Final = re.compile(r"[!@#$%^&*?~]", re.ASCII)
+_MIXED: Final = re.compile(r"[^\s\"'=<>|;(){}/,:]{8,128}", re.ASCII)
+
+
+def _mixed_words(text: str) -> Places:
+    """Words of capital and small letters, digits and the marks that passwords are made of."""
+    for word in _MIXED.finditer(text):
+        if _kinds_in(word[0]) == 4 and _SYMBOL.search(word[0]) and MASK not in word[0]:
+            yield word.span()
+
+
+def _kinds_in(word: str) -> int:
+    return sum(kind.search(word) is not None for kind in _CLASSES)
+
+
+def _is_password(text: str) -> bool:
+    """Whether a single word, typed alone, has letters and digits, or three kinds of characters, and is no path,
+    address, date or file's name."""
+    word = text.rstrip("\n")
+    if len(word) not in PASSWORD_CHARS or MASK in word or _ORDINARY.search(word):
+        return False
+    return _kinds_in(word) >= 3 or bool(_LETTER.search(word) and _GROUP.search(word))
+
+
+_LETTER: Final = re.compile("[A-Za-z]", re.ASCII)
+_ORDINARY: Final = re.compile(
+    r"/|[A-Za-z]:\\|[^.]\.[A-Za-z][A-Za-z0-9]{0,4}\Z|:[0-9]{1,5}\Z|\A[0-9]{4}-[0-9]{2}-[0-9]{2}", re.ASCII
+)
+"""A path, an ending as files and hosts have, a port, a date."""
+
+
+def _is_login(text: str) -> bool:
+    """Whether ``name:word`` is no address: what stands behind the colon is no port and no path."""
+    _, _, word = text.rstrip("\n").partition(":")
+    return MASK not in text and word[:1] not in ("/", "\\") and not _GROUP.fullmatch(word.partition("/")[0])
+
+
+# --- all of them ----------------------------------------------------------------------------------------------------
+
+_END: Final = "-----END[^\\n]*-----"
+_KEY_WORDS: Final = (
+    r"api[ _-]?keys?(?![a-z])"
+    r"|(?:access|auth|secret|private|signing|encryption|refresh|session|bearer|bot|recovery)[ _-]?(?:key|token)s?"
+    r"(?![a-z])"
+    r"|client[ _-]?secret|(?:secret|token|credential|key)s?[\"']?[ \t]*(?:[:=]|is[ \t])[ \t]*[\"']?\S|seed phrase"
+)
+_PASSWORDS: Final = (
+    r"p[a4@][s5$]{2}w[o0]?r?[dt]|pass[ _-]?(?:word|phrase|code)|kennwort|mot de passe|contrase|"
+    r"\bp(?:ass|wd|w)[\"']?[ \t]*[:=]"
+)
+_CODES: Final = (
+    r"\b(?:pin|otp|totp|tan|puk|cvv|cvc|2fa)\b[^a-z0-9\n]{0,3}(?:code\b[^a-z0-9\n]{0,3})?(?:is\b[^a-z0-9\n]{0,3})?[0-9]{3,8}\b"
+    r"|(?:verification|security|login|recovery|one[ -]time)[ -]code"
+)
+_OPTIONS: Final = (
+    r"sshpass[ \t]+-p|\bmysql\w{0,10}[ \t][^\n]{0,200}(?<=[ \t])-p\S|\bsudo[ \t]+(?:-\S+[ \t]+)?-S\b"
+    r"|--pass\S{0,40}[ =]\S|\bcurl[ \t][^\n]{0,200}(?<=[ \t])(?:-u|--user)[ \t=]*\S+:\S"
+    r"|\bnet[ \t]+user[ \t]+\S+[ \t]+[^\s/]|\bhtpasswd\b|\bchpasswd\b|\bopenssl[ \t]+passwd\b"
+)
+
+DETECTORS: Final = (
+    Detector(KNOWN, lambda _: iter(())),
+    Detector(MASKED, _matches(re.escape(MASK)), ("redacted",), joinable=False),
+    Detector("private key", _matches(rf"-----BEGIN[^\n]{{0,60}}PRIVATE KEY(?s:.*?(?:{_END}|\Z))"), ("private key",)),
+    Detector("private key", _matches(r"-----BEGIN[A-Z0-9]{0,20}PRIVATEKEY.*", re.DOTALL), ("privatekey",), vague=True),
+    Detector("access key", _matches("(?:AKIA|ASIA)[A-Z0-9]{16}", 0), ("akia", "asia")),
+    Detector("key of a known format", _published),
+    Detector("token", _matches(r"eyJ[A-Za-z0-9_-]{8,}+(?:\.[A-Za-z0-9_-]+)+", 0), ("eyj",)),
+    Detector("token", _matches(r"bearer[ \t]+(\S{6,})"), ("bearer",)),
+    Detector("password in an address", _matches(r"://[^\s/:@]{0,200}:([^\s/]{1,200})@", 0), ("://",)),
+    Detector("password", _matches(_PASSWORDS), ("p", "kennwort"), vague=True),
+    Detector("password", _matches(_OPTIONS), vague=True, joinable=False),
+    Detector("password", _mixed_words, joinable=False),
+    Detector("password", _all_of(r"\S{8,128}\n*", _is_password), joinable=False),
+    Detector("key", _matches(_KEY_WORDS), vague=True),
+    Detector("code", _matches(_CODES), vague=True, joinable=False),
+    Detector("login", _all_of(r"[^\s]{1,128}\t[^\s]{1,128}\n*"), vague=True, joinable=False),
+    Detector("login", _all_of(r"[A-Za-z0-9_.@+-]{2,64}:[^\s:]{6,128}\n*", _is_login), vague=True, joinable=False),
+    Detector("card number", _cards),
+    Detector("random text", _random, joinable=False),
+)
+"""Every detector, in the order in which what they find is named."""

@@ -1,0 +1,122 @@
+"""Credentials in a text that is to be typed: which kinds of them there are, and the text without them; pure
+(rulings C, Credentials; spec pla_contracts_index, CREDENTIAL_WARNING).
+
+What looks like a credential counts as one: somebody who types none after all acknowledges a warning, while a password
+that is missed stands in the log for ever. The detectors know shapes and words (``credential_shapes``); a secret
+that this process knows is found by the redactor that is handed in. A text is looked at twice: as it is, and
+with its blanks, quotes and marks of no width left out, so that no secret hides by being strewn over lines.
+
+Where a detector knows the place of the secret, that is masked. A word like "password" says only that there is one, and
+it may stand before or behind: then nothing of the text is shown, or, of a screen, nothing of the lines around.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple
+
+from actors.pla.credential_places import masked_places, put
+from actors.pla.credential_shapes import DETECTORS, KNOWN
+from events.secret_forms import MASK
+
+Redact = Callable[[str], str]
+"""Masks what a process knows to be secret, and the published shapes of keys (``events.redact.Redactor.text``)."""
+
+LINES_AROUND: Final = 1
+"""So many lines before and behind one that speaks of a credential are masked on a screen."""
+
+_PASSES: Final = 4
+_NO_WIDTH: Final = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
+_LEFT_OUT: Final = (re.compile(rf"[\s{_NO_WIDTH}]+"), re.compile(rf"[\s\"'`+\\,{_NO_WIDTH}]+"))
+"""What is left out of a text for a second and a third look."""
+_ANYTHING: Final = re.compile("[A-Za-z0-9]")
+"""What is masked already holds nothing of this beside its masks."""
+_NAMES: Final = tuple(dict.fromkeys(one.name for one in DETECTORS))
+_JOINABLE: Final = tuple(one for one in DETECTORS if one.joinable)
+
+
+class _Found(NamedTuple):
+    """What a text holds: the kinds of credentials, and the places that are certain. ``vague``: there is more, or it is
+    not known where."""
+
+    names: set[str]
+    places: list[tuple[int, int]]
+    vague: bool
+
+
+def findings(text: str, redact: Redact | None = None) -> list[str]:
+    """The kinds of credentials in ``text``, by name, each once, in the order of the detectors. ``redact``: without it,
+    secrets of this process are found only by their shapes."""
+    found = _found(text, redact).names
+    return [name for name in _NAMES if name in found]
+
+
+def masked(text: str, redact: Redact) -> str:
+    """What of ``text`` may be logged and shown: each credential replaced by ``MASK``, or all of the text where it is
+    not certain what belongs to one. The same text where there is none."""
+    seen = text
+    for _ in range(_PASSES):  # a mask may uncover what stood behind a secret
+        found = _found(seen, redact)
+        if found.vague:
+            return MASK
+        if not found.places:
+            return seen
+        seen = put(MASK, found.places, seen)
+    return MASK
+
+
+def masked_screen(text: str, redact: Redact) -> str:
+    """``masked`` for what stands on a screen, of which more is worth knowing: a line that speaks of a credential is
+    masked with those around it, instead of all. A secret on several lines is masked with each of them."""
+    lines = text.split("\n")
+    hidden: set[int] = set()
+    for number in range(len(lines)):
+        beside = range(max(number - LINES_AROUND, 0), min(number + LINES_AROUND + 1, len(lines)))
+        if _found(lines[number], redact).vague:
+            hidden.update(beside)
+        elif _found("\n".join(lines[number : number + 2]), redact).vague:
+            hidden.update((number, number + 1))
+    shown = "\n".join(MASK if number in hidden else line for number, line in enumerate(lines))
+    for _ in range(_PASSES):
+        places = _found(shown, redact).places
+        if not places:
+            return shown
+        shown = put(MASK, places, shown)
+    return MASK
+
+
+def _found(text: str, redact: Redact | None) -> _Found:
+    names: set[str] = set()
+    places: list[tuple[int, int]] = []
+    vague = False
+    lower = text.lower()
+    for one in DETECTORS:
+        spans = list(one.spans(text)) if one.may_be_in(lower) else []
+        if spans:
+            names.add(one.name)
+            vague = vague or one.vague
+            places += (
+                [] if one.vague else [span for span in spans if _ANYTHING.search(text[slice(*span)].replace(MASK, ""))]
+            )
+    if redact is not None and (redacted := redact(text)) != text:
+        names.add(KNOWN)
+        known = masked_places(text, redacted, MASK)
+        places += known or []
+        vague = vague or known is None
+    strewn = set(_strewn(text, redact)) - names
+    return _Found(names | strewn, places, vague or bool(strewn))
+
+
+def _strewn(text: str, redact: Redact | None) -> Iterator[str]:
+    """The kinds that are found where blanks, or blanks, quotes and marks, are left out."""
+    for pattern in _LEFT_OUT:
+        seen = pattern.sub("", text)
+        if len(seen) == len(text):
+            continue
+        lower = seen.lower()
+        for one in _JOINABLE:
+            if one.may_be_in(lower) and next(one.spans(seen), None) is not None:
+                yield one.name
+        if redact is not None and redact(seen) != seen:
+            yield KNOWN
