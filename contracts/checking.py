@@ -1,0 +1,146 @@
+"""Holds documents against the PLA's contracts, at each border (spec pla_contracts_index, Contract Violations).
+
+``check_bytes`` for what comes from outside, ``check`` for what is decoded already. Each problem is a row of the
+specification's table, a place, and words of our own, which hold nothing of what stands in the document but names: a
+text that is refused may be a password.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import fastjsonschema
+import msgspec
+
+from contracts.checking_words import told
+from contracts.pla import Unfit
+from contracts.pla_schemas import SCHEMAS
+from contracts.strict_json import NotJson, Path, pointer, read, strange
+
+CONTRACTS: Final = tuple(SCHEMAS)
+
+_FRACTIONS: Final[Mapping[str, tuple[str, ...]]] = {"job_status": ("progress", "result")}
+"""Where numbers that are no integers may stand, by contract: at the top, or anywhere below."""
+
+_WHOLE: Final = "an integer is written without a fraction"
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """What is wrong with a document: the kind of violation, where (JSON pointer, "" is the whole), and in words."""
+
+    kind: Unfit
+    pointer: str
+    text: str
+
+
+def check_bytes(contract: str, raw: bytes) -> list[Problem]:
+    """What is wrong with a document as it came; nothing when it is one. Raises KeyError for an unknown contract."""
+    validator = _validator(contract)
+    try:
+        document = read(raw)
+    except NotJson as problem:
+        return [_unreadable(problem)]
+    return _checked(contract, document, validator)
+
+
+def check(contract: str, document: object) -> list[Problem]:
+    """What is wrong with a decoded document, in its order. Raises KeyError for an unknown contract."""
+    validator = _validator(contract)
+    for problem in strange(document):
+        return [_unreadable(problem)]
+    return _checked(contract, document, validator)
+
+
+def contract_of(document: object) -> str | None:
+    """Which contract a document means to keep, by the keys that only one has; None when no such key is there."""
+    if isinstance(document, dict):
+        for contract, keys in _TELLING.items():
+            if any(key in document for key in keys):
+                return contract
+    return None
+
+
+_TELLING: Final[dict[str, tuple[str, ...]]] = {
+    "job_manifest": ("public_root", "public"),
+    "job_status": ("status", "job_id"),
+    "session_log": ("log_id", "event_type", "checksum", "previous_log_checksum"),
+    "hello": ("max_line", "remembers", "layout", "reset_reason"),
+    "device_status": ("uptime_seconds", "error_state", "kill_switch_state", "device_id"),
+    "action_decision": ("decision", "override_reason", "credential_acknowledged"),
+    "action_proposal": ("rationale", "credential_warning", "screen_context"),
+    "action_execute": ("operator_approval", "execution_id"),
+}
+"""Keys by which a contract is told, in this order; the last ones also hold for documents that lack much."""
+
+
+def _unreadable(problem: NotJson) -> Problem:
+    return Problem(kind="schema_validation", pointer=pointer(problem.path), text=problem.text)
+
+
+@functools.cache
+def _validator(contract: str) -> Callable[[Any], Any]:
+    schema = SCHEMAS[contract]
+    made: Callable[[Any], Any] = fastjsonschema.compile(schema, use_default=False, use_formats=False, fast_fail=False)
+    return made
+
+
+def _checked(contract: str, document: Any, validator: Callable[[Any], Any]) -> list[Problem]:
+    found = [*_misfits(document, validator)]
+    found += [(path, "schema_validation", _WHOLE) for path in _halves(contract, document)]
+    found.sort(key=lambda one: _order(document, one[0]))
+    problems = [Problem(kind=kind, pointer=pointer(path), text=text) for path, kind, text in found]
+    return list(dict.fromkeys(problems))
+
+
+def _misfits(document: Any, validator: Callable[[Any], Any]) -> Iterator[tuple[Path, Unfit, str]]:
+    try:
+        validator(document)
+    except fastjsonschema.JsonSchemaValuesException as many:
+        mistyped = {tuple(error.path) for error in many.errors if error.rule == "type"}
+        for error in many.errors:
+            if error.rule == "type" or tuple(error.path) not in mistyped:
+                path = _path(document, error.path[1:])
+                yield from ((path, kind, text) for kind, text in told(path, error.rule, error.value, error.definition))
+
+
+def _path(document: Any, parts: list[str]) -> Path:
+    """The way into the document that an error's path tells. The validator splits names at dots and brackets, so that it
+    can be followed as far only as names hold none; those that a contract knows do not."""
+    path: Path = ()
+    for part in parts:
+        match document:
+            case dict() if part in document:
+                step: str | int = part
+            case list() if part.isascii() and part.isdigit() and int(part) < len(document):
+                step = int(part)
+            case _:
+                break
+        path, document = (*path, step), document[step]
+    return path
+
+
+def _halves(contract: str, document: Any) -> Iterator[Path]:
+    """Where 1.0 stands for an integer. JSON Schema lets it pass."""
+    free = _FRACTIONS.get(contract, ())
+    stack: list[tuple[Path, Any]] = [((), document)]
+    while stack:
+        path, part = stack.pop()
+        if path and path[0] in free:
+            continue
+        if isinstance(part, float) and part.is_integer():
+            yield path
+        elif isinstance(part, dict):
+            stack += [((*path, key), inner) for key, inner in part.items()]
+        elif isinstance(part, list):
+            stack += [((*path, place), inner) for place, inner in enumerate(part)]
+
+
+def _order(document: Any, path: Path) -> tuple[int, ...]:
+    """Where in the document a path leads; an object comes before what it holds."""
+    places = []
+    for part in path:
+        places.append(part if isinstance(part, int) else list(document).index(part))
+        document = document[part]
+    return tuple(places)
