@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 import msgspec
 
+from contracts.checking import check
 from contracts.content import Growing
 from events.disk import RealDisk
 from events.errors import PmagentError
@@ -59,41 +60,51 @@ class _Bad(Exception):
 
 
 def verify_session_log(path: Path, expected: Iterator[bytes] | None = None, size: int | None = None) -> Verdict:
-    """Go through the session log (or violations) at ``path``; its first ``size`` bytes, where that is given.
+    """``verify_stream`` for the session log, or the violations, at ``path``. Raises SessionLogUnreadable."""
+    try:
+        with path.open("rb") as file:
+            return verify_stream(file, expected, size)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def verify_stream(file: BinaryIO, expected: Iterator[bytes] | None = None, size: int | None = None) -> Verdict:
+    """Go through a session log; its first ``size`` bytes, where that is given.
 
     ``expected``: what the log says that it must be, in pieces; without it, what was cut off at the end cannot be seen.
-    The time is linear in the file's length, the memory bounded. Raises SessionLogUnreadable.
+    The time is linear in the file's length, the memory bounded. Raises OSError.
     """
     law = _Law(expected) if expected is not None else None
     good, tail = 0, GENESIS
     try:
-        for line in _lines(path, size):
+        for line in _lines(file, size):
             tail = _follows(line, tail)
             if law is not None:
                 law.hold(line)
             good += 1
         if not good:
             raise _Bad("empty", "there is no entry; a session log begins with how the session began")
+        missing = law.left() if law is not None else 0
     except _Bad as bad:
-        mend = "keep this file for whoever looks into it; pmagent rebuild writes what the log says"
-        return Verdict(
-            ok=False, entries=good, checksum=tail, line=good + 1, code=bad.code, reason=bad.reason, mend=mend,
-            compared=law is not None,
-        )  # fmt: skip
-    missing = law.left() if law is not None else 0
+        return _verdict(bad, good, tail, compared=law is not None)
     if missing:
-        reason = f"the log has {missing} entries more: the end was cut off, or is not written yet"
-        return Verdict(
-            ok=False, entries=good, checksum=tail, line=good + 1, code="cut", reason=reason,
-            mend="ask again in a moment if the session stands; else pmagent rebuild writes them",
-            compared=True, missing=missing,
-        )  # fmt: skip
+        cut = _Bad("cut", f"the log has {missing} entries more: the end was cut off, or is not written yet")
+        return _verdict(cut, good, tail, compared=True, missing=missing)
     return Verdict(ok=True, entries=good, checksum=tail, compared=law is not None)
 
 
+def _verdict(bad: _Bad, good: int, tail: str, *, compared: bool, missing: int = 0) -> Verdict:
+    again = "ask again in a moment if the session stands; else " if bad.code == "cut" else ""
+    mend = f"{again}keep the file for whoever looks into it; pmagent rebuild writes what the log says"
+    return Verdict(
+        ok=False, entries=good, checksum=tail, line=good + 1, code=bad.code, reason=bad.reason, mend=mend,
+        compared=compared, missing=missing,
+    )  # fmt: skip
+
+
 def verify_with_log(workspace: Path, path: Path) -> Verdict:
-    """``verify_session_log`` for a file of the workspace, against what the workspace's log says; the file as it was when
-    this was asked, should more be written meanwhile. Raises SessionLogUnreadable, NotFound, CorruptLog."""
+    """``verify_session_log`` for a file of the workspace, against what the workspace's log says; the file as it was at
+    the call, should more be written meanwhile. Raises SessionLogUnreadable, NotFound, CorruptLog."""
     size = _size(path)
     name = path.name
     content = session_log(workspace, f"sessions/{name}")
@@ -136,23 +147,20 @@ def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:
     return SessionLogUnreadable(f"{path} cannot be read: {why}", "pmagent pla list names the sessions there are")
 
 
-def _lines(path: Path, size: int | None) -> Iterator[bytes]:
-    """The lines of the file's first ``size`` bytes, newlines included. Raises _Bad, SessionLogUnreadable."""
-    left = size if size is not None else -1
-    try:
-        with path.open("rb") as file:
-            while left:
-                line = file.readline(LINE_BYTES_MAX + 1 if left < 0 else min(LINE_BYTES_MAX + 1, left))
-                if not line:
-                    return
-                left -= len(line) if left > 0 else 0
-                if len(line) > LINE_BYTES_MAX:
-                    raise _Bad("too_long", f"the line has more than {LINE_BYTES_MAX} bytes")
-                if not line.endswith(b"\n"):
-                    raise _Bad("cut", "the line does not end: it was cut off, or is being written")
-                yield line
-    except OSError as error:
-        raise _unreadable(path, error) from error
+def _lines(file: BinaryIO, size: int | None) -> Iterator[bytes]:
+    """The lines of the file's first ``size`` bytes, newlines included. Raises _Bad, OSError."""
+    left = size
+    while left is None or left > 0:
+        line = file.readline(LINE_BYTES_MAX + 1 if left is None else min(LINE_BYTES_MAX + 1, left))
+        if not line:
+            return
+        if left is not None:
+            left -= len(line)
+        if len(line) > LINE_BYTES_MAX:
+            raise _Bad("too_long", f"the line has more than {LINE_BYTES_MAX} bytes")
+        if not line.endswith(b"\n"):
+            raise _Bad("cut", "the line does not end: it was cut off, or is being written")
+        yield line
 
 
 def _follows(line: bytes, tail: str) -> str:
@@ -178,9 +186,8 @@ def _entry(line: bytes) -> dict[str, Any]:
         raise _Bad("not_json", "the line is no JSON object")
     if again != raw:
         raise _Bad("not_canonical", "the line is not written as it must be: keys sorted, once each, no spaces")
-    for name in ("checksum", "previous_log_checksum"):
-        if not isinstance(entry.get(name), str):
-            raise _Bad("contract", f"the entry has no {name}")
+    for problem in check("session_log", entry):
+        raise _Bad("contract", f"no session_log: {problem.pointer or 'the entry'}: {problem.text}")
     return entry
 
 

@@ -29,7 +29,7 @@ from contracts.pla_events import (
 )
 from events.event import Event
 from projections.pla.view import Carried, Session
-from projections.pla.words import NOBODY, WORD_CHARS, action_told, listed, operator, words
+from projections.pla.words import NOBODY, WORD_CHARS, action_told, listed, number, operator, words
 
 EventType = Literal["PROPOSAL", "DECISION", "EXECUTION", "ERROR", "MODE_CHANGE"]
 
@@ -114,7 +114,7 @@ def _of_modes(session: Session, data: Any, who: str) -> Iterator[Said]:
         case PlaArmAnswered(reasons=reasons):
             yield _error("arm", listed(reasons), who)
         case HidArmed(boot_id=boot, lease_ms=lease):
-            details = {"armed": True, "boot_id": words(boot, WORD_CHARS), "lease_ms": lease}
+            details = {"armed": True, "boot_id": words(boot, WORD_CHARS), "lease_ms": number(lease)}
             yield Said("MODE_CHANGE", NOBODY, details)
         case HidDisarmed(boot_id=boot):
             yield Said("MODE_CHANGE", NOBODY, {"armed": False, "boot_id": words(boot, WORD_CHARS)})
@@ -172,20 +172,21 @@ def _of_executions(session: Session, data: Any) -> Iterator[Said]:
         case HidCommitRequested(execution_id=name):
             proposal, by = _of(session.carried, name)
             details = {
-                "phase": "intent", "digest": words(data.digest, WORD_CHARS), "permit": data.permit,
+                "phase": "intent", "digest": words(data.digest, WORD_CHARS), "permit": number(data.permit),
                 "boot_id": words(data.boot_id, WORD_CHARS),
             }  # fmt: skip
             yield Said("EXECUTION", by, details, proposal, name)
         case PlaExecuted(execution_id=name, outcome=outcome, code=code, why=why):
             _, by = _of(session.carried, name)
             details = {
-                "phase": "ended", "action_type": data.action_type, "outcome": outcome, "done": data.done, "of": data.of,
+                "phase": "ended", "action_type": data.action_type, "outcome": outcome,
+                "done": number(data.done), "of": number(data.of),
                 "code": words(code, WORD_CHARS), "why": words(why),
             }  # fmt: skip
             yield Said("EXECUTION", by, details, data.proposal_id, name)
         case HidOutcomeUnknown(execution_id=name, why=why, of=of, action_type=kind):
             _, by = _of(session.carried, name)
-            details = {"phase": "ended", "action_type": kind, "outcome": "unknown", "of": of, "why": words(why)}
+            details = {"phase": "ended", "action_type": kind, "outcome": "unknown", "of": number(of), "why": words(why)}
             yield Said("EXECUTION", by, details, data.proposal_id, name)
             yield _error("outcome_unknown", words(why), proposal_id=data.proposal_id, execution_id=name)
 

@@ -16,6 +16,7 @@ NOBODY: Final = "pmagent"
 SUMMARY_CHARS: Final = 500
 MESSAGE_CHARS: Final = 1_000
 WORD_CHARS: Final = 200
+NUMBER_MAX: Final = 2**53 - 1
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{8,64}", re.ASCII)
 _OPERATOR: Final = re.compile(r"[A-Za-z0-9_-]{2,64}", re.ASCII)
@@ -24,6 +25,11 @@ _OPERATOR: Final = re.compile(r"[A-Za-z0-9_-]{2,64}", re.ASCII)
 def words(text: str, size: int = MESSAGE_CHARS) -> str:
     """The text with every character to be seen, of at most ``size`` characters."""
     return cut(visible(cut(text, size)), size)
+
+
+def number(count: int) -> int:
+    """A number as every reader of JSON takes it exactly: a device may tell any."""
+    return max(-NUMBER_MAX, min(count, NUMBER_MAX))
 
 
 def listed(texts: Iterable[str], size: int = MESSAGE_CHARS) -> str:
@@ -60,6 +66,6 @@ def _summary(action: Action, chars: int) -> str:
         case KeyCombo(keys=keys):
             return words(f"keys: {'+'.join(keys)}", SUMMARY_CHARS)
         case MouseMove(x=x, y=y):
-            return f"move: {x} {y}"
+            return words(f"move: {x} {y}", SUMMARY_CHARS)
         case MouseClick(button=button):
             return words(f"click: {button}", SUMMARY_CHARS)

@@ -26,7 +26,7 @@ from contracts.pla_events import (
     PlaSessionEnded,
 )
 from events.event import Event, LogCreated, time_after
-from projections.documents import Documents
+from projections.documents import Documents, Taken
 from projections.pla.said import WRITERS
 from projections.pla.sessions import Sessions, SessionsView
 from projections.pla.view import Session
@@ -36,6 +36,7 @@ LOG_ID = "ab" * 16
 SESSION = "pla-00000000000000000000000000000001"
 PROPOSAL = "prop-00000000000000000000000000000001"
 EXECUTION = "exec-00000000000000000000000000000001"
+NO_BLOBS: Any = None
 HELLO = TypeText(text="hello")
 
 
@@ -148,9 +149,9 @@ class Tale:
         """A contract is violated."""
         self.tell(violation(kind, "action_proposal", text, "brain", session_id=session_id), "brain")
 
-    def end(self, state: Any = "complete", reason: str = "ended by alice") -> None:
+    def end(self, state: Any = "complete", reason: str = "ended by alice", session_id: str = SESSION) -> None:
         """The session is over."""
-        self.tell(PlaSessionEnded(session_id=SESSION, state=state, reason=reason))
+        self.tell(PlaSessionEnded(session_id=session_id, state=state, reason=reason), correlation=session_id)
 
 
 KINDS = list(HANDLING)
@@ -189,7 +190,12 @@ def folded(
 
 def shown(documents: Documents) -> dict[str, bytes]:
     """All of them."""
-    return {path: whole(content, None) for path, content in documents.render().items()}  # type: ignore[arg-type]
+    return {path: whole(content, NO_BLOBS) for path, content in documents.render().items()}
+
+
+def plain(parts: Taken) -> dict[str, bytes]:
+    """What was given out, as bytes."""
+    return {path: whole(part.content(), NO_BLOBS) for path, part in parts.items()}
 
 
 def entries(events: Sequence[Event], path: str = f"sessions/{SESSION}.jsonl") -> list[dict[str, Any]]:

@@ -34,6 +34,7 @@ from tests.support.pla_sessions import (
     entries,
     folded,
     job,
+    plain,
     shown,
     sums,
     typing,
@@ -380,15 +381,10 @@ def test_ended_sessions_leave_the_state_and_are_given_out_before() -> None:
     names = [f"pla-{number:032x}" for number in range(5)]
     for name in names:
         tale.begin(name)
-        event = tale.tell(typing().events[-1].data, correlation=name)
-        tale.events[-1] = type(event)(
-            event.position, event.time, event.id, event.kind, event.actor, event.type, name, 0,
-            type(event.data)(session_id=name, state="complete", reason="x"), event.raw,
-        )  # fmt: skip
+        tale.end(session_id=name)
     for event in tale.events:
         folded([event], documents)
-        given |= {path: b"".join(part.content().pieces()) if "sessions" in path else part.content()  # type: ignore[union-attr,misc]
-                  for path, part in documents.take_retired().items()}  # fmt: skip
+        given |= plain(documents.take_retired())
     assert list(documents._states["pla_sessions"].sessions) == names[-2:]
     assert {f"sessions/{name}.jsonl" for name in names[:3]} <= set(given)
     assert {f"jobs/{name}.json" for name in names[:3]} <= set(given)

@@ -1,0 +1,79 @@
+"""Session logs on disk, held against the workspace's log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from events.errors import NotFound
+from events.event import Draft, LogCreated
+from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_with_log
+from projections.rebuild import rewrite_documents
+from tests.support.logged import write_log
+from tests.support.pla_sessions import SESSION, Tale, typing
+
+LOG = f"sessions/{SESSION}.jsonl"
+
+
+def written(workspace: Path, tale: Tale) -> Path:
+    """The tale in the workspace's log, and its documents beside it; the session log."""
+    drafts = [
+        Draft(one.type, one.data, one.raw, one.id, one.actor, one.correlation, 0, one.kind)
+        for one in tale.events
+        if not isinstance(one.data, LogCreated)
+    ]
+    write_log(workspace, drafts)
+    assert LOG in dict(rewrite_documents(workspace))
+    return workspace / LOG
+
+
+def test_what_the_log_says_is_good(tmp_path: Path) -> None:
+    tale = typing()
+    tale.violate(session_id="")
+    path = written(tmp_path, tale)
+    found = verify_with_log(tmp_path, path)
+    assert (found.ok, found.entries, found.compared) == (True, 9, True)
+    outside = next((tmp_path / "sessions").glob("outside-*.violations.jsonl"))
+    assert verify_with_log(tmp_path, outside).ok
+
+
+def test_an_end_that_was_cut_off_is_found_and_rebuilding_mends_it(tmp_path: Path) -> None:
+    path = written(tmp_path, typing())
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    found = verify_with_log(tmp_path, path)
+    assert (found.ok, found.code, found.missing) == (False, "cut", 1)
+    assert "pmagent rebuild" in found.mend
+    assert dict(rewrite_documents(tmp_path))[LOG]
+    assert verify_with_log(tmp_path, path).ok
+
+
+def test_a_log_that_is_no_sessions_is_not_good(tmp_path: Path) -> None:
+    path = written(tmp_path, typing())
+    other = path.with_name("pla-ffffffffffffffffffffffffffffffff.jsonl")
+    other.write_bytes(path.read_bytes())
+    found = verify_with_log(tmp_path, other)
+    assert (found.ok, found.code, found.compared) == (False, "log", True)
+
+
+def test_a_session_that_has_left_the_state_is_found_all_the_same(tmp_path: Path) -> None:
+    tale = typing()
+    for number in range(40):
+        name = f"pla-{number + 100:032x}"
+        tale.begin(name)
+        tale.end(session_id=name)
+    path = written(tmp_path, tale)
+    content = session_log(tmp_path, LOG)
+    assert content is not None
+    assert b"".join(content.pieces()) == path.read_bytes()
+    assert verify_with_log(tmp_path, path).ok
+
+
+def test_without_a_file_or_a_log_there_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(SessionLogUnreadable):
+        verify_with_log(tmp_path, tmp_path / LOG)
+    path = tmp_path / "x.jsonl"
+    path.touch()
+    with pytest.raises(NotFound):
+        verify_with_log(tmp_path, path)
