@@ -81,6 +81,7 @@ class Core:
         self._executions = Executions(sha256)
         self._now: int | None = None
         self._last_n = 0
+        self._last_hello: tuple[int, str] | None = None
         self._greeted = self._compatible = False
         self._open = self._usb = self._caps_lock = False
         self._lease_ms = self._lease_left = 0
@@ -285,7 +286,8 @@ class Core:
             raise Refused("PARSE", "time is no time in UTC")
         self._stop("DISARMED")
         self._clock.set(time)
-        self._last_n = number
+        if self._last_hello != (number, time):  # not the same line again: whoever speaks counts anew
+            self._last_hello, self._last_n = (number, time), number
         self._greeted = True
         major = self._contract[0].split(".")[0]
         self._compatible = version.split(".")[0] == major and host_hash == self._contract[1]

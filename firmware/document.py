@@ -9,6 +9,7 @@ DIGITS_MAX = 9
 """An integer of so many digits is a small one on every board. No field needs more."""
 
 _ESCAPES = {0x22: '"', 0x5C: "\\", 0x2F: "/", 0x62: "\b", 0x66: "\f", 0x6E: "\n", 0x72: "\r", 0x74: "\t"}
+_HEX = b"0123456789abcdefABCDEF"
 _QUOTE, _BACKSLASH, _MINUS, _DOT, _ZERO = 0x22, 0x5C, 0x2D, 0x2E, 0x30
 
 
@@ -119,20 +120,18 @@ class _Reader:
     def text(self) -> str:
         self.need(_QUOTE)
         pieces: list[str] = []
-        begin = self.at
         while True:
-            byte = self.peek()
-            if byte < 0:
+            quote = self.data.find(b'"', self.at)
+            if quote < 0:
                 raise Unreadable("a text without an end")
-            if byte in (_QUOTE, _BACKSLASH):
-                pieces.append(self.data[begin : self.at].decode())
-                self.at += 1
-                if byte == _QUOTE:
-                    return "".join(pieces)
-                pieces.append(self.escaped())
-                begin = self.at
-            else:
-                self.at += 1
+            backslash = self.data.find(b"\\", self.at, quote)
+            if backslash < 0:
+                pieces.append(self.data[self.at : quote].decode())
+                self.at = quote + 1
+                return "".join(pieces)
+            pieces.append(self.data[self.at : backslash].decode())
+            self.at = backslash + 1
+            pieces.append(self.escaped())
 
     def escaped(self) -> str:
         byte = self.peek()
@@ -156,9 +155,11 @@ class _Reader:
         """Four hex digits."""
         value = 0
         for _ in range(4):
-            digit = b"0123456789abcdef".find(bytes([self.peek() | 0x20])) if self.peek() >= 0x30 else -1
+            byte = self.peek()
+            digit = _HEX.find(bytes([byte])) if byte >= 0 else -1
             if digit < 0:
                 raise Unreadable("no such escape")
+            digit -= 6 if digit > 15 else 0
             value = value * 16 + digit
             self.at += 1
         return value
