@@ -1,0 +1,109 @@
+"""What stands against a request for a proposal before anything is done for it; pure (rulings C)."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from actors.pla.brain_state import BrainState
+from actors.pla.credentials import findings
+from contracts.pla import TEXT_CHARS_MAX, Action, TypeText, Unfit, digest, objections
+from contracts.pla_events import PlaProposalRequested
+from contracts.reasoning import END
+from events.secret_forms import MASK
+
+FINDINGS_MAX: Final = 16
+FINDING_CHARS_MAX: Final = 100
+
+_DIGEST: Final = re.compile("[0-9a-f]{64}" + END)
+_KINDS: Final[dict[str, Unfit]] = {
+    "schema_validation": "schema_validation", "missing_field": "missing_field", "bound_exceeded": "bound_exceeded",
+}  # fmt: skip
+
+ACKNOWLEDGE: Final = (
+    'type it yourself, or set credentials = "acknowledge" under [pla] in .pmagent/config.toml, and acknowledge it'
+)
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Why nothing is proposed: the code of ``pla.proposal_refused``, in words, what would mend it, and, where the
+    request violates a contract, the row of the specification's table."""
+
+    code: str
+    reason: str
+    mend: str
+    violation: Unfit | None = None
+
+
+def refusal(state: BrainState, asked: PlaProposalRequested) -> Refusal | None:
+    """Why the request is not taken up; None: it is."""
+    return standing(state) or _action_refusal(asked)
+
+
+def standing(state: BrainState) -> Refusal | None:
+    """Why nothing may be proposed now, whatever it is."""
+    if state.halted:
+        return Refusal("mode", "the warden is halted", "pmagent log tail --type actor.halted shows where")
+    if state.mode == "OBSERVE" or not state.session_id:
+        return Refusal("mode", "proposing needs SUGGEST or EXECUTE, the mode is OBSERVE", "pmagent pla mode SUGGEST")
+    if state.proposal_id:
+        what = f"{state.proposal_id} is open, and there is one open proposal at a time"
+        return Refusal("open", what, f"pmagent pla show {state.proposal_id}, then approve or reject it")
+    if state.pending is not None:
+        return Refusal("open", "another request for a proposal is under way", "pmagent pla status shows it; ask again")
+    return None
+
+
+def found_in(asked: PlaProposalRequested) -> list[str]:
+    """The credentials in the action that is asked for. Where it is masked the request says so; what is in plain is
+    looked at here once more."""
+    given = [name[:FINDING_CHARS_MAX] for name in asked.findings]
+    if isinstance(asked.action, TypeText) and not asked.masked:
+        given += findings(asked.action.text)
+    named = list(dict.fromkeys(given))[:FINDINGS_MAX]
+    return named or (["masked"] if asked.masked else [])
+
+
+def _action_refusal(asked: PlaProposalRequested) -> Refusal | None:
+    action = asked.action
+    if action is None:
+        if asked.objection or not asked.model:
+            reason = asked.objection or "the goal states no action, and no model is named to make one of it"
+            mend = "type: TEXT, keys: ctrl+c, move: 10 -5 or click: left; or --model NAME"
+            return Refusal("goal", reason, mend, _KINDS.get(asked.objection_kind))
+        return None
+    return _unfit(asked, action) or _credential(asked, action)
+
+
+def _unfit(asked: PlaProposalRequested, action: Action) -> Refusal | None:
+    if asked.objection:
+        return _bad(asked.objection, _KINDS.get(asked.objection_kind, "schema_validation"))
+    if not asked.masked:
+        for objection in objections(action):
+            return _bad(objection.text, objection.kind)
+        return None
+    if not isinstance(action, TypeText) or not _DIGEST.match(asked.digest):
+        return _bad("the request does not name the digest of what is masked in it", "missing_field")
+    if not 0 < asked.chars <= TEXT_CHARS_MAX:
+        return _bad(f"the text has {asked.chars} characters, not 1 to {TEXT_CHARS_MAX}", "bound_exceeded")
+    return None
+
+
+def _credential(asked: PlaProposalRequested, action: Action) -> Refusal | None:
+    """What is in plain has to be what was meant: a mask, or bytes of another digest, would be typed otherwise."""
+    if not asked.masked:
+        holds_mask = isinstance(action, TypeText) and MASK in action.text
+        if holds_mask or (asked.digest and asked.digest != digest(action)):
+            reason = "something in it was masked on the way here, and what was meant is not known any more"
+            return Refusal("credential", reason, "ask through pmagent pla propose")
+    found = found_in(asked)
+    if found and asked.policy == "refuse":
+        reason = f"it looks as if it held credentials ({', '.join(found)}), and those are not typed here"
+        return Refusal("credential", reason, ACKNOWLEDGE)
+    return None
+
+
+def _bad(text: str, kind: Unfit) -> Refusal:
+    return Refusal("unfit", text, "a US keyboard types printable ASCII, tab and newline; up to 1024 characters", kind)

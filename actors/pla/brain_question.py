@@ -1,0 +1,26 @@
+"""What the brain asks of a model; pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.pla.brain_answers import Decision, in_pending
+from actors.pla.brain_state import Pending
+from actors.pla.model_goal import answer_shape, asked_again
+from contracts.model import ModelAsked
+
+ACTION: Final = "diagnostic"
+"""The action class of the permits for asking a model: it reads, and changes nothing."""
+
+
+def question(pending: Pending, *, pictured: bool) -> Decision:
+    """The question, and all that was said behind it; ``pictured``: with the picture of the frame."""
+    asked = pending.asked
+    messages = asked_again(asked.goal, pending.seen, pending.more, pictured=pictured)
+    return in_pending(
+        pending,
+        ModelAsked(
+            engine="langchain", model=asked.model, action=ACTION, messages=messages, answer=answer_shape(),
+            limits=asked.limits,
+        ),
+    )  # fmt: skip
