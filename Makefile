@@ -6,7 +6,7 @@ SHELL := /bin/sh
 # Nothing of the caller's Python or pytest settings reaches the runs below.
 unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE PYTEST_ADDOPTS MYPYPATH
 
-PYTHON_CODE := pmagent actors contracts events projections replay tests benchmarks scripts examples
+PYTHON_CODE := pmagent actors contracts events firmware projections replay tests benchmarks scripts examples
 BIN := .venv/bin
 # System packages that tests use and that setup installs as root, else names.
 export SYSTEM_PACKAGES := git strace lnav bubblewrap

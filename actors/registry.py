@@ -13,6 +13,7 @@ from actors.oa.reasoning.actor import Reasoner
 from actors.orchestra.coordinator import Coordinator
 from actors.orchestra.orchestrator import Orchestrator
 from actors.orchestra.worker import Worker
+from actors.pla.brain import Brain
 from actors.pla.hid import HidLink
 from actors.pla.warden import Warden
 
@@ -21,5 +22,5 @@ def all_actors() -> list[AnyActor]:
     """One of each. The kernel watcher decides on a reading before the OA does."""
     return [
         KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker(), Orchestrator(), Coordinator(),
-        Worker(), Auditor(), Warden(), HidLink(),
+        Worker(), Auditor(), Brain(), Warden(), HidLink(),
     ]  # fmt: skip

@@ -15,7 +15,7 @@ import sys
 from importlib.util import find_spec
 from typing import NamedTuple
 
-FIRST_PARTY = ("pmagent", "actors", "contracts", "events", "projections", "replay")
+FIRST_PARTY = ("pmagent", "actors", "contracts", "events", "firmware", "projections", "replay")
 """Every top-level package of this distribution."""
 
 EXIT_SECURITY = 7

@@ -22,6 +22,7 @@ from pmagent.exitcodes import Exit
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
+from pmagent.pla.linking import link_device
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (
     REQUEST_BYTES_MAX,
@@ -62,6 +63,7 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
                 tasks.start_soon(_serve_connections, host, listener)
                 tasks.start_soon(watch_surfaces, host)
                 tasks.start_soon(fail_with_log, host)
+                tasks.start_soon(link_device, host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
                 if host.unwritten is not None:
                     _log.warning("a document cannot be written", reason=host.unwritten.message)

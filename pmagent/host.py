@@ -34,6 +34,8 @@ from actors.oa.effects import PERFORMERS as CONTEXT
 from actors.orchestra.effects import performers as run_performers
 from actors.orchestra.effects import sweep
 from actors.orchestra.planner import PERFORMERS as PLANNER
+from actors.pla.effects import pla_performers
+from actors.pla.line import Line
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
@@ -111,7 +113,7 @@ class Host:
 
     def __init__(
         self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage, blobs: BlobStore,
-        models: Models,
+        models: Models, line: Line, vault: Vault,
     ) -> None:
         self._blobs = blobs
         self.layout = layout
@@ -119,7 +121,9 @@ class Host:
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
         self.models = models
-        self.vault = Vault()
+        self.line = line
+        """To the device; held where ``link_device`` runs."""
+        self.vault = vault
         """The plain text of what is masked in the log, while it may still be typed."""
         self._heard = storage.tail().position
         self._news = anyio.Event()
@@ -315,8 +319,10 @@ async def _live(
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())
     durable_effects = list(engine.effects.open.values())
     completed = engine.complete(now())
-    runtime = Runtime(engine, storage, {**PERFORMERS, **run_performers(), **model_performers(models)}, intake, io)
-    host = Host(layout, runtime, documents, storage, blobs, models)
+    line, vault = Line(), Vault()
+    made = {**run_performers(), **model_performers(models), **pla_performers(line, vault.get)}
+    runtime = Runtime(engine, storage, {**PERFORMERS, **made}, intake, io)
+    host = Host(layout, runtime, documents, storage, blobs, models, line, vault)
     host.writer.unwritten = old.unwritten
     runtime.listen(host.vault.hear)
     runtime.listen(host.hear)

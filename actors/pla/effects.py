@@ -1,0 +1,34 @@
+"""The performers of the HID link's requests: each is a conversation over the one line (rulings C, wire)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from actors.actor import Io, Performers
+from actors.pla.line import Line
+from contracts.hid import (
+    HidArmRequested,
+    HidCommitRequested,
+    HidDisarmRequested,
+    HidPingRequested,
+    HidPrepareRequested,
+    HidStatusRequested,
+)
+from contracts.payload import Payload
+from contracts.pla import Action
+from events.event import Event
+
+
+def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Performers:
+    """The performers over ``line``. ``plain`` gives the action of a masked request by its digest, None when it is not
+    in memory (any more)."""
+
+    async def perform(event: Event, io: Io) -> Payload:
+        return await line.perform(event, None, io.now())
+
+    async def prepare(event: Event, io: Io) -> Payload:
+        asked: HidPrepareRequested = event.data
+        return await line.perform(event, plain(asked.digest) if asked.masked else None, io.now())
+
+    talks = (HidArmRequested, HidDisarmRequested, HidPingRequested, HidCommitRequested, HidStatusRequested)
+    return {**dict.fromkeys(talks, perform), HidPrepareRequested: prepare}

@@ -1,0 +1,125 @@
+"""Which port the device is on: by its USB identity, and then by its hello; never by the name of the port alone.
+
+A name (``/dev/ttyACM0``) is whoever came first. So ports are told apart by what USB says of them; what the device says
+of itself in its hello is compared when the line is open (``actors.pla.line``).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from events.errors import PmagentError
+
+PRODUCT: Final = "pmagent keyboard"
+"""The product name that our firmware gives to USB (firmware/boot.py)."""
+DATA: Final = "CDC2"
+"""In the name of the interface that carries the protocol, where the console is another."""
+
+_PATTERN: Final = "/dev/ttyACM*"
+"""A CDC device of Linux. Where there is none, nothing else is looked at."""
+
+
+class PortUnusable(PmagentError):
+    """There is no port to open, or not this one. ``code``: missing, several, another, taken, denied or failed."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class Attached(msgspec.Struct, frozen=True):
+    """A serial port, and what USB says of it: "" where it says nothing (a pseudo terminal, a port of the board's). One
+    device (``where`` it is plugged in) may have several ports."""
+
+    path: str
+    serial: str = ""
+    product: str = ""
+    interface: str = ""
+    vendor_id: int = 0
+    product_id: int = 0
+    where: str = ""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Which device to hold the line of: on this ``path`` ("": found by its USB identity), with this ``serial`` number
+    ("": whichever)."""
+
+    path: str = ""
+    serial: str = ""
+
+
+def attached() -> list[Attached]:
+    """The serial ports that USB has brought. Blocking; reads sysfs."""
+    if not glob.glob(_PATTERN):
+        return []
+    return _ports()
+
+
+def attached_at(path: str) -> Attached:
+    """What USB says of the port at ``path``, whether or not it is one. Blocking."""
+    real = os.path.realpath(path)
+    for port in _ports() if real.startswith("/dev/tty") else []:
+        if os.path.realpath(port.path) == real:
+            return msgspec.structs.replace(port, path=path)
+    return Attached(path=path)
+
+
+def find(wanted: Wanted) -> Attached:
+    """The port to open. Blocking. Raises PortUnusable."""
+    if wanted.path:
+        return held_to(wanted, attached_at(wanted.path))
+    return chosen(wanted, attached())
+
+
+def chosen(wanted: Wanted, ports: Sequence[Attached]) -> Attached:
+    """The one device of ours among ``ports``. Raises PortUnusable when there is none, or more than one."""
+    ours = [port for port in ports if port.product == PRODUCT and wanted.serial in ("", port.serial)]
+    devices = sorted({port.where or port.path for port in ours})
+    if not devices:
+        whose = f" with serial number {wanted.serial}" if wanted.serial else ""
+        raise PortUnusable(
+            "missing",
+            f"no device{whose} is plugged in",
+            f"it calls itself {PRODUCT!r}; pmagent pla device lists what is there",
+        )
+    if len(devices) > 1:
+        serials = ", ".join(sorted({port.serial or "none" for port in ours}))
+        raise PortUnusable(
+            "several", f"{len(devices)} devices are plugged in (serial numbers: {serials})",
+            "unplug all but one, or set pla.device_serial",
+        )  # fmt: skip
+    data = [port for port in ours if DATA in port.interface]
+    return max(data or ours, key=lambda port: port.path)
+
+
+def held_to(wanted: Wanted, port: Attached) -> Attached:
+    """The port at the wanted path, unless USB says that it is another's. Raises PortUnusable."""
+    if wanted.serial and port.serial and port.serial != wanted.serial:
+        raise PortUnusable(
+            "another", f"{wanted.path} has serial number {port.serial}, not {wanted.serial}",
+            "correct pla.device or pla.device_serial; pmagent pla device lists what is there",
+        )  # fmt: skip
+    return port
+
+
+def _ports() -> list[Attached]:
+    from serial.tools.list_ports import comports
+
+    return [
+        Attached(
+            path=port.device,
+            serial=port.serial_number or "",
+            product=port.product or "",
+            interface=port.interface or "",
+            vendor_id=port.vid or 0,
+            product_id=port.pid or 0,
+            where=getattr(port, "usb_device_path", None) or "",
+        )
+        for port in comports()
+        if port.vid is not None
+    ]

@@ -1,0 +1,58 @@
+"""The device beside a daemon: its line is held for as long as the daemon lives, and what is heard becomes facts.
+
+Commands without a daemon hold no line; there a request to the device ends at once, and says so.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+
+import anyio.to_thread
+import structlog
+
+from actors.pla.finding import PortUnusable, Wanted
+from contracts.hid import HidLinked, HidLost
+from contracts.payload import Payload, type_of
+from contracts.pla_events import PlaContractBroken
+from pmagent.config import resolve
+from pmagent.host import Host
+
+SOURCE = "line"
+"""The actor of facts that the device's line brings."""
+
+_log = structlog.get_logger("pmagent")
+
+
+async def link_device(host: Host) -> None:
+    """Hold the line to the device that the settings want, until cancelled; then it is disarmed and let go. Raises
+    ConfigError, OutcomeUnknown."""
+    wanted = await anyio.to_thread.run_sync(_wanted, str(host.layout.workspace))
+    await host.line.run(wanted, partial(_append, host), _warn)
+
+
+def _wanted(workspace: str) -> Wanted:
+    settings = resolve(workspace, os.environ).settings.pla
+    return Wanted(path=settings.device, serial=settings.device_serial)
+
+
+async def _append(host: Host, fact: Payload) -> None:
+    """Make it durable; people at the daemon's screen hear of what matters to them."""
+    position = host.runtime.engine.sequencer.position
+    await host.runtime.append(fact, f"{type_of(fact)}:{host.storage.log_id}:{position}", SOURCE)
+    match fact:
+        case HidLinked(compatible=True, device_id=device_id, port=port):
+            _log.info("a device is linked", device=device_id, port=port)
+        case HidLinked(device_id=device_id, port=port, text=text):
+            _log.warning("a device is linked that is not told to type", device=device_id, port=port, reason=text)
+        case HidLost(code=code, text=text):
+            _log.warning("the device is lost", code=code, reason=text)
+        case PlaContractBroken(contract=contract, text=text, by=by):
+            _log.warning("the device broke its contract", contract=contract, port=by, reason=text)
+
+
+def _warn(trouble: PortUnusable) -> None:
+    if trouble.code == "missing":
+        _log.info("no device", reason=trouble.message)
+    else:
+        _log.warning("no device", reason=trouble.message, mend=trouble.hint)
