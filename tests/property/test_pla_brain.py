@@ -1,0 +1,114 @@
+"""Whatever happens in whatever order: each request to the brain has exactly one answer, and one proposal is open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.effect import ActorHalted, EffectFailed, EffectInterrupted, EffectTimedOut, RequestRefused
+from contracts.model import ModelCallFailed, ModelCallRequested
+from contracts.pla import TypeText
+from contracts.pla_events import (
+    PlaEndRequested,
+    PlaFrameFailed,
+    PlaFrameRequested,
+    PlaObserveRequested,
+    PlaProposalClosed,
+    PlaProposalRequested,
+    PlaProposed,
+)
+from events.event import Event
+from tests.support.pla import ALICE
+from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, reply, said
+
+ASKS: dict[str, Any] = {
+    "literal": lambda: asked(TypeText(text="ls\n")),
+    "framed": lambda: asked(TypeText(text="ls\n"), frame=SOURCE),
+    "unfit": lambda: asked(TypeText(text="")),
+    "credential": lambda: asked(TypeText(text="my password is swordfish")),
+    "acknowledged": lambda: asked(TypeText(text="my password is swordfish"), policy="acknowledge"),
+    "model": lambda: asked(goal="go on", model=MODEL),
+    "model and frame": lambda: asked(goal="go on", model=MODEL, frame=SOURCE),
+    "nothing": lambda: asked(goal="go on"),
+    "look": lambda: PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"),
+}
+FRAMES: dict[str, Any] = {
+    "seen": frame,
+    "none": lambda e: PlaFrameFailed(request=e.position, code="no_frame", text="empty", mend=""),
+    "failed": lambda e: EffectFailed(request=e.position, error="OSError", place="x"),
+    "late": lambda e: EffectTimedOut(request=e.position, limit_s=60.0),
+    "cut": lambda e: EffectInterrupted(request=e.position, reason="crash"),
+}
+CALLS: dict[str, Any] = {
+    "fits": lambda e: reply(e, said()),
+    "misfit": lambda e: reply(e, "no"),
+    "credential": lambda e: reply(e, said(TypeText(text="my password is swordfish"))),
+    "rejected": lambda e: ModelCallFailed(
+        request=e.position, ask=e.data.ask, code="rejected", error="X", transient=False
+    ),
+    "cut": lambda e: EffectInterrupted(request=e.position, reason="crash"),
+}
+STEP = st.one_of(
+    st.tuples(st.just("ask"), st.sampled_from(sorted(ASKS))),
+    st.tuples(st.just("frame"), st.sampled_from(sorted(FRAMES))),
+    st.tuples(st.just("call"), st.sampled_from(sorted(CALLS))),
+    st.tuples(st.just("mode"), st.sampled_from(("OBSERVE", "SUGGEST", "EXECUTE"))),
+    st.tuples(st.just("decide"), st.sampled_from(("APPROVED", "REJECTED"))),
+    st.tuples(st.sampled_from(("end", "link")), st.just("")),
+    st.tuples(st.just("pass"), st.sampled_from(("1", "30", "400"))),
+)
+
+
+@given(st.lists(STEP, max_size=30), st.integers(0, 5))
+@settings(deadline=None, max_examples=120)
+def test_each_request_has_exactly_one_answer_and_one_proposal_is_open(steps: list[tuple[str, str]], pick: int) -> None:
+    desk = BrainDesk()
+    desk.camera = desk.model = lambda _: None
+    for what, which in steps:
+        act(desk, what, which, pick)
+        opened = {event.data.proposal_id for event in desk.of(PlaProposed)}
+        opened -= {event.data.proposal_id for event in desk.of(PlaProposalClosed)}
+        assert len(opened) <= 1
+        assert opened in (set(), {desk.brain.proposal_id})
+    desk.camera, desk.model = frame, CALLS["fits"]
+    desk.go()
+    desk.advance(1000)
+    requests = [*desk.of(PlaProposalRequested), *desk.of(PlaObserveRequested)]
+    assert [len(desk.answers(request)) for request in requests] == [1] * len(requests)
+    assert desk.brain.pending is None
+    assert desk.brain.looks == {}
+    assert not desk.of(ActorHalted)
+    assert not desk.of(RequestRefused)
+
+
+def act(desk: BrainDesk, what: str, which: str, pick: int) -> None:
+    """One step of a history."""
+    match what:
+        case "ask":
+            desk.tell(ASKS[which]())
+        case "frame":
+            outcome(desk, PlaFrameRequested, FRAMES[which], pick)
+        case "call":
+            outcome(desk, ModelCallRequested, CALLS[which], pick)
+        case "mode":
+            desk.mode(which)
+        case "decide":
+            if desk.warden.open_proposals:
+                desk.decide(desk.warden.open_proposals[0].proposed, which, reason="because", acknowledged=True)
+        case "end":
+            desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
+        case "link":
+            desk.link()
+        case _:
+            desk.advance(float(which))
+
+
+def outcome(desk: BrainDesk, kind: type, make: Any, pick: int) -> None:
+    """Something that is open ends, if anything is."""
+    waiting: list[Event] = [event for event in desk.engine.effects.open.values() if isinstance(event.data, kind)]
+    if waiting:
+        event = waiting[pick % len(waiting)]
+        desk.finish(event.position, make(event))
+        desk.go()

@@ -1,0 +1,399 @@
+"""The brain: one proposal at a time, and one answer to each request whatever fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.engine import Engine
+from actors.pla.brain import Brain
+from actors.pla.brain_state import BrainState
+from actors.snapshot import EngineState, export_engine, restore_engine
+from contracts.effect import (
+    ActorHalted,
+    ActorResumed,
+    EffectCancelRequested,
+    EffectFailed,
+    EffectInterrupted,
+    EffectTimedOut,
+    RequestRefused,
+)
+from contracts.model import ModelAsked
+from contracts.pla import KeyCombo, MouseMove, TypeText, digest
+from contracts.pla_events import (
+    PlaFrameFailed,
+    PlaFrameRequested,
+    PlaModeChanged,
+    PlaObserved,
+    PlaObserveRequested,
+    PlaProposalClosed,
+    PlaProposalRefused,
+    PlaProposed,
+    PlaViolation,
+)
+from events.event import Tail, time_after
+from events.secret_forms import MASK
+from events.sequencer import Sequencer
+from tests.support.pla import ALICE
+from tests.support.pla_brain import MODEL, SOURCE, BrainDesk, asked, frame, replies, said
+from tests.support.toys import refolded
+
+HELLO = TypeText(text="hello\n")
+
+
+def refusal(answer: object) -> tuple[str, str]:
+    assert isinstance(answer, PlaProposalRefused)
+    return answer.code, answer.reasons[0]
+
+
+# --- what a goal states ----------------------------------------------------------------------------------------------
+
+
+def test_what_a_goal_states_is_proposed_as_it_stands() -> None:
+    desk = BrainDesk()
+    request = desk.ask(HELLO, lifetime_s=90, two_persons=True, rationale="the lab wants a greeting")
+    proposed = desk.answer(request)
+    assert isinstance(proposed, PlaProposed)
+    assert (proposed.action, proposed.digest, proposed.chars, proposed.masked) == (HELLO, digest(HELLO), 6, False)
+    assert (proposed.mode, proposed.session_id) == ("SUGGEST", desk.warden.session_id)
+    assert (proposed.proposed_by, proposed.requested_by, proposed.channel) == ("rules", ALICE, "cli")
+    assert proposed.rationale == "the lab wants a greeting"
+    assert proposed.expires_at == time_after(desk.of(PlaProposed)[0].time, 90)
+    assert proposed.two_persons
+    assert not proposed.credential_warning
+    assert desk.brain.proposal_id == proposed.proposal_id
+    assert [one.proposed.proposal_id for one in desk.warden.open_proposals] == [proposed.proposal_id]
+
+
+@pytest.mark.parametrize("given", ["", "why", "   "])
+def test_a_reason_that_is_too_short_is_made_long_enough_for_the_contract(given: str) -> None:
+    proposed = BrainDesk().asked_for(HELLO, rationale=given)
+    assert isinstance(proposed, PlaProposed)
+    assert 10 <= len(proposed.rationale) <= 2000
+    assert given.strip() in proposed.rationale
+
+
+def test_each_proposal_has_an_id_of_its_own() -> None:
+    desk = BrainDesk()
+    ids = []
+    for _ in range(3):
+        proposed = desk.asked_for(HELLO)
+        assert isinstance(proposed, PlaProposed)
+        ids.append(proposed.proposal_id)
+        desk.decide(proposed, "REJECTED", reason="no")
+    assert len(set(ids)) == 3
+    assert all(one.startswith("prop-") and len(one) == 37 for one in ids)
+
+
+def test_nothing_is_proposed_in_observe() -> None:
+    desk = BrainDesk("OBSERVE")
+    assert refusal(desk.asked_for(HELLO)) == ("mode", "proposing needs SUGGEST or EXECUTE, the mode is OBSERVE")
+    assert not desk.of(PlaProposed)
+    assert [event.data.kind for event in desk.of(PlaViolation)] == ["mode_mismatch"]
+
+
+def test_there_is_one_open_proposal_and_the_next_may_come_when_it_is_closed() -> None:
+    desk = BrainDesk()
+    first = desk.asked_for(HELLO)
+    assert isinstance(first, PlaProposed)
+    code, reason = refusal(desk.asked_for(HELLO))
+    assert code == "open"
+    assert first.proposal_id in reason
+    desk.decide(first, "REJECTED", reason="not now")
+    assert desk.brain.proposal_id == ""
+    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+
+
+def test_what_expires_frees_the_place() -> None:
+    desk = BrainDesk()
+    desk.ask(HELLO, lifetime_s=30)
+    desk.advance(31)
+    assert desk.last(PlaProposalClosed).outcome == "expired"
+    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+
+
+def test_one_request_is_under_way_at_a_time() -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+    first = desk.ask(HELLO, frame=SOURCE)
+    assert refusal(desk.asked_for(HELLO)) == ("open", "another request for a proposal is under way")
+    desk.camera = frame
+    desk.go()
+    assert isinstance(desk.answer(first), PlaProposed)
+
+
+@pytest.mark.parametrize(
+    ("action", "kind", "said"),
+    [
+        (TypeText(text=""), "missing_field", "empty"),
+        (TypeText(text="x" * 1025), "bound_exceeded", "1025 characters"),
+        (TypeText(text="na\u00efve"), "schema_validation", "character 3 is U+00EF"),
+        (TypeText(text="a\x1b[0m"), "schema_validation", "character 2 is U+001B"),
+        (KeyCombo(keys=[]), "missing_field", "no key"),
+        (KeyCombo(keys=["hyper"]), "schema_validation", "'hyper'"),
+        (KeyCombo(keys=["a", "a"]), "schema_validation", "twice"),
+        (MouseMove(x=5001, y=0), "bound_exceeded", "x is 5001"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused_and_told_as_a_violation(action: Any, kind: str, said: str) -> None:
+    desk = BrainDesk()
+    code, reason = refusal(desk.asked_for(action))
+    assert code == "unfit"
+    assert said in reason
+    violation = desk.last(PlaViolation)
+    assert (violation.kind, violation.severity, violation.by) == (kind, "error", "brain")
+    assert violation.text == reason
+    assert desk.of(PlaViolation)[-1].correlation == desk.warden.session_id
+    assert not desk.of(PlaProposed)
+
+
+def test_an_objection_of_the_border_stands_though_the_masked_action_looks_fit() -> None:
+    desk = BrainDesk()
+    answer = desk.asked_for(
+        TypeText(text=MASK), masked=True, digest="0" * 64, chars=9, objection="character 3 is U+00EF",
+        objection_kind="schema_validation", policy="acknowledge",
+    )  # fmt: skip
+    assert refusal(answer) == ("unfit", "character 3 is U+00EF")
+
+
+def test_a_goal_that_states_nothing_wants_a_model() -> None:
+    desk = BrainDesk()
+    assert refusal(desk.asked_for(goal="do something"))[0] == "goal"
+    assert not desk.of(ModelAsked)
+
+
+def test_a_goal_that_could_not_be_read_is_refused_with_what_is_wrong_in_it() -> None:
+    desk = BrainDesk()
+    said = "key 1 of 2 is 'control', and there is no such key"
+    answer = desk.asked_for(objection=said, objection_kind="schema_validation", model="object:test")
+    assert refusal(answer) == ("goal", said)
+    assert desk.last(PlaViolation).kind == "schema_validation"
+
+
+# --- credentials -----------------------------------------------------------------------------------------------------
+
+
+def test_credentials_are_refused_unless_they_may_be_acknowledged() -> None:
+    desk = BrainDesk()
+    masked: dict[str, Any] = {"masked": True, "digest": "ab" * 32, "chars": 12, "findings": ["password"]}
+    code, reason = refusal(desk.asked_for(TypeText(text=MASK), **masked))
+    assert code == "credential"
+    assert "password" in reason
+    proposed = desk.asked_for(TypeText(text=MASK), policy="acknowledge", **masked)
+    assert isinstance(proposed, PlaProposed)
+    assert (proposed.credential_warning, proposed.masked, proposed.digest, proposed.chars) == (
+        True,
+        True,
+        "ab" * 32,
+        12,
+    )
+    assert proposed.findings == ["password"]
+
+
+def test_a_credential_that_came_in_plain_is_found_here() -> None:
+    desk = BrainDesk()
+    assert refusal(desk.asked_for(TypeText(text="the password is swordfish")))[0] == "credential"
+    proposed = desk.asked_for(TypeText(text="the password is swordfish"), policy="acknowledge")
+    assert isinstance(proposed, PlaProposed)
+    assert proposed.credential_warning
+
+
+@pytest.mark.parametrize("policy", ["refuse", "acknowledge"])
+def test_a_mask_is_never_typed(policy: Any) -> None:
+    desk = BrainDesk()
+    meant = TypeText(text="export TOKEN=abc")
+    answers = [
+        desk.asked_for(TypeText(text=f"export TOKEN={MASK}"), policy=policy),
+        desk.asked_for(TypeText(text="hello"), digest=digest(meant), policy=policy),
+    ]
+    assert [refusal(answer)[0] for answer in answers] == ["credential", "credential"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"digest": ""}, {"digest": "AB" * 32}, {"digest": "ab" * 32 + "\n"}, {"chars": 0}, {"chars": 1025}],
+)
+def test_what_is_masked_has_the_digest_and_the_length_of_the_plain_text(more: dict[str, Any]) -> None:
+    desk = BrainDesk()
+    masked: dict[str, Any] = {"masked": True, "digest": "ab" * 32, "chars": 12, "policy": "acknowledge"}
+    assert refusal(desk.asked_for(TypeText(text=MASK), **(masked | more)))[0] == "unfit"
+
+
+def test_keys_are_not_masked() -> None:
+    desk = BrainDesk()
+    answer = desk.asked_for(KeyCombo(keys=["a"]), masked=True, digest="ab" * 32, chars=1, policy="acknowledge")
+    assert refusal(answer)[0] == "unfit"
+
+
+# --- frames ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_frame_that_is_asked_for_stands_in_the_proposal() -> None:
+    desk = BrainDesk()
+    proposed = desk.asked_for(HELLO, frame=SOURCE)
+    assert isinstance(proposed, PlaProposed)
+    assert desk.history[proposed.frame - 1].type == "pla.frame_observed"
+    assert proposed.ocr_text == "login:"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (lambda e: PlaFrameFailed(request=e.position, code="no_frame", text="/frames is empty", mend="x"), "empty"),
+        (lambda e: EffectFailed(request=e.position, error="OSError EIO", place="frames:take"), "OSError EIO"),
+        (lambda e: EffectTimedOut(request=e.position, limit_s=60), "60 s"),
+        (lambda e: EffectInterrupted(request=e.position, reason="stop"), "interrupted"),
+    ],
+)
+def test_without_the_frame_there_is_no_proposal(outcome: Any, told: str) -> None:
+    desk = BrainDesk()
+    desk.camera = outcome
+    code, reason = refusal(desk.asked_for(HELLO, frame=SOURCE))
+    assert code == "frame"
+    assert told in reason
+    look = desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
+    (answer,) = desk.answers(look)
+    assert answer.data.frame == 0
+    assert told in answer.data.reasons[0]
+
+
+def test_looking_proposes_nothing_and_is_allowed_in_observe() -> None:
+    desk = BrainDesk("OBSERVE")
+    look = desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
+    (answer,) = desk.answers(look)
+    assert isinstance(answer.data, PlaObserved)
+    assert desk.history[answer.data.frame - 1].type == "pla.frame_observed"
+    assert answer.data.session_id == desk.warden.session_id
+    assert not desk.of(PlaProposed)
+
+
+def test_only_so_many_look_at_once() -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+    looks = [desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli")) for _ in range(9)]
+    assert [len(desk.answers(look)) for look in looks] == [0] * 8 + [1]
+    assert len(desk.of(PlaFrameRequested)) == 8
+    desk.camera = frame
+    desk.go()
+    assert [desk.answers(look)[0].data.frame > 0 for look in looks] == [True] * 8 + [False]
+    assert desk.brain.looks == {}
+
+
+# --- modes, sessions, halts ------------------------------------------------------------------------------------------
+
+
+def test_what_is_under_way_ends_with_the_mode_and_is_taken_back() -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+    request = desk.ask(HELLO, frame=SOURCE)
+    desk.mode("OBSERVE")
+    assert refusal(desk.answer(request))[0] == "mode"
+    assert desk.last(EffectCancelRequested).request == desk.of(PlaFrameRequested)[0].position
+    desk.mode("SUGGEST")
+    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+
+
+def test_a_proposal_is_of_the_mode_that_holds_when_it_is_made() -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+    request = desk.ask(HELLO, frame=SOURCE)
+    desk.link()
+    desk.mode("EXECUTE")
+    desk.camera = frame
+    desk.go()
+    proposed = desk.answer(request)
+    assert isinstance(proposed, PlaProposed)
+    assert proposed.mode == "EXECUTE"
+
+
+def test_nobody_but_the_warden_says_what_the_mode_is() -> None:
+    desk = BrainDesk("OBSERVE")
+    session = desk.warden.session_id
+    desk.tell(
+        PlaModeChanged(session_id=session, previous="OBSERVE", mode="SUGGEST", who="x", channel="api", code="", why="")
+    )
+    assert desk.brain.mode == "OBSERVE"
+    assert refusal(desk.asked_for(HELLO))[0] == "mode"
+
+
+def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+    request = desk.ask(HELLO, frame=SOURCE)
+
+    def broken(*_: object) -> object:
+        raise ValueError("broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("actors.pla.warden.Warden.decide", broken)
+        desk.mode("EXECUTE")
+    assert desk.of(ActorHalted)[-1].data.name == "warden"
+    assert refusal(desk.answer(request)) == ("mode", "the warden is halted")
+    assert refusal(desk.asked_for(HELLO)) == ("mode", "the warden is halted")
+    desk.tell(ActorResumed(name="warden"))
+    assert not desk.brain.halted
+
+
+def test_a_brain_that_was_halted_answers_what_was_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+    request = desk.ask(HELLO, frame=SOURCE)
+    look = desk.tell(PlaObserveRequested(frame=SOURCE, requested_by=ALICE, channel="cli"))
+
+    def broken(*_: object) -> object:
+        raise ValueError("broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Brain, "decide", broken)
+        lost = desk.tell(asked(HELLO))
+    assert desk.of(RequestRefused)[-1].data.request == lost.position
+    meanwhile = desk.tell(asked(HELLO))
+    assert desk.of(RequestRefused)[-1].data.request == meanwhile.position
+    desk.tell(ActorResumed(name="brain"))
+    assert "was halted" in refusal(desk.answer(request))[1]
+    assert "was halted" in desk.answers(look)[0].data.reasons[0]
+    assert desk.brain.pending is None
+    assert desk.brain.looks == {}
+    assert desk.answers(lost) == desk.answers(meanwhile) == []
+    desk.mode("SUGGEST")
+    assert isinstance(desk.asked_for(HELLO), PlaProposed)
+
+
+def test_the_state_can_be_put_away_and_read_back_at_each_step() -> None:
+    desk = BrainDesk()
+    desk.camera = desk.model = lambda _: None
+    request = desk.ask(goal="open a terminal", model=MODEL, frame=SOURCE)
+    stages = [restored(desk)]
+    desk.camera = frame
+    desk.go()
+    stages.append(restored(desk))
+    desk.model = replies("no", said())
+    desk.go()
+    stages.append(restored(desk))
+    assert stages[0].pending is not None
+    assert stages[1].pending is not None
+    assert stages[1].pending.model
+    assert stages[2].proposal_id
+    assert isinstance(desk.answer(request), PlaProposed)
+
+
+def restored(desk: BrainDesk) -> BrainState:
+    """The brain's state as a snapshot gives it back; it is the same."""
+    kept = msgspec.msgpack.encode(export_engine(desk.engine))
+    anew = Engine([*desk.actors], Sequencer(Tail()))
+    end = Tail(desk.engine.sequencer.position, 1, desk.engine.sequencer.time, "ab")
+    restore_engine(anew, msgspec.msgpack.decode(kept, type=EngineState), end)
+    assert anew.states["brain"] == desk.brain
+    return desk.brain
+
+
+def test_reading_the_history_back_leads_to_the_same_state() -> None:
+    desk = BrainDesk()
+    desk.model = replies("no", said())
+    desk.ask(goal="open a terminal", model=MODEL, frame=SOURCE)
+    desk.ask(HELLO)
+    again = refolded(desk.actors, desk.history)
+    again.complete(desk.now)
+    assert again.states["brain"] == desk.brain
