@@ -13,6 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from firmware.shapes import Report, Sha256
 
+FIRMWARE_VERSION = "1.0.0"
 TICKS = 1 << 29
 """Ticks are milliseconds modulo this."""
 LEASE_MIN_MS, LEASE_MAX_MS = 100, 5000
@@ -349,6 +350,8 @@ class Core:
 
     def _ready(self) -> None:
         """Raise Refused unless something could be typed now."""
+        if self.failed:
+            raise Refused("WATCHDOG", "the firmware failed, and is about to be reset")
         if self.killed:
             raise Refused("KILLED", "the kill switch is not ready, or was not since power-on")
         if not self._usb:

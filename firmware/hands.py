@@ -1,0 +1,69 @@
+"""The hands: reports to the machine, by way of ``adafruit_hid``."""
+
+from adafruit_hid.keyboard import Keyboard
+from adafruit_hid.mouse import Mouse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from usb_hid import Device
+
+    from firmware.shapes import Report
+
+_LEFT_CTRL = 0xE0
+"""The usage of the first modifier; the others follow in the order of their bits."""
+
+
+class Hands:
+    """A keyboard and a mouse.
+
+    They are looked for when they are used first: ``adafruit_hid`` waits for a machine that is not there, and the loop
+    must not.
+    """
+
+    def __init__(self, devices: "Sequence[Device]") -> None:
+        self._devices = devices
+        self._keyboard: Keyboard | None = None
+        self._mouse: Mouse | None = None
+
+    def hand_over(self, report: "Report") -> str:
+        """Send a report. Returns "" when the machine took it, else why not: ``USB`` or ``MEMORY``."""
+        try:
+            self._send(report)
+        except MemoryError:
+            return "MEMORY"
+        except OSError:
+            return "USB"
+        return ""
+
+    def caps_lock(self) -> bool:
+        """Whether the machine says that Caps Lock is on; not known without a machine, then it is taken as off."""
+        try:
+            return bool(self._hold()[0].led_on(Keyboard.LED_CAPS_LOCK))
+        except OSError:
+            return False
+
+    def _send(self, report: "Report") -> None:
+        keyboard, mouse = self._hold()
+        if report[0] == "keyboard":
+            if report[1] or report[2]:
+                keyboard.press(*[_LEFT_CTRL + bit for bit in range(4) if report[1] >> bit & 1], *report[2])
+            else:
+                keyboard.release_all()
+        elif report[0] == "release":
+            keyboard.release_all()
+            mouse.release_all()
+        elif report[2] or report[3]:
+            mouse.move(report[2], report[3])
+        elif report[1]:
+            mouse.press(report[1])
+        else:
+            mouse.release_all()
+
+    def _hold(self) -> tuple[Keyboard, Mouse]:
+        """Both. Raises OSError while there is no machine."""
+        if self._keyboard is None or self._mouse is None:
+            self._keyboard = Keyboard(self._devices, timeout=1)
+            self._mouse = Mouse(self._devices, timeout=1)
+        return self._keyboard, self._mouse

@@ -1,0 +1,123 @@
+"""The main loop: one round serves the switch, the line and the machine, and is over soon."""
+
+from firmware.core import Core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from digitalio import DigitalInOut
+    from microcontroller import Processor
+    from nvm import ByteArray
+    from usb_cdc import Serial
+    from watchdog import WatchDogTimer
+
+    from firmware.hands import Hands
+    from firmware.shapes import Sha256
+
+CHUNK = 64
+"""Bytes that are read or written in a round: a USB packet."""
+
+KILLED_MARK = 0x4B
+"""In the first byte of the memory that outlives a reset: the kill switch was open since power-on."""
+
+EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+"""The SHA-256 of nothing."""
+
+
+class Board:
+    """What the loop has in its hands. ``switch`` reads True when it is open, which kills."""
+
+    def __init__(
+        self,
+        ticks_ms: "Callable[[], int]",
+        switch: "DigitalInOut",
+        light: "DigitalInOut",
+        line: "Serial",
+        hands: "Hands",
+        usb_connected: "Callable[[], bool]",
+        watchdog: "WatchDogTimer",
+        memory: "ByteArray",
+    ) -> None:
+        self.ticks_ms = ticks_ms
+        self.switch = switch
+        self.light = light
+        self.line = line
+        self.hands = hands
+        self.usb_connected = usb_connected
+        self.watchdog = watchdog
+        self.memory = memory
+
+    def killed_before(self) -> bool:
+        """Whether the switch was open before a reset that was no power-on."""
+        return self.memory[0] == KILLED_MARK
+
+    def mark(self, *, killed: bool) -> None:
+        """Write it down, if it is not. Each write wears the memory."""
+        if self.killed_before() != killed:
+            self.memory[0] = KILLED_MARK if killed else 0
+
+
+def serve(core: Core, board: Board) -> None:
+    """One round."""
+    received = board.line.read(min(board.line.in_waiting, CHUNK)) if board.line.in_waiting else b""
+    usb = board.usb_connected()
+    step = core.step(
+        board.ticks_ms(),
+        received,
+        killed=board.switch.value or board.killed_before(),
+        dtr=board.line.connected,
+        usb=usb,
+        caps_lock=usb and board.hands.caps_lock(),
+        room=0 if board.line.out_waiting else CHUNK,
+    )
+    board.light.value = step.led
+    for report in step.reports:
+        why = board.hands.hand_over(report)
+        core.reported(not why, why)
+    if step.send:
+        board.line.write(step.send)
+    if core.killed:
+        board.mark(killed=True)
+    if step.feed:
+        board.watchdog.feed()
+
+
+def run(core: Core, board: Board, rounds: int = -1) -> None:
+    """Rounds without end, or so many.
+
+    Whatever is raised in one ends all typing for good: the core types nothing any more, and the watchdog, which is not
+    fed, resets the board. Everything is released on every way out.
+    """
+    try:
+        while rounds:
+            rounds -= 1
+            try:
+                serve(core, board)
+            except Exception:  # noqa: BLE001  whatever it is, the firmware has failed
+                core.fail()
+                let_go(board)
+    finally:
+        let_go(board)
+
+
+def let_go(board: Board) -> None:
+    """Light off, all released, as far as there is a machine."""
+    board.light.value = False
+    if board.usb_connected():
+        board.hands.hand_over(("release",))
+
+
+def device_id(cpu: "Processor") -> str:
+    """The name of this board, the same at each boot."""
+    return "pla-" + "".join([f"{byte:02x}" for byte in cpu.uid])
+
+
+def last_word(value: object) -> str:
+    """``microcontroller.ResetReason.POWER_ON`` to ``POWER_ON``."""
+    return str(value).split(".")[-1]
+
+
+def checked(fast: "Sha256 | None", slow: "Sha256") -> "Sha256":
+    """The board's own SHA-256 where it has one that is right, else ours."""
+    return fast if fast is not None and fast(b"") == EMPTY else slow

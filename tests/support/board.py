@@ -1,0 +1,187 @@
+"""A board without a board: the modules that CircuitPython has, around a switch, a line, a machine and a clock that a
+test holds. ``adafruit_hid`` is the real one."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+TICKS = 1 << 29
+OURS = ("firmware.code", "firmware.boot", "firmware.hands", "firmware.loop")
+
+
+class Pin:
+    """A digitalio.DigitalInOut. As an output it keeps what it was set to, in order."""
+
+    def __init__(self, board: FakeBoard, name: str) -> None:
+        self._board, self._name = board, name
+        self.history: list[bool] = []
+        board.pins[name] = self
+        self.pull: object = None
+
+    def switch_to_output(self, value: bool = False) -> None:
+        self.value = value
+
+    def switch_to_input(self, pull: object = None) -> None:
+        self.pull = pull
+
+    def deinit(self) -> None:
+        del self._board.pins[self._name]
+
+    @property
+    def value(self) -> bool:
+        return self.history[-1] if self.history else self._board.inputs[self._name]()
+
+    @value.setter
+    def value(self, value: bool) -> None:
+        self.history.append(value)
+
+
+class Line:
+    """usb_cdc.data: what the host writes is in ``incoming``; what it has read, in ``sent``."""
+
+    def __init__(self) -> None:
+        self.incoming = bytearray()
+        self.sent = bytearray()
+        self.kept = bytearray()
+        self.reads = True
+        self.connected = True
+        self.timeout: float | None = None
+        self.write_timeout: float | None = None
+
+    @property
+    def in_waiting(self) -> int:
+        return len(self.incoming)
+
+    @property
+    def out_waiting(self) -> int:
+        return len(self.kept)
+
+    def read(self, size: int = -1) -> bytes:
+        assert self.timeout == 0, "it would wait for ever"
+        taken = bytes(self.incoming[:size])
+        del self.incoming[:size]
+        return taken
+
+    def write(self, data: bytes) -> int:
+        assert self.write_timeout == 0, "it would wait for ever"
+        assert len(self.kept) + len(data) <= 256, "more than the board holds"
+        (self.sent if self.reads else self.kept).extend(data)
+        return len(data)
+
+
+class Device:
+    """usb_hid.Device: what arrives at the machine is in the board's ``reports``."""
+
+    def __init__(self, board: FakeBoard, usage: int) -> None:
+        self._board = board
+        self.usage_page, self.usage = 1, usage
+
+    def send_report(self, report: bytearray) -> None:
+        self._board.on_report()
+        self._board.reports.append((self.usage, bytes(report)))
+
+    def get_last_received_report(self) -> bytes | None:
+        return bytes([2 if self._board.caps_lock else 0])
+
+
+class FakeBoard:
+    """Everything around the program; ``each_round`` is called with the number of the round, when its clock is read."""
+
+    def __init__(
+        self, reset_reason: str = "POWER_ON", memory: bytearray | None = None, *, console: bool = False
+    ) -> None:
+        self.now = TICKS - 500
+        self.rounds = 0
+        self.each_round: Callable[[int], None] = lambda _: None
+        self.on_report: Callable[[], None] = lambda: None
+        self.pins: dict[str, Pin] = {}
+        self.inputs: dict[str, Callable[[], bool]] = {"GP14": lambda: False, "GP15": lambda: True}
+        self.line: Line | None = Line()
+        self.reports: list[tuple[int, bytes]] = []
+        self.caps_lock = False
+        self.usb_connected = True
+        self.fed: list[int] = []
+        self.memory = bytearray(8) if memory is None else memory
+        self.did: list[str] = []
+        self.console = object() if console else None
+        self.watchdog = SimpleNamespace(timeout=None, mode=None, feed=lambda: self.fed.append(self.rounds))
+        self.runtime = SimpleNamespace(autoreload=True)
+        self.reset_reason = f"microcontroller.ResetReason.{reset_reason}"
+
+    def ticks_ms(self) -> int:
+        """The clock: each round takes 4 ms."""
+        self.each_round(self.rounds)
+        self.rounds += 1
+        self.now = (self.now + 4) % TICKS
+        return self.now
+
+    def modules(self) -> dict[str, ModuleType]:
+        """What may be imported on the board."""
+        board = self
+
+        class Runtime:
+            @property
+            def usb_connected(self) -> bool:
+                return board.usb_connected
+
+            def __setattr__(self, name: str, value: object) -> None:
+                setattr(board.runtime, name, value)
+
+        def did(what: str) -> Callable[..., None]:
+            return lambda *words, **named: self.did.append(f"{what}{words or ''}{named or ''}")
+
+        device = type("Device", (Device,), {"KEYBOARD": "keyboard", "MOUSE": "mouse"})
+        contents: dict[str, dict[str, Any]] = {
+            "board": {name: name for name in ("GP2", "GP14", "GP15")},
+            "digitalio": {"DigitalInOut": lambda name: Pin(self, name), "Pull": SimpleNamespace(UP="up")},
+            "microcontroller": {
+                "watchdog": self.watchdog,
+                "nvm": self.memory,
+                "cpu": SimpleNamespace(uid=bytearray(range(8)), reset_reason=self.reset_reason),
+            },
+            "supervisor": {
+                "ticks_ms": self.ticks_ms,
+                "runtime": Runtime(),
+                "set_usb_identification": did("identify"),
+            },
+            "usb_cdc": {"data": self.line, "console": self.console, "enable": did("cdc")},
+            "usb_hid": {"devices": (device(self, 6), device(self, 2)), "Device": device, "enable": did("hid")},
+            "usb_midi": {"disable": did("no midi")},
+            "storage": {"disable_usb_drive": did("no drive")},
+            "watchdog": {"WatchDogMode": SimpleNamespace(RESET="reset")},
+            "micropython": {"const": lambda number: number},
+        }
+        found = {}
+        for name, content in contents.items():
+            found[name] = ModuleType(name)
+            vars(found[name]).update(content)
+        return found
+
+    @contextmanager
+    def program(self, name: str = "code") -> Iterator[Any]:
+        """The board's ``code`` or ``boot``, imported on this board."""
+        before = dict(sys.modules)
+        stale = [module for module in before if module in OURS or module.split(".")[0] == "adafruit_hid"]
+        try:
+            for module in stale:
+                del sys.modules[module]
+            sys.modules.update(self.modules())
+            yield importlib.import_module(f"firmware.{name}")
+        finally:
+            sys.modules.clear()
+            sys.modules.update(before)
+
+    def run(self, rounds: int) -> None:
+        """Start the program, for so many rounds."""
+        with self.program() as code:
+            code.main(rounds)
+
+    @property
+    def keys(self) -> list[bytes]:
+        """What the keyboard sent."""
+        return [report for usage, report in self.reports if usage == 6]

@@ -1,0 +1,369 @@
+"""The board's own program, ``code.py`` and ``boot.py``, with the real ``adafruit_hid``: all but the board is real."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest, is_typable
+from firmware import contract
+from firmware.lines import LineReader, encode
+from tests.support.board import FakeBoard
+from tests.support.firmware_desk import TIME, compact, document
+
+EVERY = "".join(filter(is_typable, map(chr, range(128))))
+FREE = bytes(8)
+RELEASE = [(6, FREE), (2, bytes(4))]
+ONE = "exec-00000001"
+
+
+class Host:
+    """What holds the other end of the line: sends a request each fourth round, and knows the answers."""
+
+    def __init__(self, board: FakeBoard, *requests: Callable[[str], dict[str, Any]]) -> None:
+        self.board, self.requests = board, list(requests)
+        self.number = 0
+        self.boot_id = ""
+        self.told: list[Any] = []
+        self.reader = LineReader()
+        self.also: Callable[[int], None] = lambda _: None
+        board.each_round = self.round
+
+    def round(self, number: int) -> None:
+        line = self.board.line
+        assert line is not None
+        for heard in self.reader.feed(bytes(line.sent)):
+            self.told.append(heard)
+            if heard is not None and isinstance(heard.get("hello"), dict):
+                self.boot_id = heard["hello"]["boot_id"]  # type: ignore[index]
+        line.sent.clear()
+        if number % 40 == 20 and self.requests:
+            self.number += 1
+            line.incoming.extend(encode({"n": self.number, **self.requests.pop(0)(self.boot_id)}))
+        self.also(number)
+
+    @property
+    def ended(self) -> dict[str, Any]:
+        """How the execution ended."""
+        found = [line for line in self.told if line and line.get("op") == "ended"]
+        assert len(found) == 1
+        return found[0]  # type: ignore[no-any-return]
+
+
+def typing(action: Action) -> list[Callable[[str], dict[str, Any]]]:
+    """The requests that lead to an action."""
+    versions = {"contract_version": contract.CONTRACT_VERSION, "contract_hash": contract.CONTRACT_HASH}
+    text = compact(document(action, ONE))
+    pieces = [text[at : at + 512] for at in range(0, len(text), 512)]
+    named = {"execution_id": ONE, "digest": digest(action)}
+
+    def part(number: int) -> Callable[[str], dict[str, Any]]:
+        rest = {**named, "part": number, "parts": len(pieces), "data": pieces[number]}
+        return lambda boot_id: {"op": "prepare", "boot_id": boot_id, **rest}
+
+    return [
+        lambda _: {"op": "hello", **versions, "time": TIME},
+        *(part(number) for number in range(len(pieces))),
+        lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 5000},
+        lambda boot_id: {"op": "commit", "boot_id": boot_id, **named},
+    ]
+
+
+def started(action: Action, *, memory: bytearray | None = None, reason: str = "POWER_ON") -> tuple[FakeBoard, Host]:
+    """A board, and a host that has something typed."""
+    board = FakeBoard(reason, memory)
+    return board, Host(board, *typing(action))
+
+
+def by_adafruit(act: Callable[[Any, Any, Any], None]) -> list[tuple[int, bytes]]:
+    """What the real library sends by itself."""
+    board = FakeBoard()
+    with board.program():
+        from adafruit_hid.keyboard import Keyboard
+        from adafruit_hid.keyboard_layout_us import KeyboardLayoutUS
+        from adafruit_hid.mouse import Mouse
+        from usb_hid import devices
+
+        keyboard = Keyboard(devices)
+        act(keyboard, KeyboardLayoutUS(keyboard), Mouse(devices))
+    return board.reports
+
+
+def between_releases(board: FakeBoard) -> list[tuple[int, bytes]]:
+    """The reports of the action: after those of boot and hello, before those of its end and the program's."""
+    assert board.reports[:4] == board.reports[-4:] == RELEASE * 2
+    return board.reports[4:-4]
+
+
+def strokes(reports: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
+    """As a machine sees them: each key that goes down, and the modifiers that are down then."""
+    found, down = [], b""
+    for usage, report in reports:
+        assert usage == 6
+        found.extend((report[0], key) for key in report[2:] if key and key not in down)
+        down = report[2:]
+    assert not any(reports[-1][1]), "a key is left down"
+    return found
+
+
+@pytest.mark.parametrize("text", [EVERY[:50], EVERY[50:], "aa bb\n", "AaAa"], ids=["first", "last", "doubled", "cases"])
+def test_text_goes_out_as_the_library_would_write_it(text: str) -> None:
+    board, host = started(TypeText(text=text))
+    board.run(900)
+    own = strokes(between_releases(board))
+    assert own == strokes(by_adafruit(lambda _, layout, __: layout.write(text)))
+    assert len(own) == len(text)
+    assert host.ended["state"] == "DONE"
+    assert host.ended["done"] == host.ended["of"] == 2 * len(text)
+
+
+def test_combinations_movements_and_clicks_go_out_as_the_library_would_send_them() -> None:
+    def combo(keyboard: Any, _: Any, __: Any) -> None:
+        from adafruit_hid.keycode import Keycode
+
+        keyboard.send(Keycode.CONTROL, Keycode.ALT, Keycode.DELETE)
+
+    cases: list[tuple[Action, Callable[[Any, Any, Any], None]]] = [
+        (KeyCombo(keys=["ctrl", "alt", "delete"]), combo),
+        (MouseMove(x=-300, y=200), lambda _, __, mouse: mouse.move(-300, 200)),
+        (MouseClick(button="middle"), lambda _, __, mouse: mouse.click(mouse.MIDDLE_BUTTON)),
+    ]
+    for action, act in cases:
+        board, host = started(action)
+        board.run(320)
+        assert between_releases(board) == by_adafruit(act)
+        assert host.ended["state"] == "DONE"
+
+
+def test_every_key_has_the_library_s_code() -> None:
+    from contracts.pla import KEYS
+    from firmware.layout import MODIFIERS, key
+
+    with FakeBoard().program():
+        from adafruit_hid.keycode import Keycode
+
+        words = {
+            "ctrl": "CONTROL",
+            "up": "UP_ARROW",
+            "down": "DOWN_ARROW",
+            "left": "LEFT_ARROW",
+            "right": "RIGHT_ARROW",
+        }
+        digits = dict(enumerate(("ZERO", "ONE", "TWO", "THREE", "FOUR", "FIVE", "SIX", "SEVEN", "EIGHT", "NINE")))
+        for name in KEYS:
+            code = getattr(Keycode, words.get(name) or (digits[int(name)] if name.isdigit() else name.upper()))
+            if name in MODIFIERS:
+                assert MODIFIERS[name] == Keycode.modifier_bit(code)
+            else:
+                assert key(name) == code
+
+
+def test_it_boots_with_everything_released_dark_and_fed() -> None:
+    board = FakeBoard()
+    board.run(50)
+    assert board.reports == RELEASE * 2  # at boot, and when the line is opened; the end lets go once more
+    assert board.pins["GP2"].history[0] is False
+    assert not any(board.pins["GP2"].history)
+    assert board.pins["GP14"].pull == "up"
+    assert board.fed == list(range(1, 51))
+    assert board.watchdog.mode == "reset"
+    assert 4 < board.watchdog.timeout <= 8.3
+    assert board.runtime.autoreload is False
+
+
+def test_the_light_is_on_while_it_is_armed() -> None:
+    board, host = started(TypeText(text="abc"))
+    host.requests.append(lambda _: {"op": "disarm"})
+    board.run(400)
+    light = board.pins["GP2"].history
+    on = [number for number, lit in enumerate(light) if lit]
+    assert on == list(range(on[0], on[-1] + 1))
+    assert len(on) > 50
+    assert light[-1] is False
+
+
+@pytest.mark.parametrize("after", [1, 2, 3, 7])
+def test_a_kill_between_any_two_reports_is_the_last_of_the_typing(after: int) -> None:
+    board, host = started(TypeText(text="Typed by nobody"))
+    pressed = len(RELEASE) * 2 + after
+    board.inputs["GP14"] = lambda: len(board.reports) >= pressed  # pressed, cut or unplugged
+    board.run(400)
+    assert board.reports[pressed:] == RELEASE * 2  # by the core, and when the program ended
+    assert (host.ended["state"], host.ended["code"], host.ended["done"]) == ("ABORTED", "KILLED", after)
+    assert board.memory[0] != 0
+    assert board.pins["GP2"].value is False
+
+
+def test_a_kill_outlives_any_reset_but_power_on() -> None:
+    memory = bytearray(8)
+    board, _ = started(TypeText(text="a"), memory=memory)
+    board.inputs["GP14"] = lambda: board.rounds > 5
+    board.run(10)
+    for reason in ("WATCHDOG", "SOFTWARE", "RESET_PIN", "UNKNOWN"):
+        board, host = started(TypeText(text="a"), memory=memory, reason=reason)
+        board.run(300)
+        assert not any(report != FREE for report in board.keys)
+        refused = [line["error"] for line in host.told if line and line.get("ok") is False]
+        assert refused == ["KILLED"] * 3
+    board, host = started(TypeText(text="a"), memory=memory)
+    board.run(300)
+    assert host.ended["state"] == "DONE"
+    assert memory[0] == 0
+
+
+@pytest.mark.parametrize(("error", "code"), [(OSError("USB busy"), "USB"), (MemoryError(), "MEMORY")])
+def test_a_report_that_is_not_taken_ends_the_typing(error: Exception, code: str) -> None:
+    board, host = started(TypeText(text="abc"))
+
+    def fail() -> None:
+        if len(board.reports) == 6:
+            board.reports.append((0, b""))  # once
+            raise error
+
+    board.on_report = fail
+    board.run(400)
+    at = board.reports.index((0, b""))
+    assert board.reports[at + 1 :] == RELEASE * 2
+    assert (host.ended["state"], host.ended["code"], host.ended["done"]) == ("ABORTED", code, 2)
+    assert len(board.fed) == 400
+
+
+def test_where_not_even_letting_go_works_the_program_ends() -> None:
+    """Then nothing feeds the watchdog any more, and its reset takes the device away from the machine."""
+    board, _ = started(TypeText(text="abcdef"))
+
+    def fail() -> None:
+        if len(board.reports) == 7:
+            raise ValueError("a fault of the firmware")
+
+    board.on_report = fail
+    with pytest.raises(ValueError, match="a fault"):
+        board.run(600)
+    assert len(board.reports) == 7
+    assert board.pins["GP2"].value is False
+
+
+def test_a_fault_in_the_loop_types_nothing_more_and_starves_the_watchdog() -> None:
+    board, host = started(TypeText(text="abcdef"))
+    host.requests.append(lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 5000})
+    failed: list[int] = []
+
+    def fail(number: int) -> None:
+        if len(board.reports) == 7 and not failed:
+            failed.append(number)
+            raise ValueError("a fault of the firmware")
+
+    host.also = fail
+    board.run(600)
+    assert board.reports[7:9] == RELEASE
+    assert all(report in RELEASE for report in board.reports[7:])
+    assert max(board.fed) <= failed[0]
+    assert (host.ended["state"], host.ended["code"]) == ("ABORTED", "WATCHDOG")
+    assert [line["error"] for line in host.told if line and line.get("ok") is False] == ["WATCHDOG"]
+    assert board.pins["GP2"].value is False
+
+
+def test_an_interrupt_lets_go() -> None:
+    board, _ = started(TypeText(text="abcdef"))
+
+    def interrupt() -> None:
+        if len(board.reports) == 7:
+            board.on_report = lambda: None
+            raise KeyboardInterrupt
+
+    board.on_report = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        board.run(600)
+    assert board.reports[7:] == RELEASE
+    assert board.pins["GP2"].value is False
+
+
+def test_a_host_that_does_not_read_holds_up_nothing() -> None:
+    board, host = started(TypeText(text="abc"))
+    assert board.line is not None
+    board.line.reads = False
+    boot_ids: list[str] = []
+
+    def peek(_: int) -> None:
+        if not boot_ids and board.line is not None and b"hello" in board.line.kept:
+            boot_ids.append(json.dumps(bytes(board.line.kept).decode()))
+
+    host.also = peek
+    board.run(2000)
+    assert len(board.fed) == 2000
+    assert len(board.line.kept) <= 64
+
+
+def test_a_machine_that_sleeps_is_not_waited_for() -> None:
+    board, host = started(TypeText(text="abcdef"))
+    board.usb_connected = False
+    board.run(300)
+    assert board.reports == []
+    assert [line["error"] for line in host.told if line and line.get("ok") is False] == ["USB", "USB"]
+    assert len(board.fed) == 300
+
+
+def test_a_machine_that_falls_asleep_ends_the_typing() -> None:
+    board, host = started(TypeText(text="abcdef"))
+
+    def sleep(_: int) -> None:
+        board.usb_connected = len(board.reports) < 7
+
+    host.also = sleep
+    board.run(400)
+    assert len(board.reports) == 7
+    assert (host.ended["code"], host.ended["done"]) == ("USB", 3)
+
+
+def test_caps_lock_is_seen() -> None:
+    board, host = started(TypeText(text="abc"))
+    board.caps_lock = True
+    board.run(300)
+    assert [line["error"] for line in host.told if line and line.get("ok") is False] == ["CAPS_LOCK"]
+
+
+def test_with_a_console_it_is_no_device() -> None:
+    board = FakeBoard(console=True)
+    board.run(100)
+    assert (board.rounds, board.reports, board.pins, board.watchdog.mode) == (0, [], {}, None)
+
+
+def test_without_its_line_it_does_not_start() -> None:
+    board = FakeBoard()
+    board.line = None
+    with pytest.raises(RuntimeError, match=r"boot\.py has not run"):
+        board.run(10)
+    assert board.reports == []
+    assert board.pins["GP2"].value is False
+
+
+@pytest.mark.parametrize("hashed", ["wrong", "missing"])
+def test_a_board_without_a_right_sha256_uses_ours(hashed: str) -> None:
+    from firmware.loop import checked
+    from firmware.sha256 import sha256
+
+    fast = (lambda _: "0" * 64) if hashed == "wrong" else None
+    assert checked(fast, sha256) is sha256
+
+
+def test_boot_shows_a_keyboard_a_mouse_and_the_line_only() -> None:
+    board = FakeBoard()
+    with board.program("boot") as boot:
+        boot.main()
+    assert board.did == [
+        "identify('pmagent', 'PLA keyboard')", "no midi", "hid(('keyboard', 'mouse'),)",
+        "cdc{'console': False, 'data': True}", "no drive",
+    ]  # fmt: skip
+    assert board.pins == {}
+    assert board.runtime.autoreload is False
+
+
+def test_boot_for_repair_has_a_drive_and_a_console_and_no_line() -> None:
+    board = FakeBoard()
+    board.inputs["GP15"] = lambda: False
+    with board.program("boot") as boot:
+        boot.main()
+    assert board.did[-1] == "cdc{'console': True, 'data': False}"
