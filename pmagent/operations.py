@@ -51,6 +51,7 @@ from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
+from pmagent.pla import asking as pla
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
@@ -170,6 +171,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     orchestra.WRITTEN: orchestra.written,
     audit.RUN: audit.run,
     audit.CANCEL: audit.cancel,
+    **pla.OPERATIONS,
 }
 """Every operation, by name."""
 
@@ -210,7 +212,7 @@ def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
 
 
 _SECONDS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
-    "oa.reason": answer_seconds, "kernel.checks": check_seconds,
+    "oa.reason": answer_seconds, "kernel.checks": check_seconds, **pla.SECONDS,
 }
 
 
@@ -219,6 +221,9 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
         return _rebuilt(rewrite_documents(workspace))
+    if name in pla.READING:
+        with folded(workspace) as (engine, _, _):
+            return pla.read(engine, name, arguments)
     if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
         return _no_workspace(workspace, name)  # a log is not begun just because somebody stands in the wrong folder
     with flat_errors():

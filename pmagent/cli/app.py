@@ -48,6 +48,24 @@ _KERNEL = Group(
     help="The kernel surfaces of this workspace.",
     entries={"refresh": Entry("pmagent.cli.workspace:refresh", "recompute and write the surfaces")},
 )
+_PLA = Group(
+    "pla",
+    help="The portable lab assistant: types on a machine what an operator has approved, and nothing else.",
+    entries={
+        "status": Entry("pmagent.cli.pla.looking:status", "mode, session, device, open proposal"),
+        "mode": Entry("pmagent.cli.pla.session:mode", "OBSERVE, SUGGEST or EXECUTE"),
+        "observe": Entry("pmagent.cli.pla.session:observe", "look at the newest frame"),
+        "propose": Entry("pmagent.cli.pla.proposing:propose", "ask for a proposal"),
+        "list": Entry("pmagent.cli.pla.looking:listing", "the newest proposals"),
+        "show": Entry("pmagent.cli.pla.looking:show", "exactly what would be typed"),
+        "approve": Entry("pmagent.cli.pla.deciding:approve", "approve it, once, for those bytes"),
+        "reject": Entry("pmagent.cli.pla.deciding:reject", "reject it, with a reason"),
+        "arm": Entry("pmagent.cli.pla.device:arm", "let the device type what is approved"),
+        "disarm": Entry("pmagent.cli.pla.device:disarm", "end what it types"),
+        "end": Entry("pmagent.cli.pla.session:end", "end the session"),
+        "verify-log": Entry("pmagent.cli.pla.verify:verify_log", "check session logs"),
+    },
+)
 program = Group(
     "pmagent",
     help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
@@ -65,6 +83,7 @@ program = Group(
         "cancel": Entry("pmagent.cli.cancel:cancel", "end a run or an audit, in order"),
         "oa": Entry("pmagent.cli.app:_OA", "OA state, guards, reasoning"),
         "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),
+        "pla": Entry("pmagent.cli.app:_PLA", "type on a machine what is approved"),
         "log": Entry("pmagent.cli.app:_LOG", "look at the log"),
         "replay": Entry("pmagent.cli.replay:replay", "decide all again, compare with the log"),
         "rebuild": Entry("pmagent.cli.replay:rebuild", "write the documents anew from the log"),

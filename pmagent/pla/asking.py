@@ -24,6 +24,7 @@ from contracts.pla_events import (
     PlaEndRequested,
     PlaModeRequested,
     PlaObserveRequested,
+    PlaProposalRequested,
     PlaProposed,
 )
 from events.errors import PmagentError
@@ -123,7 +124,7 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     secret = ready.secret
     if secret is not None and host.runtime.engine.sequencer.seen(request) is None:
         host.vault.put(draft.data.digest, secret, settings.lifetime_s)
-    event = await host.ask_draft(draft, {"pla.proposed", "pla.proposal_refused"}, _proposal_seconds(settings))
+    event = await host.ask_draft(draft, {"pla.proposed", "pla.proposal_refused"}, _proposal_seconds(draft.data))
     if isinstance(event.data, PlaProposed):
         view = reading.called(host.runtime.engine, event.data.proposal_id)
         document = {"proposed": True, **reading.proposal_document(view, now())}
@@ -274,8 +275,10 @@ SECONDS: Final = {OUTCOME: _outcome_seconds, OBSERVE: _frame_seconds, PROPOSE: _
 """How long an operation may take to answer, by its arguments, where that is not as usual."""
 
 
-def _proposal_seconds(settings: Standing) -> float:
-    return FRAME_SECONDS + settings.limits.seconds + WAY_SECONDS
+def _proposal_seconds(asked: PlaProposalRequested) -> float:
+    """So long a proposal may take: a literal one next to nothing, one from a frame or of a model a while."""
+    looking = FRAME_SECONDS if asked.frame is not None else 0.0
+    return WAY_SECONDS + looking + (asked.limits.seconds if asked.model else 0.0)
 
 
 def _wish(host: Host, asked: ProposeArguments, settings: Standing) -> Wish:

@@ -7,13 +7,13 @@ contract, where in it, and of which kind, with nothing of its content; the warde
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import datetime
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from contracts.checking import check_bytes
 from contracts.pla import APPROVAL_SECONDS, Action, Channel, PlaMode
-from contracts.pla_documents import ActionDecision, ActionProposal
+from contracts.pla_documents import ActionDecision, ActionProposal, action_of
 from contracts.pla_events import PlaContractBroken, PlaDecisionRequested
 from events.event import parse_time
 
@@ -22,6 +22,9 @@ DECISION: Final = "action_decision"
 
 AHEAD_SECONDS: Final = 5.0
 """So much later than ours a clock may be that a decision was dated by."""
+
+
+T = TypeVar("T")
 
 
 class Broken(msgspec.Struct, frozen=True):
@@ -47,11 +50,11 @@ def proposal(text: str, mode: PlaMode) -> Proposed | Broken:
     broken = _broken(PROPOSAL, text)
     if broken is not None:
         return broken
-    document = msgspec.json.decode(text, type=ActionProposal)
+    document: Any = msgspec.json.decode(text, type=ActionProposal)
     if document.mode != mode:
         what = f"the proposal was made for {document.mode}, the mode is {mode}"
         return Broken(PROPOSAL, "mode_mismatch", "/mode", what)
-    return Proposed(document.proposal_id, document.action, document.rationale, document.credential_warning)
+    return Proposed(document.proposal_id, action_of(document), document.rationale, document.credential_warning)
 
 
 def decision(text: str, now: str) -> PlaDecisionRequested | Broken:
@@ -60,14 +63,14 @@ def decision(text: str, now: str) -> PlaDecisionRequested | Broken:
     if broken is not None:
         return broken
     document = msgspec.json.decode(text, type=ActionDecision)
-    age = (parse_time(now) - parse_time(document.timestamp)).total_seconds()
+    age = (parse_time(now) - datetime.fromisoformat(document.timestamp)).total_seconds()
     if not -AHEAD_SECONDS <= age <= APPROVAL_SECONDS:
         what = f"the decision was made {age:.0f} s ago; it counts for {APPROVAL_SECONDS:.0f} s"
         return Broken(DECISION, "bound_exceeded", "/timestamp", what)
     return PlaDecisionRequested(
-        proposal_id=document.proposal_id, decision=document.decision, digest=document.digest or "",
-        operator_id=document.operator_id, channel="document", reason=document.override_reason or "",
-        acknowledged=bool(document.credential_acknowledged),
+        proposal_id=document.proposal_id, decision=document.decision, digest=_given(document.digest, ""),
+        operator_id=document.operator_id, channel="document", reason=_given(document.override_reason, ""),
+        acknowledged=document.credential_acknowledged is True,
     )  # fmt: skip
 
 
@@ -79,6 +82,12 @@ def fact(broken: Broken, channel: Channel) -> PlaContractBroken:
     )  # fmt: skip
 
 
+def _given(value: T | msgspec.UnsetType, otherwise: T) -> T:
+    return otherwise if isinstance(value, msgspec.UnsetType) else value
+
+
 def _broken(contract: str, text: str) -> Broken | None:
+    from contracts.checking import check_bytes  # the validator: only who hands in a document waits for its import
+
     problems = check_bytes(contract, text.encode("utf-8", "surrogatepass"))
     return Broken(contract, problems[0].kind, problems[0].pointer, problems[0].text) if problems else None

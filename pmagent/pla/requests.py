@@ -91,11 +91,10 @@ def _masked(action: Action, redact: Redact) -> Action:
 
 
 def _findings(action: Action, redact: Redact) -> list[str]:
-    """The credentials in an action, by name; also what only this process knows for one."""
+    """The credentials in an action, by name."""
     if not isinstance(action, TypeText):
         return []
-    found = findings(action.text)
-    return found or (["secret of this process"] if redact(action.text) != action.text else [])
+    return findings(action.text, redact)
 
 
 def _chars(action: Action) -> int:

@@ -1,0 +1,1 @@
+"""``pmagent pla``: a machine's keyboard and mouse, under approval (rulings C)."""

@@ -1,0 +1,66 @@
+"""What the commands of the PLA share: who operates, asking, and how a refusal is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from pmagent.cli.frame import App
+from pmagent.cli.output import Output, Styled
+
+if TYPE_CHECKING:
+    from pmagent.answer import Answer
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MODE_STYLES: Final = {"OBSERVE": "green", "SUGGEST": "yellow", "EXECUTE": "red"}
+
+
+def operator_option() -> Callable[[F], F]:
+    """``--operator NAME``: who acts."""
+    return click.option(
+        "--operator", metavar="NAME", help="Who you are [default: the setting pla.operator, else the login name]."
+    )
+
+
+def acting(app: App, given: str | None) -> str:
+    """The operator who acts. Raises BadOperator, ConfigError."""
+    from pmagent.pla.operators import checked, login
+
+    if given is not None:
+        return checked(given, "--operator")
+    configured = app.resolved.settings.pla.operator
+    return checked(configured, "the setting pla.operator") if configured else login()
+
+
+def ask(app: App, operation: str, **arguments: Any) -> Answer:
+    """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
+    from pmagent.operations import call
+
+    answer = call(app.workspace, operation, arguments)
+    for warning in answer.warnings:
+        app.output.note(Styled("warning:", "yellow"), f" {warning}")
+    return answer
+
+
+def refusal(output: Output, what: str, document: dict[str, Any]) -> None:
+    """A refusal: what was not done, why, and what would mend it."""
+    output.line(Styled("✗ refused", "red"), f": {what}")
+    for reason in document["reasons"]:
+        output.line(f"  {reason}")
+    for mend in document["mend"]:
+        output.note(Styled("hint:", "cyan"), f" {mend}")
+
+
+def violation(output: Output, document: dict[str, Any]) -> None:
+    """A document that is none: the violation that it became."""
+    output.line(Styled("✗ refused", "red"), f": this is no {document['contract']}: {document['text']}")
+    output.line(f"  a violation, {document['kind']} ({document['severity']}): {document['handling']}")
+    output.note(Styled("hint:", "cyan"), " correct the document, and hand it in again")
+
+
+def mode_piece(mode: str) -> Styled:
+    """A mode in its colour."""
+    return Styled(mode, MODE_STYLES.get(mode, "dim"))

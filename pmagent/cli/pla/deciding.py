@@ -1,0 +1,188 @@
+"""``pmagent pla approve|reject``: an operator's decision on exactly what was shown (rulings C)."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Output, Styled
+from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
+from pmagent.cli.pla.proposal_screen import show_proposal
+from pmagent.cli.pla.proposing import document_text
+from pmagent.cli.when import spoken
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from pmagent.answer import Answer
+
+OUTCOME_SECONDS: Final = 300.0
+"""So long an execution is waited for: typing takes at most three minutes."""
+_MARGIN_SECONDS: Final = 0.1
+_YES: Final = "yes"
+
+
+@click.command(
+    cls=Command,
+    example=[
+        "pmagent pla approve prop-5b0c",
+        "pmagent pla approve prop-5b0c --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "pmagent pla approve --document decision.json",
+    ],
+)
+@click.argument("proposal_id", required=False, default="")
+@click.option("--digest", metavar="HEX", help="The digest of what was shown; without it, it is shown now.")
+@click.option("--reveal", is_flag=True, help="Show what is masked, too, out of the daemon's memory.")
+@click.option("--acknowledge-credentials", "acknowledged", is_flag=True,
+              help="You know that it holds credentials; they can be approved 5 s after they were proposed.")
+@click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
+@click.option("--no-wait", is_flag=True, help="Do not wait until it has been typed.")
+@operator_option()
+@format_option()
+@pass_app
+def approve(
+    app: App, proposal_id: str, digest: str | None, reveal: bool, acknowledged: bool, document: str | None,
+    no_wait: bool, operator: str | None, format: str,
+) -> int:
+    """Approve one proposal, once, for exactly the bytes that were shown: in EXECUTE they are typed, in SUGGEST it is
+    recorded.
+
+    PROPOSAL_ID may be the beginning of an id; without one it is the proposal that is open. On a terminal it is shown,
+    and typing yes approves it; elsewhere --digest says what was shown. Exit 0: it was typed, or recorded. Exit 1: it
+    was refused, was not typed, or nobody can tell how much of it was.
+    """
+    as_json = format == "json"
+    if document is not None:
+        _only_document(proposal_id=proposal_id, digest=digest, reveal=reveal, acknowledged=acknowledged)
+        decided = ask(app, "pla.decide", document=document_text(document), decision="APPROVED", channel="cli",
+                      operator=acting(app, operator))
+    else:
+        who = acting(app, operator)
+        shown = _shown(app, proposal_id, reveal=reveal, ask_yes=digest is None, as_json=as_json)
+        if shown["credential_warning"] and acknowledged:
+            _wait_with_credentials(app.output, shown)
+        decided = ask(
+            app, "pla.decide", proposal_id=shown["proposal_id"], decision="APPROVED", acknowledged=acknowledged,
+            digest=shown["digest"] if digest is None else digest, channel="cli", operator=who,
+        )  # fmt: skip
+    return _approved(app, decided, wait=not no_wait, as_json=as_json)
+
+
+@click.command(cls=Command, example=["pmagent pla reject prop-5b0c --reason 'the wrong window'"])
+@click.argument("proposal_id", required=False, default="")
+@click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log. It is needed.")
+@click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
+@operator_option()
+@format_option()
+@pass_app
+def reject(
+    app: App, proposal_id: str, reason: str, document: str | None, operator: str | None, format: str
+) -> int:
+    """Reject a proposal, with a reason. PROPOSAL_ID as for approve."""
+    given: dict[str, Any] = {"decision": "REJECTED", "channel": "cli", "operator": acting(app, operator)}
+    if document is not None:
+        _only_document(proposal_id=proposal_id, reason=reason)
+        answer = ask(app, "pla.decide", document=document_text(document), **given)
+    else:
+        if not reason.strip():
+            raise click.UsageError("a rejection needs a reason: --reason TEXT")
+        shown = ask(app, "pla.show", proposal_id=proposal_id).document
+        answer = ask(
+            app, "pla.decide", proposal_id=shown["proposal_id"], digest=shown["digest"], reason=reason, **given
+        )
+    if format == "json":
+        app.output.document(answer.document)
+    elif not _told_refusal(app.output, "the rejection counts for nothing", answer.document):
+        app.output.line(Styled("✓ rejected", "green"), f": {answer.document['proposal_id']}")
+    return answer.exit_code
+
+
+def _only_document(**others: object) -> None:
+    """Raises UsageError where something else is given besides a document, that says all of it."""
+    named = [name.replace("_", "-") for name, value in others.items() if value]
+    if named:
+        raise click.UsageError(f"--document says all of it; leave {named[0]} out")
+
+
+def _shown(app: App, proposal_id: str, *, reveal: bool, ask_yes: bool, as_json: bool) -> dict[str, Any]:
+    """The proposal as it stands; on a terminal it is shown, and approving it has to be confirmed. Raises UsageError
+    where nobody can be shown anything, KeyboardInterrupt when the answer is not yes."""
+    if ask_yes and (as_json or not _on_terminal()):
+        raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
+    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
+    if ask_yes and shown["stands"] == "open":
+        show_proposal(app.output, shown)
+        app.output.flush()
+        app.output.note(Styled("approve", "bold"), f" exactly this, once? type {_YES} and Enter:")
+        if sys.stdin.readline().strip() != _YES:
+            app.output.note("it is not approved, and stays open")
+            raise click.exceptions.Exit(Exit.NO)
+    return shown
+
+
+def _on_terminal() -> bool:
+    try:
+        return sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def _wait_with_credentials(output: Output, shown: dict[str, Any]) -> None:
+    """Credentials stand for a while before they can be approved; what is left of that is waited for."""
+    from contracts.pla import CREDENTIAL_SECONDS
+    from events.log import now
+    from pmagent.cli.when import seconds_between
+
+    left = CREDENTIAL_SECONDS - seconds_between(shown["proposed_at"], now())
+    if shown["stands"] == "open" and 0 < left <= CREDENTIAL_SECONDS:
+        output.note(f"it holds what looks like credentials; {spoken(left)} more to read it again (Ctrl-C leaves it)")
+        time.sleep(left + _MARGIN_SECONDS)
+
+
+def _approved(app: App, decided: Answer, *, wait: bool, as_json: bool) -> int:
+    """Show what became of an approval, and wait for its execution, if it has one."""
+    document, outcome, code = decided.document, None, decided.exit_code
+    taken = document.get("decision") == "approved"
+    if taken and not (document["executes"] and not wait):
+        if document["executes"]:
+            app.output.note("approved; it is being typed (pmagent pla disarm ends that)")
+        answer = ask(app, "pla.outcome", proposal_id=document["proposal_id"], seconds=OUTCOME_SECONDS)
+        outcome, code = answer.document, answer.exit_code
+    if as_json:
+        app.output.document({"decision": document, "outcome": outcome})
+    elif not _told_refusal(app.output, "nothing is approved", document):
+        _outcome_screen(app.output, document, outcome)
+    return code
+
+
+def _told_refusal(output: Output, what: str, document: dict[str, Any]) -> bool:
+    if document.get("violation"):
+        violation(output, document)
+    elif document["decision"] == "decision_refused":
+        refusal(output, what, document)
+    else:
+        return False
+    return True
+
+
+def _outcome_screen(output: Output, decision: dict[str, Any], outcome: dict[str, Any] | None) -> None:
+    name = decision["proposal_id"]
+    if outcome is None:
+        output.line(Styled("✓ approved", "green"), f": {name}; pmagent pla show {name[:12]} tells what becomes of it")
+        return
+    why = f": {outcome['why']}" if outcome["why"] else ""
+    if outcome["outcome"] == "executed":
+        output.line(Styled("✓ executed", "green"), f": {name}{why}")
+        output.line("  its reports were handed to USB; what the machine made of them is seen on its screen")
+    elif outcome["outcome"] == "recorded":
+        output.line(Styled("✓ approved", "green"), f" and recorded: {name}; nothing is typed in this mode")
+    elif outcome["outcome"] == "unknown":
+        output.line(Styled("✗ outcome unknown", "red"), f": {name}{why}")
+        what = "look at the machine's screen: between nothing and all of it was typed. It is never typed again"
+        output.note(Styled("hint:", "cyan"), f" {what}; what is missing has to be proposed anew")
+    else:
+        output.line(Styled(f"✗ {outcome['outcome'].replace('_', ' ')}", "red"), f": {name}{why}")
+        output.note(Styled("hint:", "cyan"), " pmagent pla status says how the device stands")

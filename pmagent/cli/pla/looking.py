@@ -1,0 +1,96 @@
+"""``pmagent pla status|list|show``: how things stand; reading only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Output, Styled
+from pmagent.cli.pla.common import ask, mode_piece
+from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
+from pmagent.cli.when import short
+from pmagent.exitcodes import Exit
+
+
+@click.command(cls=Command, example=["pmagent pla status", "pmagent pla status --format json"])
+@format_option()
+@pass_app
+def status(app: App, format: str) -> int:
+    """Mode, session, device, and the proposal that is open. Without a daemon it is what the log says."""
+    document = ask(app, "pla.status").document
+    if format == "json":
+        app.output.document(document)
+    else:
+        _status_screen(app.output, document)
+    return Exit.DONE
+
+
+def _status_screen(output: Output, document: dict[str, Any]) -> None:
+    output.line("mode       ", mode_piece(document["mode"]), f", for {document['action_class']}")
+    if not document["running"]:
+        output.line("daemon     ", Styled("- not running", "yellow"), "; this is what the log says")
+    session = document["session"]
+    if session is None:
+        output.line("session    none: it begins with pmagent pla mode SUGGEST")
+    else:
+        began = f"since {short(session['began_at'])} UTC, by {session['operator_id']}"
+        output.line(f"session    {session['session_id']}, {began}")
+    if document["ending"]:
+        output.line(f"           it ends as soon as the last execution is known to: {document['ending']}")
+    _device_lines(output, document)
+    for name in document["halted"]:
+        output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
+    if document["proposal"] is not None:
+        show_proposal(output, document["proposal"])
+
+
+def _device_lines(output: Output, document: dict[str, Any]) -> None:
+    device = document["device"]
+    if device is None:
+        output.line("device     none is linked; pmagent pla device shows what there is")
+        return
+    output.line(f"device     {device['device_id']} on {device['port']}, firmware {device['firmware_version']}")
+    if not device["compatible"]:
+        output.line("           ", Styled("of another contract", "red"), f": {device['text']}")
+    ready = device["kill_switch_state"] == "ARMED"
+    switch = Styled("ready", "green") if ready else Styled(device["kill_switch_state"], "red")
+    armed = Styled("armed", "red") if document["armed"] else Styled("not armed", "green")
+    output.line("           kill switch ", switch, ", ", armed)
+
+
+@click.command("list", cls=Command, example=["pmagent pla list", "pmagent pla list -n 5 --format json"])
+@click.option("-n", "--lines", "count", type=click.IntRange(1, 100), default=20, show_default=True, metavar="N",
+              help="The last N.")
+@format_option()
+@pass_app
+def listing(app: App, count: int, format: str) -> int:
+    """The newest proposals, and what has come of each. Older ones are in the session logs."""
+    document = ask(app, "pla.list", count=count).document
+    if format == "json":
+        app.output.document(document)
+    else:
+        list_proposals(app.output, document["proposals"])
+    return Exit.DONE
+
+
+@click.command(cls=Command, example=["pmagent pla show", "pmagent pla show prop-5b0c --hexdump"])
+@click.argument("proposal_id", required=False, default="")
+@click.option("--reveal", is_flag=True, help="Also what is masked, out of the daemon's memory; it is logged nowhere.")
+@click.option("--hexdump", is_flag=True, help="The text's bytes as well.")
+@format_option()
+@pass_app
+def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, format: str) -> int:
+    """One proposal: exactly what would be typed, its digest, who asks, why, and for how long it stands.
+
+    PROPOSAL_ID may be the beginning of an id; without one it is the proposal that is open. ⏎ is Enter, → is Tab.
+    """
+    document = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
+    if format == "json":
+        app.output.document(document)
+    else:
+        show_proposal(app.output, document, hexdump=hexdump)
+        if "plain" in document and document["plain"] is None:
+            app.output.note("the text is not held: only the daemon that was asked for it does, until it is decided")
+    return Exit.DONE

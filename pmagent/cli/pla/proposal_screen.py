@@ -1,0 +1,76 @@
+"""A proposal on the screen: exactly what would be typed, who asks for it, why, and for how long it stands."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pmagent.cli.clean import pad, shorten
+from pmagent.cli.output import Output, Piece, Styled
+from pmagent.cli.pla.typed import in_short, show_typed
+from pmagent.cli.when import short, spoken
+
+_MARKS: Final = {
+    "open": Styled("▸ open", "yellow"), "executing": Styled("▸ executing", "yellow"),
+    "executed": Styled("✓ executed", "green"), "recorded": Styled("✓ recorded", "green"),
+    "unknown": Styled("✗ outcome unknown", "red"),
+}  # fmt: skip
+
+
+def mark(document: dict[str, Any]) -> Styled:
+    """How a proposal stands, in a word."""
+    stands = document["outcome"] if document["stands"] == "closed" else document["stands"]
+    return _MARKS.get(stands, Styled(f"✗ {stands.replace('_', ' ')}", "red"))
+
+
+def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = False) -> None:
+    """All of it. With ``plain`` in it, that is shown in place of what is masked."""
+    output.line(mark(document), f": {document['proposal_id']}")
+    plain = document.get("plain")
+    if plain is not None:
+        output.line("              ", Styled("revealed, from the memory of the daemon:", "yellow"))
+    masked = document["masked"] and plain is None
+    show_typed(output, document["action_type"], plain or document["payload"], masked=masked, hexdump=hexdump)
+    if masked:
+        output.line(f"              {document['chars']} characters are held in memory; --reveal shows them")
+    output.line(f"  digest      {document['digest']}")
+    if document["credential_warning"]:
+        found = ", ".join(document["findings"]) or "not said which"
+        output.line("  ", Styled("credentials", "red"), f" it holds what looks like: {found}")
+    asked = f"{document['requested_by']} over {document['channel']}"
+    output.line(f"  asked by    {asked}, proposed by {document['proposed_by']}")
+    output.line("  because     ", shorten(document["rationale"], output.columns - 14))
+    if document["frame"]:
+        output.line(f"  frame       at position {document['frame']} of the log")
+        output.line("  on screen   ", shorten(document["ocr_text"] or "nothing was read", output.columns - 14))
+    _times(output, document)
+
+
+def _times(output: Output, document: dict[str, Any]) -> None:
+    output.line(f"  proposed    {short(document['proposed_at'])} UTC, in {document['proposed_in']}")
+    if document["stands"] == "open":
+        two = "; by somebody else than who asked" if document["two_persons"] else ""
+        output.line(f"  open for    {spoken(document['seconds_left'])} more, then it expires{two}")
+    if document["decided_by"]:
+        at = short(document["decided_at"] or "")
+        output.line(f"  decided by  {document['decided_by']} over {document['decided_over']}, {at} UTC")
+    if document["execution_id"]:
+        output.line(f"  execution   {document['execution_id']}")
+    if document["stands"] == "closed":
+        why = f": {document['why']}" if document["why"] else ""
+        output.line("  ended       ", shorten(f"{short(document['closed_at'] or '')} UTC{why}", output.columns - 14))
+
+
+def list_proposals(output: Output, documents: list[dict[str, Any]]) -> None:
+    """One a line, newest first."""
+    if not documents:
+        output.line("no proposals yet: pmagent pla mode SUGGEST, then pmagent pla propose 'type: …'")
+        return
+    output.line(Styled(f"{'PROPOSAL':<17}  {'PROPOSED (UTC)':<18}  {'STATE':<17}  {'BY':<12}  WHAT", "bold"))
+    for document in documents:
+        stands = mark(document)
+        said: list[Piece] = [
+            pad(document["proposal_id"], 17), "  ", Styled(short(document["proposed_at"]), "dim"), "  ",
+            Styled(pad(stands.text, 17), stands.style), "  ", pad(document["requested_by"], 12), "  ",
+        ]  # fmt: skip
+        what = in_short(document["action_type"], document["payload"])
+        output.line(*said, shorten(what, max(20, output.columns - 74)))

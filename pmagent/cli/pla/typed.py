@@ -1,0 +1,88 @@
+"""What would be typed, shown so that nothing of it is hidden: each character of a text, each key, each step.
+
+Text that can be typed is printable ASCII, tab and newline. A line of it stands between two bars, so that blanks at its
+end are seen; ``⏎`` and ``→`` are the keys Enter and Tab, and neither they nor the bars can be part of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pmagent.cli.output import Output, Piece, Styled
+
+_ROW: Final = 16
+_MIN_COLUMNS: Final = 20
+
+
+def show_typed(output: Output, action_type: str, payload: dict[str, Any], *, masked: bool, hexdump: bool) -> None:
+    """The action, on several lines."""
+    for line in _lines(action_type, payload, max(_MIN_COLUMNS, output.columns - 16), masked=masked):
+        output.line(*line)
+    if hexdump and action_type == "TYPE_TEXT":
+        for row in _hexdump(payload["text"]):
+            output.line(Styled(f"              {row}", "dim"))
+
+
+def in_short(action_type: str, payload: dict[str, Any]) -> str:
+    """The action on one line, for a list."""
+    if action_type == "TYPE_TEXT":
+        return f"type {_visible(payload['text'])}"
+    if action_type == "KEY_COMBO":
+        return f"keys {'+'.join(payload['keys'])}"
+    if action_type == "MOUSE_MOVE":
+        return f"move {payload['x']} {payload['y']}"
+    return f"click {payload['button']}"
+
+
+def _lines(action_type: str, payload: dict[str, Any], columns: int, *, masked: bool) -> Iterator[list[Piece]]:
+    if action_type == "KEY_COMBO":
+        yield ["  keys        ", Styled(" + ".join(payload["keys"]), "bold"), ", pressed together"]
+    elif action_type == "MOUSE_MOVE":
+        yield ["  move        ", Styled(_steps(payload["x"], payload["y"]), "bold")]
+    elif action_type == "MOUSE_CLICK":
+        yield ["  click       ", Styled(payload["button"], "bold")]
+    else:
+        text = payload["text"]
+        if masked:
+            yield ["  text        ", Styled("masked: this is not what would be typed", "yellow")]
+        else:
+            yield [f"  text        {_counted(text)}"]
+        for row in _rows(text, columns):
+            yield ["              │", Styled(row, "bold"), "│"]
+
+
+def _counted(text: str) -> str:
+    enters, tabs = text.count("\n"), text.count("\t")
+    told = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
+    told += [f"Enter (⏎) {enters} time{'' if enters == 1 else 's'}"] if enters else []
+    told += [f"Tab (→) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
+    return ", ".join(told)
+
+
+def _rows(text: str, columns: int) -> Iterator[str]:
+    """The text in rows: a row ends behind each newline, and where the screen does."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        shown = _visible(line) + ("⏎" if number < len(lines) - 1 else "")
+        if not shown and number == len(lines) - 1 and number:
+            return
+        for at in range(0, max(1, len(shown)), columns):
+            yield shown[at : at + columns]
+
+
+def _visible(text: str) -> str:
+    return text.replace("\t", "→").replace("\n", "⏎")
+
+
+def _hexdump(text: str) -> Iterator[str]:
+    raw = text.encode("utf-8", "surrogatepass")
+    for at in range(0, len(raw), _ROW):
+        row = raw[at : at + _ROW]
+        yield f"{at:04x}  {row.hex(' '):<{_ROW * 3 - 1}}  {''.join(chr(b) if 32 <= b < 127 else '.' for b in row)}"
+
+
+def _steps(x: int, y: int) -> str:
+    sideways = f"{abs(x)} {'left' if x < 0 else 'right'}" if x else ""
+    upright = f"{abs(y)} {'up' if y < 0 else 'down'}" if y else ""
+    return ", ".join(part for part in (sideways, upright) if part) or "nowhere"

@@ -1,0 +1,53 @@
+"""``pmagent pla verify-log``: session logs, line by line (rulings C, Session log)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Output, Styled
+from pmagent.exitcodes import Exit
+
+
+@click.command("verify-log", cls=Command, example=["pmagent pla verify-log", "pmagent pla verify-log --format json"])
+@click.argument("paths", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, metavar="[PATH...]")
+@click.option("--alone", is_flag=True, help="Check the files by themselves, not against the workspace's log.")
+@format_option()
+@pass_app
+def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> int:
+    """Check session logs: every entry's shape, checksum and place in the chain, and that they are what the workspace's
+    log says (which alone shows that an end was cut off). Without PATH all of this workspace's.
+
+    Exit 0: they are intact. Exit 4: one is not; its first bad line is named.
+    """
+    import msgspec
+
+    from pmagent.pla.verifying import verify_session_log, verify_with_log
+
+    found = [*paths] or sorted((app.workspace / "sessions").glob("*.jsonl"))
+    verdicts: list[dict[str, Any]] = []
+    for path in found:
+        verdict = verify_session_log(path) if alone else verify_with_log(app.workspace, path)
+        verdicts.append({"path": str(path), **msgspec.structs.asdict(verdict)})
+    if format == "json":
+        app.output.document({"ok": all(verdict["ok"] for verdict in verdicts), "logs": verdicts})
+    else:
+        _screen(app.output, verdicts)
+    return Exit.DONE if all(verdict["ok"] for verdict in verdicts) else Exit.CORRUPT
+
+
+def _screen(output: Output, verdicts: list[dict[str, Any]]) -> None:
+    if not verdicts:
+        output.line("no session logs yet: a session begins with pmagent pla mode SUGGEST")
+    for verdict in verdicts:
+        if verdict["ok"]:
+            how = "and equal to the log" if verdict["compared"] else "by itself"
+            output.line(Styled("✓ intact", "green"), f": {verdict['path']}: {verdict['entries']} entries, {how}")
+            output.line(Styled(f"  checksum  {verdict['checksum']}", "dim"))
+        else:
+            where = f"{verdict['path']}, line {verdict['line']}"
+            output.line(Styled("✗ not intact", "red"), f": {where}: {verdict['reason']}")
+            output.note(Styled("hint:", "cyan"), f" {verdict['mend']}")
