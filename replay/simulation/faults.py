@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Mapping
 from random import Random
 from typing import Final
 
@@ -164,21 +165,25 @@ CONSEQUENCES: Final = (
 
 
 class Faults:
-    """The faults of one run. ``struck`` counts them. After ``calm`` none strikes any more."""
+    """The faults of one run, with their ``chances``. ``struck`` counts them. After ``calm`` none strikes any more."""
 
-    def __init__(self, random: Random, only: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, random: Random, only: frozenset[str] | None = None, chances: Mapping[str, float] = CHANCES,
+        consequences: Collection[str] = CONSEQUENCES,
+    ) -> None:
         self._random = random
+        self._consequences = consequences
         self.struck: Counter[str] = Counter()
         self.active = True
         # Each run leaves some faults out: what hides behind a frequent fault is met in runs without it.
         self.chances = {
             name: chance * random.choice((0.2, 0.5, 1.0)) if random.random() < 0.6 else 0.0
-            for name, chance in CHANCES.items()
+            for name, chance in chances.items()
         }
         if random.random() < 0.05:
-            self.chances = dict.fromkeys(CHANCES, 0.0)  # a run without any must work as well
+            self.chances = dict.fromkeys(chances, 0.0)  # a run without any must work as well
         if only is not None:
-            self.chances = {name: chance if name in only else 0.0 for name, chance in CHANCES.items()}
+            self.chances = {name: chance if name in only else 0.0 for name, chance in chances.items()}
 
     def strike(self, name: str) -> bool:
         """Whether fault ``name`` strikes now."""
@@ -190,7 +195,7 @@ class Faults:
 
     def note(self, name: str) -> None:
         """Count a consequence."""
-        if name not in CONSEQUENCES:
+        if name not in self._consequences:
             raise KeyError(name)
         self.struck[name] += 1
 

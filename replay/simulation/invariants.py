@@ -18,6 +18,7 @@ from contracts.kernel import KernelModeDecided, KernelObserved
 from contracts.model import ModelAsked, ModelCallRequested
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import BlobSource, OutwardRequest, effect_of, is_request, typed
+from contracts.pla_events import PlaContractBroken
 from events.event import Event, Tail
 from events.head import NAME as HEAD
 from events.head import decode_head
@@ -31,6 +32,7 @@ from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
 from replay.simulation.invariants_models import check_models, check_models_ended
+from replay.simulation.invariants_pla import OWN, check_pla, check_pla_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
 from replay.simulation.invariants_runs import check_runs
 from replay.simulation.world import Violation, require
@@ -102,6 +104,10 @@ class Watch:
         self._folded = 0
         self._started_at = 0
 
+    def keep_out(self, secret: bytes) -> None:
+        """This secret is not known to the redactor, and must not be on the disk either."""
+        self._secrets = [*self._secrets, secret]
+
     # --- as it happens -----------------------------------------------------------------------------------------------
 
     def opened(self, storage: StorageReader) -> None:
@@ -161,7 +167,7 @@ class Watch:
         require(effect is not None, f"{event.type} is no effect")
         assert effect is not None, "just required"
         require(effect.repeatable or not self.performed[at], f"effect {at} performed twice")
-        require(not _terminals(self.history, event), f"effect {at} started after its end")
+        require(not _ends(self.history[at:])[at], f"effect {at} started after its end")
         taken_back = any(
             isinstance(e.data, EffectCancelRequested) and e.data.request == at and e.actor == event.actor
             for e in self.history
@@ -241,6 +247,7 @@ class Watch:
         check_runs(self.history)
         check_checks(self.history)
         check_audits(self.history)
+        check_pla(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -265,10 +272,10 @@ class Watch:
         require(all(a.time <= b.time for a, b in pairwise(history)), "time goes back")
         for id, position in self.acknowledged.items():
             require(history[position - 1].id == id, f"{id} was acknowledged and is not at {position}")
+        ends = _ends(history)
         for request in history:
             if request.kind == "decision" and effect_of(request.data) is not None:
-                ends = len(_terminals(history, request))
-                require(ends <= 1, f"effect {request.position} has {ends} ends")
+                require(ends[request.position] <= 1, f"effect {request.position} has {ends[request.position]} ends")
 
     def check_actors(self) -> None:
         """Only the fragile actor halts, once at a time, and a halted one decides nothing."""
@@ -304,12 +311,14 @@ class Watch:
     def check_ended(self) -> None:
         """After everything came to rest: each effect has its end, each request its one answer, each question too."""
         check_models_ended(self.history)
+        check_pla_ended(self.history)
+        ends, answers = _ends(self.history), Counter(map(_answered, self.history))
         for event in self.history:
+            at = event.position
             if event.kind == "decision" and effect_of(event.data) is not None:
-                require(len(_terminals(self.history, event)) == 1, f"effect {event.position} ({event.type}) has no end")
-            if is_request(event.data) and not isinstance(event.data, ModelAsked):
-                answers = [e for e in self.history if e.kind == "decision" and _answers(e, event)]
-                require(len(answers) == 1, f"request {event.position} ({event.type}) has {len(answers)} answers")
+                require(ends[at] == 1, f"effect {at} ({event.type}) has no end")
+            if is_request(event.data) and not isinstance(event.data, ModelAsked | PlaContractBroken):
+                require(answers[at] == 1, f"request {at} ({event.type}) has {answers[at]} answers")
 
 
 def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
@@ -342,20 +351,29 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
     return found
 
 
-def _terminals(history: Sequence[Event], request: Event) -> list[Event]:
-    at = request.position
-    return [
-        event for event in history[at:]
-        if (event.kind == "fact" and event.causation == at)
-        or (isinstance(event.data, EffectRefused) and event.data.request == at)
-    ]
+def _ends(history: Sequence[Event]) -> Counter[int]:
+    """Position of a request for an effect -> how often it has come to its end."""
+    ends: Counter[int] = Counter()
+    for event in history:
+        if isinstance(event.data, EffectRefused):
+            ends[event.data.request] += 1
+        elif event.kind == "fact":
+            ends[event.causation] += 1
+    return ends
 
 
-def _answers(event: Event, request: Event) -> bool:
-    if isinstance(event.data, RequestRefused):
-        return event.data.request == request.position
-    return (
-        not isinstance(event.data, EffectRefused) and effect_of(event.data) is None
-        and event.type.split(".")[0] in ("audit", "check", "oa", "reasoning", "run", "sim")
-        and getattr(event.data, "request", 0) == request.position
-    )
+def _answered(event: Event) -> int:
+    """The position of the request that ``event`` answers; 0 when it answers none."""
+    if event.kind != "decision" or isinstance(event.data, EffectRefused):
+        return 0
+    if not isinstance(event.data, RequestRefused):
+        area = event.type.partition(".")[0]
+        if area not in _AREAS or effect_of(event.data) is not None:
+            return 0
+        if OWN.get(type(event.data), event.actor) != event.actor:
+            return 0  # an answer in another's name
+    return int(getattr(event.data, "request", 0))
+
+
+_AREAS: Final = frozenset(("audit", "check", "oa", "pla", "reasoning", "run", "sim"))
+"""Where answers to requests come from."""

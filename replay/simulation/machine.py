@@ -54,6 +54,8 @@ class Running:
         self.boot = boot
         self.stopped = ""
         self.ended = False
+        self.on_stop: Callable[[], None] = lambda: None
+        """Called when the performer is told to end."""
 
 
 class Machine:
@@ -78,6 +80,9 @@ class Machine:
         self.observe: Callable[[], None] = lambda: None
         self.boot = 0
         self.up = False
+        self.surface = ""
+        self.always_daemon = False
+        """Whether what is started next is a daemon, unless a fault makes it a command."""
         self._power = False
         self._again = False
         self._snapshots: list[bytes] = []
@@ -118,6 +123,14 @@ class Machine:
 
     def _lose_power(self) -> None:
         self._power = True
+        raise Crashed
+
+    def kill(self) -> None:
+        """The process ends, now."""
+        if self.up:
+            self.guard(self._end_now)
+
+    def _end_now(self) -> None:
         raise Crashed
 
     def start(self) -> None:
@@ -165,8 +178,10 @@ class Machine:
                 self._submit(output)
         self._take_up([event for event in before if self.engine.effects.is_open(event.position)])
         command = world.faults.strike("start: takes no runs up")
-        surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
-        started = DaemonStarted(version="sim", python="3", surface=surface)
+        self.surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
+        if self.always_daemon and not command:
+            self.surface = "daemon"
+        started = DaemonStarted(version="sim", python="3", surface=self.surface)
         self.append(started, f"daemon.started:{self.boot}", "daemon")
         self._in_process(FIRST_SECONDS, "first look", self._look)
         if command:  # it opens the log for something else, and is done soon
@@ -201,6 +216,8 @@ class Machine:
     def stop(self) -> None:
         """An orderly stop: running effects ended, a last word, the log settled and closed; then a new start."""
         self._stopping = True
+        for running in list(self._running.values()):
+            running.on_stop()
         for event in list(self.engine.effects.open.values()):
             effect = effect_of(event.data)
             if effect is None or not effect.repeatable:
@@ -399,6 +416,7 @@ class Machine:
         if running.ended or not self.engine.effects.is_open(running.event.position):
             return
         self._world.faults.note("effect: past its limit")
+        running.on_stop()
         self._conclude(running.event, EffectTimedOut(request=running.event.position, limit_s=limit))
         self._in_process(self._stubborn(), "performer ends", self._release, running)
 
@@ -407,6 +425,7 @@ class Machine:
         self._world.faults.note("effect: cancelled")
         if running is not None:
             running.stopped = reason
+            running.on_stop()
             self._in_process(self._stubborn(), "give up", self._give_up, running)
         elif (event := self.engine.effects.open.get(request)) is not None:
             self._conclude(event, EffectCancelled(request=request, reason=reason))

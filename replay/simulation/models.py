@@ -18,6 +18,7 @@ from contracts.model import (
 from contracts.reasoning import TOOL_IDS
 from events.event import Event
 from replay.simulation.audits import opinion
+from replay.simulation.pla.model import ANSWER, proposal
 from replay.simulation.world import World
 
 CODES: Final[tuple[ModelErrorCode, ...]] = get_args(ModelErrorCode)
@@ -99,6 +100,8 @@ class Models:
     def _answer(self, asked: ModelAsked, name: str, lie: str) -> dict[str, Any]:
         if name == "JudicialOpinion":
             return opinion(self._world, asked, self._secret)
+        if name == ANSWER:
+            return proposal(self._world, self._secret)
         careful = lie != "permits" and self._world.random.random() < 0.3
         return {
             **(CAREFUL if careful else PERMITTING)[name], "rationale": f"because of api_key={self._secret}",

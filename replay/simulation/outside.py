@@ -21,6 +21,7 @@ from replay.simulation.audits import Audits
 from replay.simulation.checks import Checks
 from replay.simulation.machine import Machine, Running
 from replay.simulation.models import Models
+from replay.simulation.pla.desk import Desk
 from replay.simulation.reasoning import Reasoning
 from replay.simulation.runs import Runs
 from replay.simulation.surfaces import WORKSPACE, SimFiles
@@ -75,6 +76,8 @@ class Outside:
         self._number = 0
         self._observations = 0
         self.demands: list[Demand] = []
+        self.desk: Desk | None = None
+        """The PLA's world, where there is one."""
         machine.perform = self.perform
         machine.provide(CONTENTS)
         machine.observe = self._observe
@@ -82,12 +85,15 @@ class Outside:
     # --- the plan of a run ---------------------------------------------------------------------------------------
 
     def plan(
-        self, demands: int, thoughts: int, runs: int, checks: int, audits: int, changes: int, seconds: float
+        self, demands: int, thoughts: int, runs: int, checks: int, audits: int, changes: int, typings: int,
+        seconds: float,
     ) -> None:
         """Put a run's demands, ``thoughts`` more that ask for reasoning, ``runs`` that have to do with Orchestra,
-        ``checks`` that ask for configured checks, ``audits``, surface changes, clock faults and stops on the
-        calendar."""
+        ``checks`` that ask for configured checks, ``audits``, ``typings`` (of the PLA), surface changes, clock faults
+        and stops on the calendar."""
         world = self._world
+        if self.desk is not None:
+            self.desk.plan(typings, seconds)
         for _ in range(audits):
             world.later(world.between(0.0, seconds), "audit", self.audit)
         for _ in range(runs):
@@ -140,7 +146,7 @@ class Outside:
         self.demands.append(demand)
         self._send(demand)
 
-    def _put_in_order(self) -> None:
+    def put_in_order(self) -> None:
         """More often than not the kernel was put in order for what the operator wants now."""
         if self._world.random.random() < 0.7:
             self._files.write_state("green", 2)
@@ -148,7 +154,7 @@ class Outside:
 
     def orchestrate(self) -> None:
         """The operator wants a run, or that one ends."""
-        self._put_in_order()
+        self.put_in_order()
         self._world.later(0.5, "run", lambda: self.demand(self._runs.demand(self._number + 1)))
 
     def check(self) -> None:
@@ -157,12 +163,12 @@ class Outside:
 
     def audit(self) -> None:
         """The operator wants an audit, or that one ends."""
-        self._put_in_order()
+        self.put_in_order()
         self._world.later(0.5, "audit", lambda: self.demand(self._audits.demand(self._number + 1)))
 
     def think(self) -> None:
         """The operator wants a program to be run, or its context written."""
-        self._put_in_order()
+        self.put_in_order()
         if self._machine.up:  # whoever asks reads the surfaces, and finds a daemon
             self.demand(self._reasoning.demand(self._number + 1))
 
@@ -231,6 +237,8 @@ class Outside:
         data = event.data
         if isinstance(data, TimerRequested):
             world.later(world.until(data.at) + 0.000001, "timer", lambda: self._fire(running, data))
+            return
+        if self.desk is not None and self.desk.perform(running):
             return
         if world.faults.strike("effect: hangs") or self._hangs(data):
             return

@@ -17,14 +17,19 @@ from events.errors import PmagentError
 from events.segments import segment_firsts
 from replay.simulation.altered import altered_is_found
 from replay.simulation.disk import Crashed
+from replay.simulation.faults import Faults
 from replay.simulation.invariants import Documents
 from replay.simulation.invariants_audits import check_audits_idle
 from replay.simulation.invariants_checks import check_checks_idle
+from replay.simulation.invariants_pla import check_pla_idle
 from replay.simulation.invariants_reasoning import check_idle
 from replay.simulation.invariants_runs import check_runs_idle
 from replay.simulation.machine import FOLDER, Machine
 from replay.simulation.met import met_in
 from replay.simulation.outside import Outside
+from replay.simulation.pla.desk import Desk
+from replay.simulation.pla.faults import PLA_CHANCES, PLA_CONSEQUENCES
+from replay.simulation.pla.forger import Forger
 from replay.simulation.tripwires import tripwires
 from replay.simulation.workload import HANDS, Fragile, Hand
 from replay.simulation.world import Violation, World, require
@@ -33,10 +38,14 @@ SAFETY_SECONDS: Final = 60.0
 LIVENESS_SECONDS: Final = 7200.0
 STEPS_MAX: Final = 50_000
 
+_OFTEN: Final = ("crash: process", "crash: power", "crash: in a write", "disk: write error", "disk: sync error")
+"""What has its occasion with each fact. A device brings so many that no process would live long enough to type."""
+
 
 class Load(NamedTuple):
     """How much happens in a run's first phase: demands of all kinds, others that ask for reasoning, others that have to
-    do with runs of Orchestra, with configured checks, or with audits, and changes of surfaces."""
+    do with runs of Orchestra, with configured checks, or with audits, changes of surfaces, and wishes that something
+    be typed."""
 
     demands: int
     thoughts: int
@@ -44,6 +53,7 @@ class Load(NamedTuple):
     checks: int
     audits: int
     changes: int
+    typings: int = 0
 
 
 class SimResult(msgspec.Struct, frozen=True):
@@ -89,7 +99,7 @@ class SimulationFailed(PmagentError):
 
 def actors() -> Sequence[AnyActor]:
     """The real actors, and those that give them work."""
-    return [*all_actors(), *map(Hand, HANDS), Fragile()]
+    return [*all_actors(), *map(Hand, HANDS), Fragile(), Forger()]
 
 
 def simulate(
@@ -103,21 +113,24 @@ def simulate(
     """
     try:
         chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
-        return play(chance, seed=seed, documents=documents, only=only, load=load)
+        pla = Random(f"{seed}:pla")  # noqa: S311 - the same; what has nothing to do with the PLA stays as it was
+        return play(chance, seed=seed, documents=documents, only=only, load=load, pla=pla)
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
 
 
 def play(
     random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
-    only: frozenset[str] | None = None, load: Load | None = None,
+    only: frozenset[str] | None = None, load: Load | None = None, pla: Random | None = None,
 ) -> SimResult:
-    """Run with the choices of ``random``. Raises Violation, or whatever the tested code raised."""
+    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s.
+
+    Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(random, seed, documents, only, load)
+            return _play(random, seed, documents, only, load, pla or random)
     finally:
         if collecting:
             gc.enable()
@@ -125,7 +138,7 @@ def play(
 
 def _play(
     random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    load: Load | None,
+    load: Load | None, pla: Random,
 ) -> SimResult:
     world = World(random, only)
     secret = f"hush-{random.getrandbits(64):016x}"
@@ -134,7 +147,8 @@ def _play(
     if load is None:
         demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
         checks, audits = random.randrange(6), random.randrange(5)
-        load = Load(demands, thoughts, runs, checks, audits, changes=random.randrange(12))
+        load = Load(demands, thoughts, runs, checks, audits, random.randrange(12), pla.choice((0, 0, 0, 2)))
+    desk = _desk(world, machine, outside, pla, only, secret) if load.typings else None
     outside.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
@@ -146,6 +160,8 @@ def _play(
     world.disk.crash_after = None
     outside.mend_surfaces()
     outside.resume_halted()
+    if desk is not None:
+        desk.calm()
     while world.step():
         require(world.steps < 2 * STEPS_MAX and world.seconds < LIVENESS_SECONDS, "it does not come to an end")
 
@@ -162,6 +178,10 @@ def _play(
     check_runs_idle(machine.engine.states)
     check_checks_idle(machine.engine.states)
     check_audits_idle(machine.engine.states)
+    check_pla_idle(machine.engine.states)
+    if desk is not None:
+        desk.check_rested()
+        world.faults.struck.update(desk.struck())
     for met in met_in(watch.history):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
@@ -172,6 +192,18 @@ def _play(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
         dict(sorted(world.faults.struck.items())),
     )
+
+
+def _desk(
+    world: World, machine: Machine, outside: Outside, pla: Random, only: frozenset[str] | None, secret: str
+) -> Desk:
+    faults = Faults(pla, only, PLA_CHANCES, PLA_CONSEQUENCES)
+    for often in _OFTEN:
+        world.faults.chances[often] *= 0.15
+    private = f"{pla.getrandbits(64):016x}"
+    machine.watch.keep_out(private.encode())
+    outside.desk = Desk(world, machine, pla, faults, secret, private, outside.demand, outside.put_in_order)
+    return outside.desk
 
 
 def run_seeds(

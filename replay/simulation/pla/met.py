@@ -1,0 +1,51 @@
+"""Which consequences of the PLA's faults (``faults.PLA_CONSEQUENCES``) a history shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from contracts.hid import HidOutcomeUnknown, HidRefused, HidTold
+from contracts.pla_events import (
+    PlaDecisionRefused,
+    PlaExecuted,
+    PlaModeChanged,
+    PlaProposalClosed,
+    PlaProposalRefused,
+    PlaViolation,
+)
+from events.event import Event
+from replay.simulation.pla.faults import PLA_CONSEQUENCES
+
+_CLOSED = {
+    "recorded": "pla: recorded only", "rejected": "pla: rejected", "expired": "pla: expired",
+    "withdrawn": "pla: withdrawn",
+}  # fmt: skip
+_EXECUTED = {"done": "pla: typed", "aborted": "pla: aborted", "not_executed": "pla: not executed"}
+
+
+def pla_met_in(history: Sequence[Event]) -> list[str]:
+    """See the module."""
+    return [met for event in history for met in _met(event) if met in PLA_CONSEQUENCES]
+
+
+def _met(event: Event) -> Iterator[str]:
+    match event.data:
+        case PlaExecuted(outcome=outcome, code=code):
+            yield _EXECUTED[outcome]
+            yield f"pla {outcome}: {code}"
+        case HidOutcomeUnknown():
+            yield "pla: outcome unknown"
+        case HidTold(state="DONE" | "ABORTED"):
+            yield "pla: recovered by asking"
+        case HidRefused(code="no_text"):
+            yield "pla: nobody knows the plain text any more"
+        case PlaModeChanged(code=code):
+            yield f"pla mode: {code}"
+        case PlaDecisionRefused(code=code):
+            yield f"pla decision refused: {code}"
+        case PlaProposalRefused(code=code):
+            yield f"pla proposal refused: {code}"
+        case PlaProposalClosed(outcome=outcome) if outcome in _CLOSED:
+            yield _CLOSED[outcome]
+        case PlaViolation(kind=kind):
+            yield f"pla violation: {kind}"
