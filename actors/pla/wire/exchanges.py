@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.pla.hid_state import HID
 from actors.pla.wire.answers import (
     ArmAnswer,
     CommitAnswer,
@@ -76,7 +77,10 @@ _Asked = (
 
 def exchange(event: Event, plain: Action | None, now: str) -> Exchange:
     """The conversation for a request of the HID link. ``plain`` is the action of a masked one, None when it is not in
-    memory any more; ``now`` is the log's time. Raises TypeError for another event."""
+    memory any more; ``now`` is the log's time. Another actor's request is refused, whatever permit it has: only the HID
+    link holds what it asks to the approvals. Raises TypeError for another event."""
+    if event.actor != HID:
+        return _strange(event)
     match event.data:
         case HidArmRequested() as asked:
             return _arm(event.position, asked)
@@ -97,6 +101,18 @@ def without_device(event: Event) -> HidSilent:
     """The outcome of a request while there is no device to ask."""
     asked: _Asked = event.data
     return _silent(event.position, asked, Unanswered(sent=False, code="no_device", text="no device is linked"))
+
+
+def goodbye() -> Exchange:
+    """The last conversation before the line is let go: disarm whatever there is."""
+    return _disarm(0, HidDisarmRequested(boot_id="", why="the line is let go"))
+
+
+def _strange(event: Event) -> Exchange:
+    yield from ()
+    asked: _Asked = event.data
+    text = f"{event.actor} may ask nothing of the device: it knows of no approval"
+    return _other(event.position, asked, Refused("APPROVAL", text))
 
 
 # --- the six ------------------------------------------------------------------------------------------------------
