@@ -71,7 +71,7 @@ def _least(rule: str) -> str:
 
 
 def _unknown(name: str) -> str:
-    return f"there is no {name}" if _NAME.fullmatch(name) else "it holds what the contract does not name"
+    return f"it holds {name if _NAME.fullmatch(name) else 'something'}, which the contract does not name"
 
 
 def _type(kinds: str | list[str]) -> str:

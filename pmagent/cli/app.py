@@ -66,6 +66,14 @@ _PLA = Group(
         "verify-log": Entry("pmagent.cli.pla.verify:verify_log", "check session logs"),
     },
 )
+_CONTRACTS = Group(
+    "contracts",
+    help="The PLA's contracts: what proposals, decisions, executions, status and logs have to look like.",
+    entries={
+        "check": Entry("pmagent.cli.contracts:check", "hold documents against them"),
+        "list": Entry("pmagent.cli.contracts:listing", "their names, version and hash"),
+    },
+)
 program = Group(
     "pmagent",
     help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
@@ -84,6 +92,7 @@ program = Group(
         "oa": Entry("pmagent.cli.app:_OA", "OA state, guards, reasoning"),
         "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),
         "pla": Entry("pmagent.cli.app:_PLA", "type on a machine what is approved"),
+        "contracts": Entry("pmagent.cli.app:_CONTRACTS", "check documents against the PLA's contracts"),
         "log": Entry("pmagent.cli.app:_LOG", "look at the log"),
         "replay": Entry("pmagent.cli.replay:replay", "decide all again, compare with the log"),
         "rebuild": Entry("pmagent.cli.replay:rebuild", "write the documents anew from the log"),

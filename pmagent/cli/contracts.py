@@ -1,0 +1,96 @@
+"""``pmagent contracts``: documents held against the PLA's contracts, and which contracts there are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from contracts.checking import CONTRACTS
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import read_given, source_of
+from pmagent.cli.output import Output, Styled
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from pmagent.checked_documents import CheckedFile
+
+FILE_BYTES_MAX = 256 * 1024 * 1024
+"""A session log may be long; each of its lines is not."""
+SHOWN_MAX = 20
+"""So many faults of a file are shown to people; a program gets all."""
+
+
+@click.command(cls=Command, example=["pmagent contracts check", "pmagent contracts check --format json"])
+@click.argument("files", nargs=-1, metavar="[FILE...]")
+@click.option(
+    "--contract",
+    type=click.Choice(CONTRACTS),
+    metavar="NAME",
+    help="What all of them have to keep [default: the contract in a file's name, else what a document's keys tell].",
+)
+@format_option()
+@pass_app
+def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -> int:
+    """Hold documents against their contracts: FILE is JSON, or has one document a line; - is stdin. Without FILE the
+    workspace's jobs and session logs.
+
+    Exit 0: all of them keep theirs. Exit 1: one does not; where and what is told. Exit 2: a file cannot be read, or
+    does not show which contract it means.
+    """
+    import msgspec
+
+    from pmagent.checked_documents import checked_file
+
+    checked = [
+        checked_file(source_of(name), read_given(name, FILE_BYTES_MAX, "it has to hold JSON"), contract)
+        for name in files or _own(app)
+    ]
+    ok = not any(one.faults for one in checked)
+    if format == "json":
+        app.output.document({"ok": ok, "files": msgspec.to_builtins(checked)})
+    elif not checked:
+        app.output.line("no documents yet: runs, audits and PLA sessions write jobs/ and sessions/")
+    for one in checked if format == "text" else ():
+        _screen(app.output, one)
+    return Exit.DONE if ok else Exit.NO
+
+
+def _own(app: App) -> list[str]:
+    """The workspace's documents that keep contracts of these."""
+    found = [*app.workspace.glob("jobs/*.json"), *app.workspace.glob("sessions/*.jsonl")]
+    return [str(path) for path in sorted(found) if not path.name.endswith(".violations.jsonl")]
+
+
+def _screen(output: Output, checked: CheckedFile) -> None:
+    counted = ", ".join(f"{count} {name}" if count > 1 else name for name, count in checked.contracts.items())
+    mark = Styled("✗", "red") if checked.faults else Styled("✓", "green")
+    output.line(mark, f" {checked.file}: {counted or 'no JSON'}")
+    for fault in checked.faults[:SHOWN_MAX]:
+        line = f"line {fault.line}" if fault.line else ""
+        where = ", ".join(part for part in (line, fault.pointer) if part) or "the whole"
+        output.line("    ", Styled(where, "bold"), f"  {fault.text} ({fault.kind})")
+    if len(checked.faults) > SHOWN_MAX:
+        output.line(f"    and {len(checked.faults) - SHOWN_MAX} more: --format json")
+
+
+@click.command("list", cls=Command, example=["pmagent contracts list", "pmagent contracts list --format json"])
+@format_option()
+@pass_app
+def listing(app: App, format: str) -> int:
+    """The PLA's contracts, their version, and the hash that the device has to have."""
+    from contracts.pla import CONTRACT_VERSION
+    from contracts.pla_schemas import CONTRACT_HASH, SCHEMAS
+
+    told = [
+        {"name": name, "id": schema["$id"], "description": schema["description"]} for name, schema in SCHEMAS.items()
+    ]
+    if format == "json":
+        app.output.document({"version": CONTRACT_VERSION, "hash": CONTRACT_HASH, "contracts": told})
+        return Exit.DONE
+    for one in told:
+        app.output.line(Styled(f"{one['name']:<16}", "bold"), f" {one['description']}")
+    app.output.line("")
+    app.output.line(f"{'version':<16} {CONTRACT_VERSION}")
+    app.output.line(f"{'hash':<16} {CONTRACT_HASH}")
+    return Exit.DONE
