@@ -1,0 +1,239 @@
+"""Any line, any device, any operator, a brain that proposes what it is told and an actor that forges: nothing is typed
+that nobody approved, nothing twice, nothing after a kill, and what cannot be known is said.
+
+The laws are those of the simulation, written a second time; here what happens is drawn, and shrinks when one fails.
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.pla import approvals, hid, hid_arming, hid_execution, modes, tripping, warden
+from actors.pla.hid_state import HidState
+from actors.pla.warden_state import WardenState
+from contracts.hid import HidCommitRequested, HidOutcomeUnknown
+from contracts.payload import Correlated
+from contracts.pla_events import PlaExecuted, PlaProposalClosed
+from events.event import Event
+from replay.replayer import replay_log
+from tests.support.pla_laws import check_laws, check_rest
+from tests.support.pla_milling import STEPS, WAYS, Press
+from tests.support.recorded import stored_log
+
+OFTEN = [*STEPS, *["type"] * 6, *["ready", "propose", "approve", "wait"] * 2]
+LENGTHS = [0, 0, 0, 1, 2, 5]
+Step = tuple[str, int, list[str]]
+
+steps = st.lists(
+    st.tuples(st.sampled_from(OFTEN), st.integers(0, 999), st.lists(st.sampled_from(WAYS), max_size=5)),
+    min_size=1, max_size=20,
+)  # fmt: skip
+
+
+def pressed(taken: list[Step]) -> Press:
+    """The desk after these steps, held to the laws."""
+    press = Press()
+    for what, number, ways in taken:
+        press.ways += ways
+        press.do(what, number)
+    check_laws(press.history, press.pretended.typed)
+    return press
+
+
+def drawn(seed: int) -> list[Step]:
+    """Steps without Hypothesis, where many are needed fast."""
+    chance = random.Random(seed)
+    return [
+        (chance.choice(OFTEN), chance.randrange(1000), [chance.choice(WAYS) for _ in range(chance.choice(LENGTHS))])
+        for _ in range(20)
+    ]
+
+
+@given(steps)
+@settings(max_examples=150, deadline=None)
+def test_whatever_happens_only_what_was_approved_is_typed_and_its_end_is_told(taken: list[Step]) -> None:
+    press = pressed(taken)
+    press.rest()
+    check_rest(press.history, press.pretended.typed)
+    replayed = replay_log(stored_log(press.history), press.actors)
+    assert (replayed.stopped, replayed.divergences) == ("", [])
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + 50) for first in range(0, 300, 50)], ids=str)
+def test_the_laws_hold_for_many_histories(seeds: range) -> None:
+    for seed in seeds:
+        press = pressed(drawn(seed))
+        press.rest()
+        check_rest(press.history, press.pretended.typed)
+
+
+def test_what_is_drawn_leads_to_every_kind_of_end() -> None:
+    """It is not all refused at the door."""
+    ends: set[str] = set()
+    typed = forged = 0
+    for seed in range(60):
+        press = pressed(drawn(seed))
+        ends |= {event.data.outcome for event in press.of(PlaExecuted) + press.of(PlaProposalClosed)}
+        ends |= {"unknown" for _ in press.of(HidOutcomeUnknown)}
+        typed += len(press.pretended.typed)
+        forged += sum(event.actor == "hand" for event in press.of(HidCommitRequested))
+    assert ends >= {
+        "done", "aborted", "not_executed", "unknown", "executed", "rejected", "expired", "withdrawn", "recorded"
+    }  # fmt: skip
+    assert typed > 50
+    assert forged > 3
+
+
+# --- the laws can fail ---------------------------------------------------------------------------------------------
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+def _changed_bytes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(approvals, "_differs", lambda *_: None)
+
+
+def _approved_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(approvals, "_stands", lambda *_: None)
+
+
+def _believes_the_warden(patch: pytest.MonkeyPatch) -> None:
+    """Whatever action stands in the request is typed."""
+    patch.setattr(hid_execution, "digest", lambda _: "")
+    real = hid_execution._unapproved
+    patch.setattr(
+        hid_execution, "_unapproved",
+        lambda asked, approved, now: "" if "not the one" in (told := real(asked, approved, now)) else told,
+    )  # fmt: skip
+
+
+def _expiry_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    def lapsed(state: HidState, execution: Any, now: str) -> str:
+        return real(state, execution, min(now, execution.expires_at[:-1]))
+
+    real = hid_execution._lapsed
+    patch.setattr(hid_execution, "_lapsed", lapsed)
+
+
+def _orders_again(patch: pytest.MonkeyPatch) -> None:
+    """A lost answer to the order, and it is given once more."""
+
+    def on_commit(state: HidState, event: Event, execution: Any) -> Any:
+        if event.type == "hid.silent":
+            order = HidCommitRequested(
+                permit=event.data.request, boot_id=execution.boot_id, execution_id=execution.execution_id,
+                digest=execution.digest, action_class=execution.action_class,
+            )  # fmt: skip
+            return iter([Correlated(order, execution.session_id)])
+        return real(state, event, execution)
+
+    real = hid_execution._on_commit
+    patch.setattr(hid_execution, "_on_commit", on_commit)
+
+
+def _unknown_is_not_executed(patch: pytest.MonkeyPatch) -> None:
+    def unknown(state: HidState, _: Any, why: str) -> Any:
+        return iter([tripping.not_executed(state, "gone", why)])
+
+    patch.setattr(hid_execution, "_unknown", unknown)
+
+
+def _running_is_done(patch: pytest.MonkeyPatch) -> None:
+    def over(execution: Any, _: bool, done: int, of: int, code: str) -> Any:
+        return real(execution, whole=True, done=done, of=of, code=code)
+
+    real = hid_execution._over
+    patch.setattr(hid_execution, "_over", over)
+
+
+def _kill_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    def tripped(state: HidState, code: str, text: str) -> Any:
+        return iter(()) if code == "killed" else real(state, code, text)
+
+    real = tripping.tripped
+    for module in (hid, hid_arming, hid_execution):
+        patch.setattr(module, "tripped", tripped)
+
+
+def _mode_never_falls(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(modes, "lowered", lambda *_, **__: iter(()))
+
+
+def _two_steps_up(patch: pytest.MonkeyPatch) -> None:
+    def objections(state: WardenState, to: Any) -> list[tuple[str, str]]:
+        return [] if to == "EXECUTE" and state.device is not None and state.mode == "OBSERVE" else real(state, to)
+
+    real = modes._objections
+    patch.setattr(modes, "_objections", objections)
+
+
+def _credentials_are_nothing(patch: pytest.MonkeyPatch) -> None:
+    def approving(state: WardenState, event: Event, view: Any, asked: Any) -> Any:
+        plain = msgspec.structs.replace(view.proposed, credential_warning=False)
+        return real(state, event, msgspec.structs.replace(view, proposed=plain), asked)
+
+    real = approvals._approving
+    patch.setattr(approvals, "_approving", approving)
+
+
+def _one_person_is_two(patch: pytest.MonkeyPatch) -> None:
+    def approving(state: WardenState, event: Event, view: Any, asked: Any) -> Any:
+        plain = msgspec.structs.replace(view.proposed, two_persons=False)
+        return real(state, event, msgspec.structs.replace(view, proposed=plain), asked)
+
+    real = approvals._approving
+    patch.setattr(approvals, "_approving", approving)
+
+
+def _forgets_the_end(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(warden, "_concluded", lambda *_: iter(()))
+
+
+def _answers_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(hid_arming, "on_disarmed", lambda *_: iter(()))
+
+
+PLANTS: list[tuple[Plant, str]] = [
+    (_changed_bytes, "decided.digest == approved.digest"),
+    (_approved_twice, "name in self.open"),
+    (_believes_the_warden, "digest(data.action) == data.digest"),
+    (_expiry_is_nothing, "event.time < approved.expires_at"),
+    (_orders_again, "name not in self.committed"),
+    (_unknown_is_not_executed, "somebody knows that nothing was typed"),
+    (_running_is_done, '"DONE" in said'),
+    (_kill_is_nothing, "not self.fallen"),
+    (_mode_never_falls, "not self.fallen"),
+    (_two_steps_up, "step == 1"),
+    (_credentials_are_nothing, "decided.acknowledged"),
+    (_one_person_is_two, "approved.operator_id != proposed.data.requested_by"),
+    (_forgets_the_end, '(laws.session, laws.mode, laws.armed) == ("", "OBSERVE", False)'),
+    (_answers_nothing, "answered[event.position] == 1"),
+]
+"""A bug, and the law that it breaks."""
+
+
+@pytest.mark.parametrize(("plant", "law"), PLANTS, ids=[plant.__name__.strip("_") for plant, _ in PLANTS])
+def test_a_planted_bug_is_caught_by_its_law(plant: Plant, law: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch)
+    for seed in range(400):
+        press = Press()
+        try:
+            for what, number, ways in drawn(seed):
+                press.ways += ways
+                press.do(what, number)
+            press.rest()
+            check_rest(press.history, press.pretended.typed)
+        except AssertionError as broken:
+            line = traceback.extract_tb(broken.__traceback__)[-1].line
+            assert line is not None
+            assert law in line
+            return
+    pytest.fail("400 histories, and it was not caught")
