@@ -26,9 +26,14 @@ def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Perform
     async def perform(event: Event, io: Io) -> Payload:
         return await line.perform(event, None, io.now())
 
+    async def due(event: Event, io: Io) -> Payload:
+        asked: HidPingRequested | HidStatusRequested = event.data
+        await io.sleep_until(asked.at)
+        return await perform(event, io)
+
     async def prepare(event: Event, io: Io) -> Payload:
         asked: HidPrepareRequested = event.data
         return await line.perform(event, plain(asked.digest) if asked.masked else None, io.now())
 
-    talks = (HidArmRequested, HidDisarmRequested, HidPingRequested, HidCommitRequested, HidStatusRequested)
-    return {**dict.fromkeys(talks, perform), HidPrepareRequested: prepare}
+    now = dict.fromkeys((HidArmRequested, HidDisarmRequested, HidCommitRequested), perform)
+    return {**now, **dict.fromkeys((HidPingRequested, HidStatusRequested), due), HidPrepareRequested: prepare}
