@@ -35,5 +35,11 @@ def pla_performers(line: Line, plain: Callable[[str], Action | None]) -> Perform
         asked: HidPrepareRequested = event.data
         return await line.perform(event, plain(asked.digest) if asked.masked else None, io.now())
 
-    now = dict.fromkeys((HidArmRequested, HidDisarmRequested, HidCommitRequested), perform)
-    return {**now, **dict.fromkeys((HidPingRequested, HidStatusRequested), due), HidPrepareRequested: prepare}
+    return {
+        HidArmRequested: perform,
+        HidDisarmRequested: perform,
+        HidCommitRequested: perform,
+        HidPrepareRequested: prepare,
+        HidPingRequested: due,
+        HidStatusRequested: due,
+    }
