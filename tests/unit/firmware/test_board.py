@@ -100,7 +100,8 @@ def between_releases(board: FakeBoard) -> list[tuple[int, bytes]]:
 
 def strokes(reports: list[tuple[int, bytes]]) -> list[tuple[int, int]]:
     """As a machine sees them: each key that goes down, and the modifiers that are down then."""
-    found, down = [], b""
+    found: list[tuple[int, int]] = []
+    down = b""
     for usage, report in reports:
         assert usage == 6
         found.extend((report[0], key) for key in report[2:] if key and key not in down)

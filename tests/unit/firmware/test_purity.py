@@ -1,0 +1,54 @@
+"""The core is what MicroPython can run, and reaches nothing."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).parents[3] / "firmware"
+THE_BOARD = {"boot", "code", "hands", "loop"}
+"""These touch hardware."""
+TYPES_ONLY = {"shapes"}
+CORE = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in THE_BOARD | TYPES_ONLY)
+
+
+def imported(tree: ast.AST) -> set[str]:
+    """The modules that are imported where the code runs: not what only type checkers read."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    nodes = list(ast.walk(tree))
+    plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return plain | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+@pytest.mark.parametrize("name", CORE)
+def test_the_core_imports_itself_only(name: str) -> None:
+    """No clock, no chance, no pins, no files: not even the standard library."""
+    tree = ast.parse((FOLDER / f"{name}.py").read_text())
+    assert imported(tree) <= {f"firmware.{module}" for module in CORE}
+
+
+def test_the_board_s_modules_import_the_core_and_hardware_only() -> None:
+    hardware = {
+        "adafruit_hid.keyboard", "adafruit_hid.mouse", "board", "digitalio", "hashlib", "microcontroller", "os",
+        "storage", "supervisor", "usb_cdc", "usb_hid", "usb_midi", "watchdog",
+    }  # fmt: skip
+    for name in THE_BOARD:
+        found = imported(ast.parse((FOLDER / f"{name}.py").read_text()))
+        assert {module for module in found if not module.startswith("firmware.")} <= hardware
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
+def test_nothing_is_written_that_a_board_cannot_read(path: Path) -> None:
+    """MicroPython 1.20 and CircuitPython 9: no match, no positional-only parameters, no dataclasses, no future."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        assert not isinstance(node, (ast.Match, ast.TryStar)), node.lineno
+        if isinstance(node, ast.arguments):
+            assert not node.posonlyargs
+        if isinstance(node, ast.ImportFrom):
+            assert node.module not in ("__future__", "dataclasses", "enum")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            assert node.func.attr not in ("removeprefix", "removesuffix", "hexdigest")
