@@ -64,6 +64,7 @@ _PLA = Group(
         "disarm": Entry("pmagent.cli.pla.device:disarm", "end what it types"),
         "end": Entry("pmagent.cli.pla.session:end", "end the session"),
         "verify-log": Entry("pmagent.cli.pla.verify:verify_log", "check session logs"),
+        "demo": Entry("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),
     },
 )
 _CONTRACTS = Group(

@@ -1,0 +1,39 @@
+"""``pmagent pla demo``: a session on a device to try things with, and what must not come to be."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import click
+
+from pmagent.cli.frame import App, Command, pass_app
+from pmagent.cli.output import Styled
+from pmagent.exitcodes import Exit
+
+
+@click.command(cls=Command, example="pmagent pla demo")
+@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR",
+              help="Play in DIR, which must not exist yet, and leave it there.")
+@pass_app
+def demo(app: App, keep: Path | None) -> int:
+    """Play a session in a workspace of its own: look, propose, approve, type; then stale and changed approvals, a lost
+    answer, a reset in mid-typing, the kill switch, and a device of another contract.
+
+    Daemon, commands, terminal and firmware core are real; only the machine that is typed on is none. It says of each
+    step what was expected and seen. Exit 1 at the first surprise. Needs git; takes about half a minute.
+    """
+    from pmagent.pla.demo.scenes import play
+
+    if shutil.which("git") is None:
+        raise click.UsageError("there is no git on PATH, and a workspace is a git repository")
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="pmagent-demo-") as folder:
+            play(Path(folder), app.output.line)
+    else:
+        keep.mkdir(parents=True)
+        play(keep.resolve(), app.output.line)
+    app.output.line("")
+    app.output.line(Styled("✓ everything was as expected", "green"), f"; it lies in {keep}" if keep else "")
+    return Exit.DONE
