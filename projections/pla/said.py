@@ -109,8 +109,8 @@ def _of_modes(session: Session, data: Any, who: str) -> Iterator[Said]:
             yield Said("MODE_CHANGE", operator(name) if code in _BY_OPERATORS else NOBODY, details)
         case PlaModeAnswered(accepted=False, reasons=reasons):
             yield _error("mode", listed(reasons), who)
-        case PlaArmAnswered(accepted=True, armed=armed):
-            yield Said("MODE_CHANGE", operator(who), {"armed": armed})
+        case PlaArmAnswered(accepted=True, armed=armed, reasons=reasons):
+            yield Said("MODE_CHANGE", operator(who), {"armed": armed, "why": listed(reasons)})
         case PlaArmAnswered(reasons=reasons):
             yield _error("arm", listed(reasons), who)
         case HidArmed(boot_id=boot, lease_ms=lease):

@@ -1,8 +1,9 @@
 """Projection: what sessions of the PLA leave, ``sessions/<session_id>.jsonl``, its violations beside it, and
 ``jobs/<session_id>.json`` (spec pla_contracts_index; rulings C, Session log).
 
-What is refused or violated while no session stands is told all the same, in a log of its own (``outside-<position>``,
-the position of the first of it). What happens to a session after its end changes nothing any more.
+What is said, refused or violated while no session stands is told all the same, in a log of its own
+(``outside-<position>``, the position of the first of it). What happens to a session after its end changes nothing any
+more.
 """
 
 from __future__ import annotations
@@ -15,20 +16,14 @@ from contracts.content import Content, Growing
 from contracts.effect import ActorHalted, RequestRefused
 from contracts.hid import HidArmed, HidDisarmed, HidLost
 from contracts.pla_events import (
-    PlaArmAnswered,
     PlaArmRequested,
-    PlaDecisionRefused,
     PlaDecisionRequested,
     PlaDisarmRequested,
     PlaEndRequested,
-    PlaModeAnswered,
     PlaModeRequested,
-    PlaObserved,
     PlaObserveRequested,
-    PlaProposalRefused,
     PlaProposalRequested,
     PlaSessionBegan,
-    PlaViolation,
 )
 from events.event import Event, LogCreated
 from projections.pla.fold import evolved
@@ -51,9 +46,7 @@ _REQUESTS: Final = (
     PlaModeRequested, PlaEndRequested, PlaDecisionRequested, PlaArmRequested, PlaDisarmRequested,
     PlaProposalRequested, PlaObserveRequested,
 )  # fmt: skip
-_ALSO_OUTSIDE: Final = (
-    PlaViolation, PlaDecisionRefused, PlaProposalRefused, PlaModeAnswered, PlaArmAnswered, PlaObserved,
-)  # fmt: skip
+_ALSO_OUTSIDE: Final = tuple(WRITERS)
 """What is told also while no session stands."""
 
 
@@ -152,7 +145,7 @@ def _concerned(state: SessionsView, event: Event) -> Session | None:
     found = state.sessions.get(named or event.correlation) or state.sessions.get("" if named else state.standing)
     if found is not None and not found.over:
         return found
-    if not (named or isinstance(event.data, _ALSO_OUTSIDE) or is_forged(event)):
+    if not (named or isinstance(event.data, _ALSO_OUTSIDE)):
         return None
     outside = state.sessions.get(state.outside)
     if outside is not None and outside.log.entries < OUTSIDE_ENTRIES:

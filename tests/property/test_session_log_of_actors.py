@@ -1,0 +1,109 @@
+"""What the real warden and HID link do, under any faults, is told in the session logs: all of it, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from contracts.checking import check_bytes
+from contracts.hid import HidCommitRequested, HidOutcomeUnknown
+from contracts.pla_events import (
+    PlaApproved,
+    PlaExecuted,
+    PlaModeChanged,
+    PlaProposed,
+    PlaRejected,
+    PlaSessionEnded,
+    PlaViolation,
+)
+from events.event import Event
+from pmagent.pla.verifying import verify_stream
+from projections.pla.said import WRITERS
+from tests.support.pla_milling import STEPS, WAYS, Press
+from tests.support.pla_sessions import folded, plain, shown
+
+OFTEN = [*STEPS, *["type"] * 6, *["ready", "propose", "approve", "wait"] * 2]
+COUNTED = {
+    "PROPOSAL": (PlaProposed,),
+    "MODE_CHANGE": (PlaModeChanged,),
+    "DECISION": (PlaApproved, PlaRejected),
+    "EXECUTION": (HidCommitRequested, PlaExecuted, HidOutcomeUnknown),
+    "ERROR": (PlaViolation,),
+}
+"""Type of entry -> events that give just one of it, whoever is concerned."""
+
+
+def pressed(seed: int) -> tuple[list[Event], dict[str, bytes]]:
+    """A history, and every document that it led to."""
+    chance, press = random.Random(seed), Press()
+    for _ in range(20):
+        press.ways += [chance.choice(WAYS) for _ in range(chance.choice([0, 0, 0, 1, 2, 5]))]
+        press.do(chance.choice(OFTEN), chance.randrange(1000))
+    press.rest()
+    documents = folded([])
+    given: dict[str, bytes] = {}
+    for event in press.history:
+        folded([event], documents)
+        given |= plain(documents.take_retired())
+    return press.history, given | shown(documents)
+
+
+def entries_of(documents: dict[str, bytes], *, violations: bool = False) -> list[dict[str, Any]]:
+    """All entries of all logs."""
+    return [
+        json.loads(line)
+        for path, content in documents.items()
+        if path.endswith(".jsonl") and (".violations." in path) == violations
+        for line in content.splitlines()
+    ]
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + 20) for first in range(1000, 1100, 20)], ids=str)
+def test_the_logs_tell_what_happened_and_nothing_else(seeds: range) -> None:
+    for seed in seeds:
+        history, documents = pressed(seed)
+        for path, content in documents.items():
+            if path.startswith("jobs/"):
+                assert check_bytes("job_status", content) == []
+            else:
+                assert verify_stream(io.BytesIO(content), iter([content])).ok
+        entries = entries_of(documents)
+        assert len({entry["log_id"] for entry in entries}) == len(entries)
+        told = Counter((entry["event_type"], entry["details"]["position"]) for entry in entries)
+        for type_, kinds in COUNTED.items():
+            for event in history:
+                if type(event.data) in kinds:
+                    genuine = event.actor in WRITERS[type(event.data)]
+                    assert told[(type_ if genuine else "ERROR", event.position)] == 1, event
+        forged = {entry["details"]["position"] for entry in entries if entry["details"].get("code") == "forged"}
+        assert forged == {event.position for event in history if event.actor == "hand"}
+        broken = sorted(entry["details"]["position"] for entry in entries_of(documents, violations=True))
+        assert broken == [event.position for event in history if isinstance(event.data, PlaViolation)]
+
+
+@pytest.mark.parametrize("seed", range(1100, 1130))
+def test_a_jobs_figures_are_those_of_its_session(seed: int) -> None:
+    history, documents = pressed(seed)
+    ends = {event.data.session_id: event.data for event in history if isinstance(event.data, PlaSessionEnded)}
+    assert {path for path in documents if path.startswith("jobs/")} == {f"jobs/{name}.json" for name in ends}
+    for name, end in ends.items():
+        job = json.loads(documents[f"jobs/{name}.json"])
+        entries = documents[f"sessions/{name}.jsonl"].splitlines()
+        assert job["status"] == end.state
+        if end.state == "failed":
+            assert job["error"]["detail"] == end.reason
+            continue
+        own = [event for event in history if getattr(event.data, "session_id", "") == name and event.actor != "hand"]
+        outcomes = Counter(event.data.outcome for event in own if isinstance(event.data, PlaExecuted))
+        result = job["result"]
+        assert (result["executed"], result["aborted"], result["not_executed"]) == (
+            outcomes["done"], outcomes["aborted"], outcomes["not_executed"]
+        )  # fmt: skip
+        assert result["unknown"] == sum(isinstance(event.data, HidOutcomeUnknown) for event in own)
+        assert result["approved"] == sum(isinstance(event.data, PlaApproved) for event in own)
+        assert (result["entries"], result["checksum"]) == (len(entries), json.loads(entries[-1])["checksum"])
