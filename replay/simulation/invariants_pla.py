@@ -58,16 +58,20 @@ OWN: Final[dict[type, str]] = {
 
 def check_pla(history: Sequence[Event]) -> None:
     """Modes, proposals, approvals and executions are as the rulings have them. Raises Violation."""
-    check = _Check()
+    _read(history)
+
+
+def _read(history: Sequence[Event]) -> _Check:
+    refused = frozenset(event.data.request for event in history if isinstance(event.data, EffectRefused))
+    check = _Check(refused)
     for event in history:
         check.take(event)
+    return check
 
 
 def check_pla_ended(history: Sequence[Event]) -> None:
     """After everything came to rest: each proposal is closed, each execution has its one end. Raises Violation."""
-    check = _Check()
-    for event in history:
-        check.take(event)
+    check = _read(history)
     for name, proposal in check.proposals.items():
         require(proposal.outcome != "", f"proposal {name} is not closed")
     for name, execution in check.executions.items():
@@ -109,7 +113,8 @@ class Execution:
 
 
 class _Check:
-    def __init__(self) -> None:
+    def __init__(self, refused: frozenset[int]) -> None:
+        self._refused = refused
         self.session_id = ""
         self.mode = "OBSERVE"
         self.proposals: dict[str, Proposal] = {}
@@ -280,7 +285,8 @@ class _Check:
         assert proposal is not None, "just required"
         require(not proposal.outcome and proposal.approval is None and not proposal.rejected, f"{where}: it is decided")
         require(proposal.proposed.digest == decision.digest, f"{where}: the proposal has another digest")
-        require(event.time < proposal.proposed.expires_at, f"{where}: the proposal has expired")
+        decided_at = self._asked[decision.request].time  # after a crash the decision is recorded later
+        require(decided_at < proposal.proposed.expires_at, f"{where}: the proposal has expired")
         require(proposal.proposed.session_id == self.session_id, f"{where}: its session is over")
         return proposal
 
@@ -288,7 +294,9 @@ class _Check:
         proposal = self._decided(event, approval, "APPROVED")
         where = f"approval of {approval.proposal_id} at {event.position}"
         proposed = proposal.proposed
-        require(approval.expires_at == time_after(event.time, APPROVAL_SECONDS), f"{where}: it expires at another time")
+        decided_at = self._asked[approval.request].time
+        expires_at = time_after(decided_at, APPROVAL_SECONDS)
+        require(approval.expires_at == expires_at, f"{where}: it expires at another time")
         require(approval.executes == (self.mode == "EXECUTE"), f"{where}: executes is wrong in {self.mode}")
         require(self.mode != "OBSERVE", f"{where}: in OBSERVE")
         own = proposed.two_persons and approval.operator_id == proposed.requested_by
@@ -296,7 +304,7 @@ class _Check:
         if proposed.credential_warning:
             require(approval.credential_acknowledged, f"{where}: nobody acknowledged the credentials")
             earliest = time_after(proposal.event.time, CREDENTIAL_SECONDS)
-            require(event.time >= earliest, f"{where}: before {earliest}")
+            require(decided_at >= earliest, f"{where}: before {earliest}")
         if approval.executes:
             require(self._ready and self._armed, f"{where}: nothing can be typed now")
         proposal.approval = event
@@ -330,12 +338,8 @@ class _Check:
                 execution = self.executions.get(name)
                 require(execution is not None and execution.asked.digest == digest, f"{name} is prepared, not approved")
                 self._prepares[event.position] = name
-            case HidCommitRequested() as order:
+            case HidCommitRequested() as order if event.position not in self._refused:
                 self._ordered(event, order)
-            case EffectRefused(request=request):
-                for execution in self.executions.values():
-                    if request in execution.ordered:
-                        execution.ordered.remove(request)
             case PlaExecuted(execution_id=name, outcome=outcome):
                 self._ended(event, name, outcome)
             case HidOutcomeUnknown(execution_id=name):
@@ -399,9 +403,7 @@ def approved(
 ) -> PlaExecutionRequested:
     """The log holds all that it takes to type this, as it begins to be typed: an operator's decision on these bytes, in
     EXECUTE, and the one order, whose performer has started. What was approved. Raises Violation."""
-    check = _Check()
-    for event in history:
-        check.take(event)
+    check = _read(history)
     found = check.executions.get(execution)
     require(found is not None and found.asked.digest == digest, f"{execution} is typed, and was not approved")
     assert found is not None, "just required"

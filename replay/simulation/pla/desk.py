@@ -170,7 +170,7 @@ class Desk:
         self._world.later(self._between(0.5, 15.0), "switch closed", self._close_switch)
 
     def _close_switch(self) -> None:
-        self.device.switch_closed = True
+        self.device.close_switch()
         if not self._faults.strike("switch: closed, and the power not cut"):
             self._world.later(self._between(0.1, 3.0), "power cut", self.device.cut_power)
 
@@ -275,7 +275,13 @@ class Desk:
         if self._machine.surface != "daemon":
             self._stop()
         self._world.later(5.0, "end", self.operators.end)
-        self._world.later(40.0, "last wish", lambda: self._last(8))
+        self._world.later(40.0, "last wish", self._caught_up)
+
+    def _caught_up(self) -> None:
+        """Where the clock was set back, the log's time stands still until it has caught up: nothing that waits for a
+        time, like the lease's pings, goes on before."""
+        behind = self._world.until(self._machine.watch.history[-1].time)
+        self._world.later(behind, "last wish", lambda: self._last(8))
 
     def _last(self, wishes: int) -> None:
         """What was under way may end a wish once more; in the end one is fulfilled."""

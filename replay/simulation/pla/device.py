@@ -1,5 +1,5 @@
-"""The device: the real firmware's core, driven by the calendar as its main loop drives it, with all that can befall a
-board: switch, power, plug, watchdog, a machine that sleeps, Caps Lock, a report that is not taken, no memory."""
+"""The device: the real firmware's core and main loop, driven by the calendar, with all that can befall a board: switch,
+power, plug, watchdog, a machine that sleeps, Caps Lock, a report that is not taken, no memory."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from typing import Any, Final
 from contracts.pla import CONTRACT_VERSION
 from contracts.pla_schemas import CONTRACT_HASH
 from firmware.core import TICKS, Core
+from firmware.loop import Board, let_go, serve
 from replay.simulation.faults import Faults
+from replay.simulation.pla.board import Hands, Pin, UsbLine, Watchdog
 from replay.simulation.pla.witness import Witness
 from replay.simulation.world import World
 
 DEVICE_ID: Final = "sim:device-1"
 LOOP: Final = (0.008, 0.012)
-"""Seconds between two rounds of the main loop while it types; it is looked at less often when nothing happens."""
+"""Seconds between two looks at it while it types; fewer are needed while nothing happens."""
+WATCHDOG_MICROS: Final = 8_000_000
+ROUNDS_MAX: Final = 64
+"""So many rounds of its loop are gone through at one moment, to take in what has arrived."""
+
+
+class Firmware(Exception):
+    """The firmware fails."""
 
 
 class Device:
@@ -36,67 +45,77 @@ class Device:
         self.typing: Callable[[], None] = lambda: None
         """Called for each report that was taken."""
         self.plugged = True
-        self.switch_closed = True
         self.resting = False
         self._asleep = False
-        self._caps_lock = False
-        self._unread = False
-        self._received = b""
-        self._round = 0
-        self._boots = 0
-        self.lit = False
-        self.boot("power on", cold=True)
+        self._moment = 0
+        self._typed = False
+        self._line = UsbLine(self._held_open)
+        self._hands = Hands(self._take)
+        self._watchdog = Watchdog(lambda: world.micros)
+        self._switch, self._light = Pin(), Pin()
+        parts: dict[str, Any] = {
+            "switch": self._switch, "light": self._light, "line": self._line, "hands": self._hands,
+            "watchdog": self._watchdog, "memory": bytearray(1),
+        }  # fmt: skip
+        self._board = Board(self._ticks, usb_connected=self._usb, **parts)
+        self.boot("POWER_ON")
 
     # --- what befalls it ------------------------------------------------------------------------------------------
 
-    def boot(self, reason: str, *, cold: bool) -> None:
-        """It begins anew and has forgotten everything; ``cold``: its power was cut."""
-        self._boots += 1
+    @property
+    def lit(self) -> bool:
+        """Whether the light is on, which says that it is armed."""
+        return self._light.value
+
+    def boot(self, reason: str) -> None:
+        """It begins anew and has forgotten everything but, unless its power was cut, that it was killed."""
+        if reason == "POWER_ON":
+            self._board.mark(killed=False)
         boot_id = f"{self._random.getrandbits(64):016x}"
         version, schemas = CONTRACT_VERSION, CONTRACT_HASH
         if self._faults.strike("device: another contract"):
             version, schemas = self._random.choice(((CONTRACT_VERSION, schemas[::-1]), ("2.0.0", schemas)))
         # Ticks begin so that they wrap within the run.
-        self._ticks = TICKS - self._random.randrange(1, 60_000) - self._world.micros // 1000
+        self._first_tick = TICKS - self._random.randrange(1, 60_000) - self._world.micros // 1000
         self._core = Core(DEVICE_ID, boot_id, version, schemas, "1.0.0", reason, sha256=self._digest)
-        self._received = b""
+        self._line.arrived = self._line.written = b""
+        self._light.value = False
         self._asleep = False
-        self._witness.powered(boot_id, cold=cold)
-        self._awake()
+        self._watchdog.feed()
+        self.plugged = True
+        self._witness.powered(boot_id, cold=reason == "POWER_ON")
+        self._later(self._between(*LOOP))
 
     def reset(self) -> None:
         """The watchdog resets it. Mostly the line is gone for a moment; behind a bridge it is not."""
         if not self.plugged:
             return
         if self._random.random() < 0.3:
-            self.boot("watchdog", cold=False)
+            self.boot("WATCHDOG")
         else:
-            self._again("watchdog", cold=False)
+            self._off()
+            self._world.later(self._between(0.05, 1.0), "boots", lambda: self.boot("WATCHDOG"))
 
     def cut_power(self) -> None:
         """Unplugged; plugged in again a little later."""
         self._off()
-        self._world.later(self._between(0.2, 8.0), "plugged in", lambda: self._booted("power on", cold=True))
-
-    def _again(self, reason: str, *, cold: bool) -> None:
-        self._off()
-        self._world.later(self._between(0.05, 1.0), "boots", lambda: self._booted(reason, cold=cold))
+        self._world.later(self._between(0.2, 8.0), "plugged in", lambda: self.boot("POWER_ON"))
 
     def _off(self) -> None:
         self.plugged = False
-        self.lit = False
-        self._round += 1
+        self._light.value = False
+        self._moment += 1
         self._witness.powered("", cold=False)
         self.left()
 
-    def _booted(self, reason: str, *, cold: bool) -> None:
-        self.plugged = True
-        self.boot(reason, cold=cold)
-
     def hit_switch(self) -> None:
         """Somebody hits the switch, or its wire breaks."""
-        self.switch_closed = False
-        self._now()
+        self._switch.value = True
+        self._look()
+
+    def close_switch(self) -> None:
+        """The switch is closed again; that alone takes no kill away."""
+        self._switch.value = False
 
     def sleep(self) -> None:
         """The machine suspends its ports for a while."""
@@ -108,85 +127,97 @@ class Device:
 
     def press_caps_lock(self) -> None:
         """Somebody at the machine presses Caps Lock."""
-        self._caps_lock = not self._caps_lock
+        self._hands.locked = not self._hands.locked
 
     def stop_reading(self) -> None:
         """The host does not read the line for a while."""
-        self._unread = True
+        self._line.stuck = True
         self._world.later(self._between(0.5, 8.0), "host reads", self._read)
 
     def _read(self) -> None:
-        self._unread = False
+        self._line.stuck = False
 
     def mend(self) -> None:
         """Everything is as it should be again: the switch is closed, and the power was cut once."""
-        self.switch_closed = True
-        self._asleep = self._caps_lock = self._unread = False
-        self._again("power on", cold=True)
+        self._switch.value = False
+        self._asleep = self._hands.locked = self._line.stuck = False
+        self.cut_power()
 
     # --- its main loop --------------------------------------------------------------------------------------------
 
     def hear(self, data: bytes) -> None:
         """Bytes arrive."""
         if self.plugged:
-            self._received += data
-            self._now()
+            self._line.arrived += data
+            self._look()
 
-    def _now(self) -> None:
-        if self.plugged:
-            self._loop(self._round)
+    def _later(self, seconds: float) -> None:
+        self._moment += 1
+        moment = self._moment
+        self._world.later(seconds, "device", lambda: self._look() if moment == self._moment else None)
 
-    def _awake(self) -> None:
-        self._round += 1
-        at = self._round
-        self._world.later(self._between(*LOOP), "device", lambda: self._loop(at))
-
-    def _loop(self, at: int) -> None:
-        if at != self._round or not self.plugged:
+    def _look(self) -> None:
+        """Go through rounds of the main loop until nothing is left to be taken in; then look again in a while."""
+        if not self.plugged:
             return
-        received, self._received = self._received, b""
-        typed = self._step(received)
-        if self.resting:
-            return
-        quiet = not typed and not received
-        seconds = self._between(0.2, 0.4) if quiet and not self.lit else self._between(0.05, 0.2)
-        if typed:
-            seconds = self._between(*LOOP)
+        heard = bool(self._line.arrived)
+        self._typed = False
+        for _ in range(ROUNDS_MAX):
+            if not self._round():
+                break
+        if self._line.written:
+            data, self._line.written = self._line.written, b""
+            self.send(data)
+        if self.plugged and not self.resting:
+            self._later(self._pause(heard=heard))
+
+    def _pause(self, *, heard: bool) -> float:
         if self._faults.strike("device: its loop stalls"):
-            seconds = self._between(0.2, 2.0)
-        self._round += 1
-        at = self._round
-        self._world.later(seconds, "device", lambda: self._loop(at))
+            return self._between(0.2, 2.0)
+        if self._typed:
+            return self._between(*LOOP)
+        return self._between(0.05, 0.2) if heard or self.lit else self._between(0.2, 0.4)
 
-    def _step(self, received: bytes) -> bool:
-        killed, connected, usb = not self.switch_closed, self.connected(), not self._asleep
-        self._witness.saw(received, killed=killed, connected=connected, usb=usb)
-        step = self._core.step(
-            (self._ticks + self._world.micros // 1000) % TICKS, received, killed=killed, dtr=connected, usb=usb,
-            caps_lock=self._caps_lock, room=self._room(),
-        )  # fmt: skip
-        self.lit = step.led
-        self._witness.shines(led=step.led)
-        for report in step.reports:
-            self._hand_over(report)
-        if step.send:
-            self.send(step.send)
-        return bool(step.reports)
+    def _round(self) -> bool:
+        """One round, as ``firmware.loop.run`` has them. Whether there is more to do at this moment."""
+        line, moment = self._line, self._moment
+        waiting, written = len(line.arrived), len(line.written)
+        try:
+            self._witness.sees(
+                line.arrived[:64], killed=self._switch.value or self._board.killed_before(), connected=line.connected,
+                usb=self._usb(),
+            )  # fmt: skip
+            serve(self._core, self._board)
+        except Firmware:
+            self._core.fail()
+            let_go(self._board)
+        self._witness.shines(led=self.lit)
+        if self._world.micros - self._watchdog.fed_at > WATCHDOG_MICROS:
+            self.reset()
+        same = moment == self._moment
+        return same and (len(line.arrived) < waiting or len(line.written) > written)
 
-    def _hand_over(self, report: tuple[Any, ...]) -> None:
+    def _take(self, report: tuple[Any, ...]) -> str:
+        """A report is handed to USB. Why it is not taken, "" when it is."""
         self._world.note(repr(report))
         if self._faults.strike("device: a report is not taken"):
-            self._core.reported(ok=False, code=self._random.choice(("USB", "MEMORY")))
-            return
+            return self._random.choice(("USB", "MEMORY"))
+        if report[0] != "release" and self._faults.strike("device: its firmware fails"):
+            raise Firmware
         self._witness.came_out(report)
-        self._core.reported(ok=True)
+        self._typed = True
         if report[0] != "release":
             self.typing()
+        return ""
 
-    def _room(self) -> int:
-        if self._unread:
-            return 0
-        return self._random.randrange(200) if self._faults.strike("device: little room on the line") else 4096
+    def _held_open(self) -> bool:
+        return self.connected()
+
+    def _usb(self) -> bool:
+        return self.plugged and not self._asleep
+
+    def _ticks(self) -> int:
+        return (self._first_tick + self._world.micros // 1000) % TICKS
 
     def _digest(self, data: bytes) -> str:
         if self._faults.strike("device: no memory"):

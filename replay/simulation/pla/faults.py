@@ -27,7 +27,7 @@ PLA_CHANCES: Final[dict[str, float]] = {
     "device: its loop stalls": 0.003,
     "device: no memory": 0.03,
     "device: a report is not taken": 0.002,
-    "device: little room on the line": 0.02,
+    "device: its firmware fails": 0.001,
     "machine: sleeps": 0.05,
     "machine: sleeps while it types": 0.005,
     "machine: Caps Lock": 0.08,

@@ -53,7 +53,7 @@ class Witness:
         self._disarmed()
         self.held = False  # a keyboard that leaves the bus holds nothing
 
-    def saw(self, data: bytes, *, killed: bool, connected: bool, usb: bool) -> None:
+    def sees(self, data: bytes, *, killed: bool, connected: bool, usb: bool) -> None:
         """So things stand at this moment; then these bytes reach the device, if somebody holds the line open."""
         self._killed = self._killed or killed
         if connected != self._connected:
