@@ -35,7 +35,7 @@ find_python() {
 
 wanted_state() { # what the stamp must say: changes when the inputs, the place or the interpreter change
     pwd -P
-    cat .venv/pyvenv.cfg pyproject.toml "$requirements" scripts/setup.sh | sha256sum
+    cat .venv/pyvenv.cfg pyproject.toml "$requirements" requirements-board.txt scripts/setup.sh | sha256sum
 }
 
 if [ -f "$stamp" ] && [ -x .venv/bin/pmagent ] && .venv/bin/python -I -c '' 2>/dev/null &&
@@ -87,5 +87,8 @@ pip() {
     .venv/bin/python -I -m pip "$@"
 }
 pip install --quiet --require-hashes --only-binary=:all: -r "$requirements"
+if [ "$requirements" = requirements-dev.txt ]; then
+    pip install --quiet --require-hashes --only-binary=:all: --no-deps -r requirements-board.txt
+fi
 pip install --quiet --no-build-isolation --no-deps --editable .
 wanted_state >"$stamp"
