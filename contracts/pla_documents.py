@@ -286,7 +286,7 @@ DeviceError = Literal[
     "NONE", "COMMAND_PARSE_ERROR", "BOUNDS_VIOLATION", "MODE_MISMATCH", "RATE_LIMIT_EXCEEDED", "USB_HID_FAILURE",
     "UNKNOWN_ERROR",
 ]  # fmt: skip
-AbortCode = Literal["", "KILLED", "DISARMED", "LEASE", "LINK", "USB", "MEMORY", "WATCHDOG"]
+AbortCode = Literal["", "KILLED", "DISARMED", "LEASE", "LINK", "USB", "CAPS_LOCK", "MEMORY", "WATCHDOG"]
 ReportDigest = Annotated[str, Meta(pattern=r"^([0-9a-f]{64})?" + END)]
 
 

@@ -16,10 +16,10 @@ _LEAP_YEAR: Final = r"([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13
 
 MOMENT: Final = (
     rf"^(?!0000)([0-9]{{4}}-({_LONG}|{_SHORT}|{_FEBRUARY})|{_LEAP_YEAR}-02-29)"
-    rf"T{_CLOCK}:[0-5][0-9](\.[0-9]{{1,6}})?(Z|[+-]{_CLOCK})" + END
+    rf"T{_CLOCK}:[0-5][0-9](\.[0-9]{{1,9}})?(Z|[+-]{_CLOCK})" + END
 )
 """RFC 3339, of a day that is in the calendar: a JSON Schema's ``format`` promises nothing, a pattern does. There are no
-leap seconds, and nothing finer than a microsecond."""
+leap seconds, and nothing finer than a nanosecond."""
 
 _BLANKS: Final = r"\x00-\x20\x7f-\xa0\xad\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u206f\u3000\ufeff"
 VISIBLE: Final = rf"[^{_BLANKS}]"

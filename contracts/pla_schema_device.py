@@ -46,7 +46,7 @@ def _execution() -> Schema:
             "digest": text(r"^([0-9a-f]{64})?" + END, description="none where it was never heard of"),
             "done": COUNT | {"description": "reports that were handed to USB"},
             "of": COUNT,
-            "code": one_of("", "KILLED", "DISARMED", "LEASE", "LINK", "USB", "MEMORY", "WATCHDOG"),
+            "code": one_of("", "KILLED", "DISARMED", "LEASE", "LINK", "USB", "CAPS_LOCK", "MEMORY", "WATCHDOG"),
         },
         description="what the device knows of the execution that was asked for",
     )

@@ -147,7 +147,7 @@ _statuses = st.fixed_dictionaries(
             {
                 "execution_id": ids, "state": st.sampled_from(["NONE", "PREPARED", "RUNNING", "DONE", "ABORTED"]),
                 "digest": digests | st.just(""), "done": counts, "of": counts,
-                "code": st.sampled_from(["", "KILLED", "LEASE", "WATCHDOG"]),
+                "code": st.sampled_from(["", "KILLED", "LEASE", "CAPS_LOCK", "WATCHDOG"]),
             }
         ),
     },
