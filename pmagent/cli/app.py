@@ -62,6 +62,7 @@ _PLA = Group(
         "reject": Entry("pmagent.cli.pla.deciding:reject", "reject it, with a reason"),
         "arm": Entry("pmagent.cli.pla.device:arm", "let the device type what is approved"),
         "disarm": Entry("pmagent.cli.pla.device:disarm", "end what it types"),
+        "device": Entry("pmagent.cli.pla.port:device", "which devices there are, how ours stands"),
         "end": Entry("pmagent.cli.pla.session:end", "end the session"),
         "verify-log": Entry("pmagent.cli.pla.verify:verify_log", "check session logs"),
         "demo": Entry("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),

@@ -200,7 +200,11 @@ async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
 async def status(host: Host, arguments: dict[str, Any]) -> Answer:
     """Mode, session, device, and the proposal that is open."""
     understood(arguments, StatusArguments)
-    return Answer(document=reading.status_document(host.runtime.engine, now(), running=True))
+    trouble = host.line.trouble
+    document = reading.status_document(
+        host.runtime.engine, now(), running=True, trouble=trouble.message if trouble is not None else None
+    )
+    return Answer(document=document)
 
 
 async def listing(host: Host, arguments: dict[str, Any]) -> Answer:

@@ -28,9 +28,9 @@ def warden(engine: Engine) -> WardenState:
     return state
 
 
-def status_document(engine: Engine, now: str, *, running: bool) -> dict[str, Any]:
+def status_document(engine: Engine, now: str, *, running: bool, trouble: str | None = None) -> dict[str, Any]:
     """Session, mode, device, and the proposal that is open or carried out. ``running``: a daemon tells it, so it is how
-    things are; else it is what the log says."""
+    things are; else it is what the log says. ``trouble``: why there is no device."""
     state = warden(engine)
     session = {"session_id": state.session_id, "began_at": state.began_at, "operator_id": state.operator_id}
     device = state.device
@@ -43,6 +43,7 @@ def status_document(engine: Engine, now: str, *, running: bool) -> dict[str, Any
         "action_class": state.action_class,
         "kernel": state.kernel or None,
         "device": msgspec.structs.asdict(device) if device is not None else None,
+        "trouble": trouble,
         "armed": state.armed,
         "proposal": proposal_document(current, now) if current is not None else None,
         "halted": sorted(name for name in engine.halted if name in RELIED_ON),

@@ -4,6 +4,7 @@ Credentials)."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -56,7 +57,7 @@ def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
     if len(wish.goal) > GOAL_CHARS_MAX:
         raise BadProposal(f"the goal is longer than {GOAL_CHARS_MAX} characters", "1024 characters can be typed")
     action = wish.action if wish.action is not None or wish.model else parse_goal(wish.goal)
-    fields = {
+    fields: dict[str, Any] = {
         "goal": masked(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
         "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
         "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
@@ -74,9 +75,9 @@ def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
     return Made(_request(fields), action if logged != action else None)
 
 
-def _request(fields: dict[str, object]) -> PlaProposalRequested:
+def _request(fields: dict[str, Any]) -> PlaProposalRequested:
     try:
-        asked = PlaProposalRequested(**fields)  # type: ignore[arg-type]
+        asked = PlaProposalRequested(**fields)
         return msgspec.convert(msgspec.to_builtins(asked), PlaProposalRequested)
     except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands
         raise BadProposal(f"this is no proposal that can be asked for: {error}", "use fewer words") from error

@@ -49,7 +49,8 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
 def _device_lines(output: Output, document: dict[str, Any]) -> None:
     device = document["device"]
     if device is None:
-        output.line("device     none is linked; pmagent pla device shows what there is")
+        trouble = f": {document['trouble']}" if document["trouble"] else ""
+        output.line(f"device     none is linked{trouble}; pmagent pla device shows what there is")
         return
     output.line(f"device     {device['device_id']} on {device['port']}, firmware {device['firmware_version']}")
     if not device["compatible"]:
