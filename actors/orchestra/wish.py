@@ -20,6 +20,9 @@ HIDDEN: Final = ".pmagent"
 JOBS: Final = "jobs"
 """Folder of the workspace that holds the status of every run."""
 
+SESSIONS: Final = "sessions"
+"""Folder of the workspace that holds what was typed on whose word."""
+
 OUTPUT_BYTES: Final = 4 * 2**20
 """So much of stdout is kept, and as much of stderr."""
 
@@ -74,10 +77,10 @@ class DocumentPaths(msgspec.Struct, frozen=True):
 
 
 def documents_of(root: str, config: OrchestraConfig, run_id: str) -> DocumentPaths:
-    """Where the documents of the run lie, and the status of all runs."""
+    """Where the documents of the run lie, the status of all runs, and the logs of sessions."""
     paths = config.paths
     writable = _absolute(root, config.security.fs.allow_write)
-    folders, files = [f"{root}/{JOBS}"], []
+    folders, files = [f"{root}/{JOBS}", f"{root}/{SESSIONS}"], []
     for template in (f"{paths.runs}/{{run_id}}", paths.artifacts, paths.logs, paths.report):
         (path,) = _absolute(root, (template,))
         own = _up_to("{run_id}", path)

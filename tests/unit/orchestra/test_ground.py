@@ -108,7 +108,8 @@ def test_a_machine_whose_calls_are_not_known_is_told(tmp_path: Path, monkeypatch
 def test_folders_of_documents_are_made_and_nothing_runs_where_they_cannot_be(tmp_path: Path) -> None:
     found = documents_of(str(tmp_path), config(), RUN)
     ready(str(tmp_path), found)
-    assert {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")} == {"jobs", "runs", f"runs/{RUN}"}
+    made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
+    assert made == {"jobs", "sessions", "runs", f"runs/{RUN}"}
     (tmp_path / "jobs").rmdir()
     (tmp_path / "jobs").touch()
     with pytest.raises(SandboxRefused, match="/jobs is to hold documents, and is no folder here"):

@@ -60,13 +60,13 @@ def test_what_is_pmagents_is_hidden_and_what_people_go_by_is_protected() -> None
     assert made.allow_write == (f"{ROOT}/runs",)
     assert made.hide == (f"{ROOT}/.pmagent",)
     assert set(made.protect) == {
-        f"{ROOT}/share", f"{ROOT}/orchestra.config.yaml", f"{ROOT}/jobs", f"{ROOT}/runs/{RUN}",
+        f"{ROOT}/share", f"{ROOT}/orchestra.config.yaml", f"{ROOT}/jobs", f"{ROOT}/sessions", f"{ROOT}/runs/{RUN}",
     }  # fmt: skip
 
 
 def test_documents_are_protected_by_folders_but_where_tasks_may_write_right_beside_them() -> None:
     paths = "paths: {runs: o/r, logs: 'logs/{run_id}.jsonl', artifacts: 'kept/{run_id}', report: 'd/{run_id}/x/r.md'}\n"
-    own = (f"{ROOT}/jobs", f"{ROOT}/o/r/{RUN}", f"{ROOT}/kept/{RUN}")
+    own = (f"{ROOT}/jobs", f"{ROOT}/sessions", f"{ROOT}/o/r/{RUN}", f"{ROOT}/kept/{RUN}")
     found = documents_of(ROOT, config(paths), RUN)
     assert (found.folders, found.files) == ((*own, f"{ROOT}/logs", f"{ROOT}/d/{RUN}"), ())
     beside = documents_of(ROOT, config(f"{paths}security: {{fs: {{allow_write: [logs/mine]}}}}"), RUN)

@@ -45,6 +45,7 @@ def test_the_specifications_places() -> None:
         {"runs": "./.git"},
         {"runs": "SHARE"},
         {"runs": "jobs"},
+        {"runs": "Sessions/x"},
         {"runs": f"x/{TWO}"},
         {"runs": "x" * 201},
         {"runs": "/".join(["x" * 200] * 6)},
