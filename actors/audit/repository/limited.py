@@ -20,7 +20,7 @@ import msgspec
 
 from actors.audit.repository.confined import OUT_OF_MEMORY
 from actors.audit.repository.conversation import Conversation
-from actors.audit.repository.wall import ENVIRONMENT, isolated, wall
+from actors.audit.repository.wall import ENVIRONMENT, isolated, lending, wall
 
 Ended = Literal["done", "timed_out", "memory", "output", "crashed", "stopped"]
 
@@ -53,14 +53,15 @@ def run_limited(
     output_bytes: int,
     stop: threading.Event | None = None,
     readable: Sequence[str] = (),
+    devices: Sequence[str] = (),
 ) -> Limited:
     """Run a module, as ``python -I -m <module>`` does, within limits: ``seconds`` of time (and of CPU),
-    ``memory_bytes`` of address space, ``output_bytes`` of answer. It may read the absolute paths ``readable``.
-    ``stop``, once set, ends it.
+    ``memory_bytes`` of address space, ``output_bytes`` of answer. It may read the absolute paths ``readable``, and use
+    the device files ``devices``. ``stop``, once set, ends it.
 
     When it returns or raises, nothing of the process is alive. Raises
     OSError where no process can be started."""
-    walls = wall(readable)
+    walls = lending(wall(readable), devices)
     held, lifeline = os.pipe()
     try:
         words = (str(memory_bytes), str(math.ceil(seconds) + 1), str(held), module)

@@ -46,6 +46,15 @@ def wall(readable: Sequence[str]) -> tuple[str, ...]:
     return _options(program, readable)
 
 
+def lending(walls: Sequence[str], devices: Sequence[str]) -> tuple[str, ...]:
+    """The ``wall`` with these device files (absolute paths) behind it, to be used; ``walls`` as it is where there is
+    none."""
+    if not walls:
+        return tuple(walls)
+    at = list(walls).index("--remount-ro")
+    return (*walls[:at], *(word for path in devices for word in ("--dev-bind", path, path)), *walls[at:])
+
+
 def _options(program: str, readable: Sequence[str]) -> tuple[str, ...]:
     options = [program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     for path in _SYSTEM:
