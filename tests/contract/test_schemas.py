@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def known() -> dict[str, type[msgspec.Struct]]:
 def cases(kind: str) -> list[Any]:
     """One parameter a fixture of ``kind``: name and value."""
     found = []
-    for file in sorted(FIXTURES.rglob("*.json")):
+    for file in sorted(FIXTURES.glob("*/*.json")):
         name = file.relative_to(FIXTURES).with_suffix("").as_posix()
         for number, case in enumerate(json.loads(file.read_text())[kind]):
             value, why = (case["value"], case["why"]) if kind == "invalid" else (case, str(number))
@@ -35,6 +36,7 @@ def cases(kind: str) -> list[Any]:
     return found
 
 
+@functools.cache
 def validator(name: str) -> Any:
     area, short = name.split("/")
     schema = json.loads((FOLDER / area / "v1" / f"{short}.json").read_text())
