@@ -48,9 +48,7 @@ def read(content: bytes, stop: threading.Event | None = None) -> Reading:
     program = found("tesseract")
     if not program:
         return Reading("", "", [MISSING])
-    ended = run(
-        (program, "stdin", "stdout", "--psm", "11"), content, seconds=SECONDS, output_bytes=TEXT_BYTES_MAX, stop=stop
-    )
+    ended = run((program, "stdin", "stdout"), content, seconds=SECONDS, output_bytes=TEXT_BYTES_MAX, stop=stop)
     notes = [] if ended.walled else [UNWALLED]
     if ended.ended != "done":
         return Reading("", "", [_SAID[ended.ended], *notes])
