@@ -64,13 +64,14 @@ class HostLink:
 
     ``version`` and ``schemas`` (the hash of the set) are our contract's; ``check`` holds a document against its
     contract. ``first`` is the number of the first request: one that no link shortly before has used, so that what is
-    still on its way from then answers nothing.
+    still on its way from then answers nothing. ``device_id``: no other device is greeted ("": any is).
     """
 
-    def __init__(self, check: Check, version: str, schemas: str, first: int = 1) -> None:
+    def __init__(self, check: Check, version: str, schemas: str, first: int = 1, device_id: str = "") -> None:
         self._check = check
         self._version = version
         self._schemas = schemas
+        self._device_id = device_id
         self._number = first - 1
         self._reader = LineReader()
         self._out = b""
@@ -87,6 +88,8 @@ class HostLink:
         self._heard_at = 0.0
         self._heard: list[Heard] = []
         self._answers: list[tuple[int, Reply]] = []
+        self.lost: Lost | None = None
+        """How the link was lost; None while it is not."""
         self.damaged = 0
         """Lines that were no good."""
         self.foreign = 0
@@ -159,7 +162,7 @@ class HostLink:
     @property
     def is_lost(self) -> bool:
         """Whether the link is over."""
-        return self._state == "lost"
+        return self.lost is not None
 
     def ask(
         self, op: Op, fields: dict[str, Any], now: float, seconds: float = ANSWER_SECONDS, boot_id: str = ""
@@ -237,6 +240,9 @@ class HostLink:
             self._lose("reset", f"the device began anew: it answered {answer.code}")
 
     def _greeted(self, document: dict[str, Any]) -> None:
+        if self._device_id not in ("", document["device_id"]):
+            self._lose("another", f"it is the device {document['device_id']}, not {self._device_id}")
+            return
         differs = difference(document, self._version, self._schemas)
         self._hello = Hello(document, not differs, differs)
         self._state = "up"
@@ -325,7 +331,8 @@ class HostLink:
         if self._state == "lost":
             return
         self._state, self._out = "lost", b""
-        self._heard.append(Lost(code, text))
+        self.lost = Lost(code, text)
+        self._heard.append(self.lost)
         under_way, self._now = self._now, None
         requests = [*([under_way] if under_way is not None else []), *self._waiting]
         self._waiting.clear()
