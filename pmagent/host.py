@@ -35,6 +35,7 @@ from actors.orchestra.effects import performers as run_performers
 from actors.orchestra.effects import sweep
 from actors.orchestra.planner import PERFORMERS as PLANNER
 from actors.pla.effects import pla_performers
+from actors.pla.frames.taking import FRAME_PERFORMERS as FRAMES
 from actors.pla.line import Line
 from actors.registry import all_actors
 from actors.runtime import Runtime
@@ -66,7 +67,7 @@ from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS}
+PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS, **FRAMES}
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
 
