@@ -27,8 +27,18 @@ ELSEWHERE = {
     "pmagent run 'Look around' --plan plan.yaml --detach", "pmagent audits 5b0c7a52",
     "pmagent audit https://github.com/OWNER/NAME report.pdf",
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
+    "pmagent pla demo", "pmagent pla device", "pmagent pla device --format json", "pmagent pla arm", "pmagent pla end",
+    "pmagent pla observe --frames frames", "pmagent pla observe --frames /dev/video0", "pmagent pla show",
+    "pmagent pla show prop-5b0c --hexdump", "pmagent pla approve prop-5b0c",
+    "pmagent pla approve prop-5b0c --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "pmagent pla approve --document decision.json", "pmagent pla reject prop-5b0c --reason 'the wrong window'",
+    "pmagent pla propose 'type: ls -la'",
+    "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
+    "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
+    "pmagent pla propose --document proposal.json",
 }
-"""What runs for ever, or needs a network, a daemon, or a job of this name: the tests of these run the like."""
+"""What runs for ever, or needs a network, a daemon, a device, a session, or a job of this name: the tests of these run
+the like."""
 PLAN = "- {task_id: look, intent: look around, tools: [ls], inputs: {args: [share]}}\n"
 
 
