@@ -19,6 +19,9 @@ from contracts.orchestra import Step, TaskState
 from contracts.orchestra_config import READABLE, WHITELIST, WRITABLE, LlmSettings, PathSettings
 from contracts.orchestra_documents import Component, LogLevel
 from contracts.payload import types
+from contracts.pla import KEYS
+from contracts.pla_documents import TYPES, AbortCode, DeviceError, EntryType
+from contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
 from contracts.reasoning import PROGRAM_IDS, TOOL_IDS, ReasoningStatus
 from contracts.reasoning_events import EngineName
 from events.redact import secrets_in
@@ -38,11 +41,14 @@ def known_secrets(environment: Mapping[str, str]) -> list[str]:
 
 
 def _words() -> Iterator[str]:
-    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, goals
-    and the like; paths and programs of a configuration that says nothing."""
+    """The log's own vocabulary: kinds of events, names of actors, surfaces, tools and programs, modes, states, goals,
+    the PLA's contracts and keys, and the like; paths and programs of a configuration that says nothing."""
     yield from types()
     yield from (actor.name for actor in all_actors())
     yield from (*NAMES, *PATHS.values(), *TOOL_IDS, *PROGRAM_IDS, *ACTIONS, *GOALS, *TARGETS)
+    yield from (*TYPES, *KEYS, *VIOLATIONS, *MODE_CODES, *LOSS_CODES, *OUTCOMES, *REFUSALS, *FIELDS)
+    for literal in (AbortCode, DeviceError, EntryType):
+        yield from get_args(literal)
     for literal in (Mode, SurfaceStatus, ReasoningStatus, EngineName, TaskState, Step, JobState, Component, LogLevel):
         yield from get_args(literal)
     yield from (*WHITELIST, *READABLE, *WRITABLE, *msgspec.structs.astuple(PathSettings()), LlmSettings().model)

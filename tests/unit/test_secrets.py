@@ -27,6 +27,17 @@ def test_a_word_of_orchestra_is_no_secret(word: str) -> None:
     assert known_secrets({"SECRET_WORD": word}) == []
 
 
+@pytest.mark.parametrize(
+    "word",
+    [
+        "TYPE_TEXT", "EXECUTE", "page_down", "backspace", "heartbeat_stale", "action_execute", "BOOT_MISMATCH",
+        "missing_approval", "MODE_CHANGE", "USB_HID_FAILURE", "min_action_delay_ms", "unplugged", "not_executed",
+    ],
+)  # fmt: skip
+def test_a_word_of_the_pla_is_no_secret(word: str) -> None:
+    assert known_secrets({"SECRET_WORD": word}) == []
+
+
 def test_no_choice_of_any_payload_is_a_secret() -> None:
     """Whatever types there will be: what their fields choose among is known to everybody."""
     words = choices()
