@@ -38,7 +38,10 @@ SAFETY_SECONDS: Final = 60.0
 LIVENESS_SECONDS: Final = 7200.0
 STEPS_MAX: Final = 50_000
 
-_OFTEN: Final = ("crash: process", "crash: power", "crash: in a write", "disk: write error", "disk: sync error")
+_OFTEN: Final = (
+    "crash: process", "crash: power", "crash: in recovery", "crash: in a write", "crash: between names",
+    "disk: write error", "disk: read error", "disk: sync error",
+)
 """What has its occasion with each fact. A device brings so many that no process would live long enough to type."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from contracts.pla import CONTRACT_VERSION
 from contracts.pla_schemas import CONTRACT_HASH
 from firmware.core import TICKS, Core
-from firmware.loop import Board, let_go, serve
+from firmware.loop import CHUNK, Board, let_go, serve
 from replay.simulation.faults import Faults
 from replay.simulation.pla.board import Hands, Pin, UsbLine, Watchdog
 from replay.simulation.pla.witness import Witness
@@ -158,7 +158,7 @@ class Device:
 
     def _look(self) -> None:
         """Go through rounds of the main loop until nothing is left to be taken in; then look again in a while."""
-        if not self.plugged:
+        if self._is_off():
             return
         heard = bool(self._line.arrived)
         self._typed = False
@@ -168,8 +168,11 @@ class Device:
         if self._line.written:
             data, self._line.written = self._line.written, b""
             self.send(data)
-        if self.plugged and not self.resting:
+        if not (self.resting or self._is_off()):
             self._later(self._pause(heard=heard))
+
+    def _is_off(self) -> bool:
+        return not self.plugged
 
     def _pause(self, *, heard: bool) -> float:
         if self._faults.strike("device: its loop stalls"):
@@ -180,13 +183,10 @@ class Device:
 
     def _round(self) -> bool:
         """One round, as ``firmware.loop.run`` has them. Whether there is more to do at this moment."""
-        line, moment = self._line, self._moment
-        waiting, written = len(line.arrived), len(line.written)
+        line, written = self._line, len(self._line.written)
         try:
-            self._witness.sees(
-                line.arrived[:64], killed=self._switch.value or self._board.killed_before(), connected=line.connected,
-                usb=self._usb(),
-            )  # fmt: skip
+            killed = self._switch.value or self._board.killed_before()
+            self._witness.sees(line.arrived[:CHUNK], killed=killed, connected=line.connected, usb=self._usb())
             serve(self._core, self._board)
         except Firmware:
             self._core.fail()
@@ -194,8 +194,7 @@ class Device:
         self._witness.shines(led=self.lit)
         if self._world.micros - self._watchdog.fed_at > WATCHDOG_MICROS:
             self.reset()
-        same = moment == self._moment
-        return same and (len(line.arrived) < waiting or len(line.written) > written)
+        return self.plugged and (bool(line.arrived) or len(line.written) >= written + CHUNK)
 
     def _take(self, report: tuple[Any, ...]) -> str:
         """A report is handed to USB. Why it is not taken, "" when it is."""

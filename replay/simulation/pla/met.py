@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from contracts.hid import HidOutcomeUnknown, HidRefused, HidTold
+from contracts.hid import HidOutcomeUnknown, HidTold
 from contracts.pla_events import (
     PlaDecisionRefused,
     PlaExecuted,
+    PlaExecutionRequested,
     PlaModeChanged,
     PlaProposalClosed,
     PlaProposalRefused,
@@ -25,7 +26,15 @@ _EXECUTED = {"done": "pla: typed", "aborted": "pla: aborted", "not_executed": "p
 
 def pla_met_in(history: Sequence[Event]) -> list[str]:
     """See the module."""
-    return [met for event in history for met in _met(event) if met in PLA_CONSEQUENCES]
+    masked = {
+        event.data.execution_id for event in history
+        if isinstance(event.data, PlaExecutionRequested) and event.data.masked
+    }  # fmt: skip
+    plain = [
+        "pla: typed in plain what the log masks" for event in history
+        if isinstance(event.data, PlaExecuted) and event.data.outcome == "done" and event.data.execution_id in masked
+    ]  # fmt: skip
+    return [*plain, *(met for event in history for met in _met(event) if met in PLA_CONSEQUENCES)]
 
 
 def _met(event: Event) -> Iterator[str]:
@@ -37,8 +46,6 @@ def _met(event: Event) -> Iterator[str]:
             yield "pla: outcome unknown"
         case HidTold(state="DONE" | "ABORTED"):
             yield "pla: recovered by asking"
-        case HidRefused(code="no_text"):
-            yield "pla: nobody knows the plain text any more"
         case PlaModeChanged(code=code):
             yield f"pla mode: {code}"
         case PlaDecisionRefused(code=code):

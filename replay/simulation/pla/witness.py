@@ -125,7 +125,7 @@ class Witness:
 
     def _order(self, execution: str, digest: str) -> None:
         """Only one thing is typed at a time, and nothing that is over."""
-        if execution in self._over:
+        if execution in self._over or (self._current is not None and self._current[0] == execution):
             return
         if self._current is not None and self._current[0] in self.typed:
             if not self.typed[self._current[0]].whole:
