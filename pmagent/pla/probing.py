@@ -98,6 +98,4 @@ def _seen(path: str, heard: list[Heard], link: HostLink) -> Probed:
         why = link.lost.text if link.lost is not None else "it does not answer"
         hint = "is this the device, with our firmware? pmagent pla device lists what is there"
         raise PortUnusable("another", f"{path}: {why}{broken}", hint)
-    return Probed(
-        port=path, hello=hello.document, status=status, compatible=hello.compatible, text=hello.text
-    )
+    return Probed(port=path, hello=hello.document, status=status, compatible=hello.compatible, text=hello.text)

@@ -79,7 +79,8 @@ def _hexdump(text: str) -> Iterator[str]:
     raw = text.encode("utf-8", "surrogatepass")
     for at in range(0, len(raw), _ROW):
         row = raw[at : at + _ROW]
-        yield f"{at:04x}  {row.hex(' '):<{_ROW * 3 - 1}}  {''.join(chr(b) if 32 <= b < 127 else '.' for b in row)}"
+        readable = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in row)
+        yield f"{at:04x}  {row.hex(' '):<{_ROW * 3 - 1}}  |{readable}|"
 
 
 def _steps(x: int, y: int) -> str:

@@ -25,13 +25,14 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
     """
     import msgspec
 
-    from pmagent.pla.verifying import verify_session_log, verify_with_log
+    from pmagent.pla.verifying import verify_session_log, verify_with_log, verify_workspace
 
-    found = [*paths] or sorted((app.workspace / "sessions").glob("*.jsonl"))
-    verdicts: list[dict[str, Any]] = []
-    for path in found:
-        verdict = verify_session_log(path) if alone else verify_with_log(app.workspace, path)
-        verdicts.append({"path": str(path), **msgspec.structs.asdict(verdict)})
+    if not alone and not paths:
+        found = [*verify_workspace(app.workspace)]  # also what was removed
+    else:
+        these = paths or sorted((app.workspace / "sessions").glob("*.jsonl"))
+        found = [(path, verify_session_log(path) if alone else verify_with_log(app.workspace, path)) for path in these]
+    verdicts: list[dict[str, Any]] = [{"path": str(path), **msgspec.structs.asdict(one)} for path, one in found]
     if format == "json":
         app.output.document({"ok": all(verdict["ok"] for verdict in verdicts), "logs": verdicts})
     else:
