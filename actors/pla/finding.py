@@ -15,7 +15,7 @@ import msgspec
 
 from events.errors import PmagentError
 
-PRODUCT: Final = "pmagent keyboard"
+PRODUCT: Final = "PLA keyboard"
 """The product name that our firmware gives to USB (firmware/boot.py)."""
 DATA: Final = "CDC2"
 """In the name of the interface that carries the protocol, where the console is another."""

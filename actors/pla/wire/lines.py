@@ -19,7 +19,7 @@ DEPTH_MAX: Final = 16
 
 Damage = Literal["overlong", "checksum", "shape"]
 """Why a line is not acted on: longer than a line may be; a checksum that does not fit, or none; no JSON object as the
-protocol has them (one key twice, not ASCII, half a character, a number that is none, too deep)."""
+protocol has them (a key twice, not ASCII, a space outside texts, half a character, a number that is none, too deep)."""
 
 _TAIL: Final = re.compile(rb"\*[0-9a-f]{4}\Z")
 _TAIL_BYTES: Final = 5
@@ -105,7 +105,10 @@ class LineReader:
 
 def _object(body: bytes) -> dict[str, Any]:
     """Raises _BadShape."""
-    if not _PRINTABLE.match(body) or _depth(body) > DEPTH_MAX:
+    if not _PRINTABLE.match(body):
+        raise _BadShape
+    structure = _TEXT.sub(b"", body)
+    if b" " in structure or _depth(structure) > DEPTH_MAX:
         raise _BadShape
     try:
         found = json.loads(body, object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_number)
@@ -116,10 +119,10 @@ def _object(body: bytes) -> dict[str, Any]:
     return found
 
 
-def _depth(body: bytes) -> int:
-    """How deep objects and lists nest."""
+def _depth(structure: bytes) -> int:
+    """How deep objects and lists nest; ``structure`` is JSON without its texts."""
     deepest = depth = 0
-    for bracket in _TEXT.sub(b"", body):
+    for bracket in structure:
         if bracket in b"[{":
             depth += 1
             deepest = max(deepest, depth)
