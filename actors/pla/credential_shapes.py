@@ -8,6 +8,7 @@ in the text, or is asked of single words; all of them see ASCII alone.
 Random: in a run of 16 or more letters, digits and ``+/_=-`` the kind of character (lower case, upper case, digit)
 changes between more than 22 in 100 neighbours, not counting a capital before a small letter; in a run of letters alone
 30, or 6 consonants follow each other. Words, paths and camelCase stay below, base64 and hex above (45 on average).
+Words of 10 letters and digits count from 30 on, of letters in one case and digits from 40 on.
 """
 
 from __future__ import annotations
@@ -31,8 +32,11 @@ WORD_CHARS_MIN: Final = 10
 PASSWORD_CHARS: Final = range(8, 129)
 CHANGES: Final = 0.22
 CHANGES_LETTERS: Final = 0.30
-CHANGES_WORD: Final = 0.35
+CHANGES_WORD: Final = 0.30
+CHANGES_ONE_CASE: Final = 0.40
 CONSONANTS: Final = 6
+VOWELS: Final = 0.34
+"""What follows 5 consonants is random where fewer letters than this share are vowels."""
 
 Places = Iterator[tuple[int, int]]
 
@@ -115,32 +119,41 @@ def _is_checked(digits: str) -> bool:
 # --- random text ----------------------------------------------------------------------------------------------------
 
 _RUN: Final = re.compile(rf"[A-Za-z0-9+/_=-]{{{WORD_CHARS_MIN},}}", re.ASCII)
-_PIECE: Final = re.compile("[A-Za-z0-9]+", re.ASCII)
-_CONSONANTS: Final = re.compile(f"[bcdfghjklmnpqrstvwxz]{{{CONSONANTS},}}", re.ASCII)
+_PARTS: Final = re.compile("[+/_=-]", re.ASCII)
+_CONSONANTS: Final = re.compile("[bcdfghjklmnpqrstvwxz]+", re.ASCII)
+_VOWELS: Final = re.compile("[aeiouy]", re.ASCII)
 
 
 def _random(text: str) -> Places:
     for run in _RUN.finditer(text):
-        if is_random(run[0]) or any(_is_random_word(piece) for piece in _PIECE.findall(run[0])):
+        if is_random(run[0]) or any(is_random(part) or _is_random_word(part) for part in _PARTS.split(run[0])):
             yield run.span()
 
 
 def is_random(run: str) -> bool:
-    """Whether a run of at least ``RUN_CHARS_MIN`` characters looks as if it had been drawn at random."""
-    if len(run) < RUN_CHARS_MIN:
-        return False
+    """Whether a run of at least ``RUN_CHARS_MIN`` letters and digits looks as if it had been drawn at random."""
     kinds = _kinds(run)
     if len(kinds) < RUN_CHARS_MIN:
         return False
-    letters = "d" not in kinds
-    if _changes(kinds) > (CHANGES_LETTERS if letters else CHANGES):
+    if "d" in kinds:
+        return _changes(kinds) > CHANGES
+    return _changes(kinds) > CHANGES_LETTERS or _cannot_be_said(run.lower())
+
+
+def _cannot_be_said(letters: str) -> bool:
+    """Whether consonants follow each other as in no word, and vowels are rare."""
+    longest = max((len(cluster) for cluster in _CONSONANTS.findall(letters)), default=0)
+    if longest >= CONSONANTS:
         return True
-    return letters and _CONSONANTS.search(run.lower()) is not None
+    return longest == CONSONANTS - 1 and len(_VOWELS.findall(letters)) < VOWELS * len(letters)
 
 
 def _is_random_word(word: str) -> bool:
+    """The same for a word that is not as long, of letters and digits; of one case they have to change more often."""
     kinds = _kinds(word)
-    return len(kinds) >= WORD_CHARS_MIN and set(kinds) == {"l", "u", "d"} and _changes(kinds) > CHANGES_WORD
+    if len(kinds) < WORD_CHARS_MIN or "d" not in kinds:
+        return False
+    return _changes(kinds) > (CHANGES_WORD if len(set(kinds)) == 3 else CHANGES_ONE_CASE)
 
 
 def _kinds(run: str) -> str:
@@ -173,12 +186,14 @@ def _kinds_in(word: str) -> int:
 
 
 def _is_password(text: str) -> bool:
-    """Whether a single word, typed alone, has letters and digits, or three kinds of characters, and is no path,
-    address, date or file's name."""
-    word = text.rstrip("\n")
+    """Whether a single word, typed alone, has letters and digits, or capitals, small letters and a mark within, or
+    looks as if it had been drawn; and is no path, address, date, file's name or end of a sentence."""
+    word = text.rstrip("\n").rstrip(".,;:!?)")
     if len(word) not in PASSWORD_CHARS or MASK in word or _ORDINARY.search(word):
         return False
-    return _kinds_in(word) >= 3 or bool(_LETTER.search(word) and _GROUP.search(word))
+    if _LETTER.search(word) and _GROUP.search(word):
+        return True
+    return (_kinds_in(word) >= 3 and _SYMBOL.search(word) is not None) or _changes(_kinds(word)) > CHANGES_LETTERS
 
 
 _LETTER: Final = re.compile("[A-Za-z]", re.ASCII)
@@ -211,10 +226,20 @@ _CODES: Final = (
     r"\b(?:pin|otp|totp|tan|puk|cvv|cvc|2fa)\b[^a-z0-9\n]{0,3}(?:code\b[^a-z0-9\n]{0,3})?(?:is\b[^a-z0-9\n]{0,3})?[0-9]{3,8}\b"
     r"|(?:verification|security|login|recovery|one[ -]time)[ -]code"
 )
-_OPTIONS: Final = (
-    r"sshpass[ \t]+-p|\bmysql\w{0,10}[ \t][^\n]{0,200}(?<=[ \t])-p\S|\bsudo[ \t]+(?:-\S+[ \t]+)?-S\b"
-    r"|--pass\S{0,40}[ =]\S|\bcurl[ \t][^\n]{0,200}(?<=[ \t])(?:-u|--user)[ \t=]*\S+:\S"
-    r"|\bnet[ \t]+user[ \t]+\S+[ \t]+[^\s/]|\bhtpasswd\b|\bchpasswd\b|\bopenssl[ \t]+passwd\b"
+_TOOLS: Final = (
+    (r"sshpass", "-p"), (r"mysql\w*|mariadb\w*|7za?|psexec\w*|plink|pscp|putty|\w+[ \t]+login|login", r"-pw?[ \t]*\S"),
+    ("redis-cli", "-a"), ("openssl", "-k"), ("(?:un)?zip", "-P"), (r"ldap\w+", "-w"), (r"smb\w+", r"-U[ \t]*\S+%\S"),
+    (r"\w*freerdp\w*|rdesktop", r"[-/]p[:= \t]"), (r"curl|wget", r"(?:-u|--user)[ \t=]*\S+:\S"), ("sudo", r"-\w*S\b"),
+    (r"snmp\w+", "-[acAX]"),
+)  # fmt: skip
+"""Programs, and the options by which they take a password."""
+_OPTIONS: Final = "|".join(
+    [
+        *(rf"\b(?:{tool})[ \t](?:[^\n]{{0,200}}[ \t])?{option}" for tool, option in _TOOLS),
+        r"--pass\S{0,40}[ =]\S",
+        r"\bnet[ \t]+user?[ \t]+\S+[ \t]+[^\s/]",
+        r"\b(?:ht|ch)passwd\b|\bopenssl[ \t]+passwd\b|securestring|-asplaintext",
+    ]
 )
 
 DETECTORS: Final = (
