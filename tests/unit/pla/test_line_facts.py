@@ -1,0 +1,131 @@
+"""Which port is the device's, and which of the things it says are facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.pla.finding import PRODUCT, Attached, PortUnusable, Wanted, chosen, held_to
+from actors.pla.reports import Reporter
+from actors.pla.wire.words import Broken, Ended, Hello, Lost, Status
+from contracts.hid import HidLinked, HidLost, HidReported
+from contracts.pla_events import PlaContractBroken
+
+ONE = Attached(path="/dev/ttyACM0", serial="E66", product=PRODUCT, where="/sys/1-1")
+TWO = Attached(path="/dev/ttyACM1", serial="E77", product=PRODUCT, where="/sys/1-2")
+MODEM = Attached(path="/dev/ttyACM2", serial="M1", product="Modem", where="/sys/1-3")
+
+HELLO: dict[str, Any] = {
+    "device_id": "pla-e66", "boot_id": "00" * 8, "contract_version": "1.0.0", "contract_hash": "ab" * 32,
+    "firmware_version": "1.0.0", "reset_reason": "POWER_ON", "kill_switch_state": "ARMED",
+}  # fmt: skip
+STATUS: dict[str, Any] = {"mode": "OBSERVE", "led_state": False, "kill_switch_state": "ARMED", "uptime_seconds": 1}
+
+
+def reporter() -> Reporter:
+    """One with a device."""
+    made = Reporter()
+    made.begin("/dev/ttyACM0")
+    [linked] = made.facts([Hello(HELLO, compatible=True, text="")])
+    assert isinstance(linked, HidLinked)
+    return made
+
+
+# --- ports ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_device_is_found_by_what_usb_says_and_not_by_its_name() -> None:
+    assert chosen(Wanted(), [MODEM, ONE]) == ONE
+    assert chosen(Wanted(serial="E77"), [ONE, TWO, MODEM]) == TWO
+
+
+def test_of_two_devices_none_is_taken() -> None:
+    with pytest.raises(PortUnusable) as raised:
+        chosen(Wanted(), [TWO, ONE])
+    assert raised.value.code == "several"
+    assert raised.value.message == "2 devices are plugged in (serial numbers: E66, E77)"
+
+
+@pytest.mark.parametrize("ports", [[], [MODEM]])
+def test_what_calls_itself_otherwise_is_no_device(ports: list[Attached]) -> None:
+    with pytest.raises(PortUnusable) as raised:
+        chosen(Wanted(), ports)
+    assert raised.value.code == "missing"
+
+
+def test_a_device_with_another_serial_number_is_not_the_wanted_one() -> None:
+    with pytest.raises(PortUnusable, match="with serial number E99"):
+        chosen(Wanted(serial="E99"), [ONE, TWO])
+    with pytest.raises(PortUnusable) as raised:
+        held_to(Wanted(path="/dev/ttyACM0", serial="E77"), ONE)
+    assert raised.value.code == "another"
+
+
+def test_of_one_devices_two_lines_the_one_for_data_is_taken() -> None:
+    data = Attached("/dev/ttyACM5", "E66", PRODUCT, "CircuitPython CDC2 control", where="/sys/1-1")
+    console = Attached("/dev/ttyACM6", "E66", PRODUCT, "CircuitPython CDC control", where="/sys/1-1")
+    assert chosen(Wanted(), [console, data]) == data
+
+
+def test_a_port_of_which_usb_says_nothing_is_the_operators_choice() -> None:
+    assert held_to(Wanted(path="/dev/serial0", serial="E66"), Attached("/dev/serial0")).path == "/dev/serial0"
+
+
+# --- facts ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_status_that_says_nothing_new_is_no_fact() -> None:
+    made = reporter()
+    assert [type(fact) for fact in made.facts([Status(STATUS), Status(STATUS)])] == [HidReported]
+    busy = {**STATUS, "uptime_seconds": 9, "action_count": 4, "error_state": {"error_code": "NONE", "error_count": 2}}
+    assert made.facts([Status(busy)]) == []
+
+
+@pytest.mark.parametrize("change", [
+    {"mode": "EXECUTE"}, {"led_state": True}, {"kill_switch_state": "DISABLED"}, {"caps_lock": True},
+    {"error_state": {"has_error": True, "error_code": "USB_HID_FAILURE"}},
+])  # fmt: skip
+def test_what_matters_of_a_status_is_a_fact(change: dict[str, Any]) -> None:
+    made = reporter()
+    made.facts([Status(STATUS)])
+    [fact] = made.facts([Status({**STATUS, **change})])
+    assert isinstance(fact, HidReported)
+    assert fact.boot_id == HELLO["boot_id"]
+
+
+def test_the_first_status_of_each_link_is_a_fact() -> None:
+    made = reporter()
+    made.facts([Status(STATUS)])
+    made.begin("/dev/ttyACM0")
+    assert [type(fact) for fact in made.facts([Hello(HELLO, compatible=True, text=""), Status(STATUS)])] == [
+        HidLinked, HidReported,
+    ]  # fmt: skip
+
+
+def test_a_loss_is_a_fact_only_of_a_device_that_was_linked_and_once() -> None:
+    made = reporter()
+    assert made.facts([Lost("stale", "silence"), Lost("closed", "again")]) == [
+        HidLost(boot_id=HELLO["boot_id"], code="stale", text="silence")
+    ]
+    made.begin("/dev/ttyACM0")
+    assert made.facts([Lost("silent", "nobody there")]) == []
+    assert not made.greeted
+
+
+def test_a_broken_contract_is_told_once_until_a_link_was_fine() -> None:
+    made = Reporter()
+    broken = Broken("hello", "missing_field", "/boot_id" * 100, "it is missing")
+    told = []
+    for _ in range(3):
+        made.begin("/dev/" + "x" * 300)
+        told += made.facts([broken, Lost("garbled", "")])
+    [fact] = told
+    assert isinstance(fact, PlaContractBroken)
+    assert (fact.contract, len(fact.pointer), len(fact.by)) == ("hello", 200, 200)
+    made.fine()
+    assert len(made.facts([broken])) == 1
+
+
+def test_an_end_is_told_by_the_execution_and_is_no_fact_of_the_line() -> None:
+    assert reporter().facts([Ended("exec-0001", "DONE", "", 1, 1)]) == []

@@ -1,0 +1,376 @@
+"""The host's end of the line, against the firmware's core on a line that the test holds in its hands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, HostLink
+from actors.pla.wire.lines import encode
+from actors.pla.wire.words import Answered, Broken, Ended, Hello, Lost, Problem, Refused, Status, Unanswered
+from contracts.checking import check
+from contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
+from tests.support.pla_wired import BOOT, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, no_check, prepare
+
+HELLO: dict[str, Any] = {
+    "device_id": "device-0001",
+    "boot_id": BOOT,
+    "contract_version": VERSION,
+    "contract_hash": SCHEMAS,
+}
+
+
+def greeted(link: HostLink | None = None) -> HostLink:
+    """A link that is up; nothing under way."""
+    link = link or HostLink(no_check, VERSION, SCHEMAS)
+    link.begin(0.0, TIME)
+    answer(link, {"hello": HELLO})
+    assert link.hello is not None
+    link.heard()
+    return link
+
+
+def answer(link: HostLink, fields: dict[str, Any], now: float = 0.0) -> dict[str, Any]:
+    """Send what is due and answer it with ``fields``; the request."""
+    request: dict[str, Any] = json.loads(link.to_send().split(b"\n")[-2][:-5])
+    link.receive(encode({"re": request["n"], "ok": True, **fields}), now)
+    return request
+
+
+def ops(sent: bytes) -> list[str]:
+    """What the lines ask for."""
+    return [json.loads(line[:-5])["op"] for line in sent.split(b"\n") if line]
+
+
+# --- hello ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_begins_with_an_empty_line_and_hello() -> None:
+    wired = Wired()
+    sent = wired.link.to_send()
+    assert sent.startswith(b"\n")
+    assert ops(sent) == ["hello"]
+
+
+def test_the_devices_hello_makes_the_link() -> None:
+    wired = Wired().linked()
+    assert wired.heard == [wired.link.hello]
+    assert isinstance(wired.heard[0], Hello)
+    assert wired.heard[0].compatible
+
+
+@pytest.mark.parametrize(("version", "schemas", "text"), [
+    ("2.0.0", SCHEMAS, "its contract is 2.0.0, ours is 1.0.0"),
+    (VERSION, "ab" * 32, "its schemas are not ours: the hashes differ"),
+])  # fmt: skip
+def test_a_device_with_another_contract_is_linked_and_never_told_to_type(version: str, schemas: str, text: str) -> None:
+    wired = Wired(version=version, schemas=schemas).linked()
+    assert wired.link.hello is not None
+    assert (wired.link.hello.compatible, wired.link.hello.text) == (False, text)
+    for payload in (arm(), prepare(HI), commit(HI)):
+        assert wired.perform(payload).code == "CONTRACT_MISMATCH"
+    assert {"arm", "prepare", "commit"}.isdisjoint(op for line in wired.asked for op in ops(line))
+    assert not wired.typed[1:]
+
+
+def test_another_minor_version_with_the_same_schemas_is_ours() -> None:
+    link = Wired(version="1.7.0").linked().link
+    assert link.hello is not None
+    assert link.hello.compatible
+
+
+def test_hello_is_repeated_and_then_given_up() -> None:
+    wired = Wired()
+    wired.present = False
+    wired.until(lambda: wired.link.is_lost)
+    assert wired.sent("hello") == HELLO_TRIES
+    assert wired.link.lost == Lost("silent", "no answer to hello")
+
+
+def test_what_only_comes_back_is_no_device() -> None:
+    wired = Wired()
+    wired.present = False
+    while not wired.link.is_lost:
+        wired.link.receive(wired.link.to_send(), wired.now)
+        wired.step()
+    assert wired.link.lost is not None
+    assert "lines were no answers" in wired.link.lost.text
+
+
+def test_garbage_is_told_as_garbage() -> None:
+    wired = Wired()
+    wired.to_host = lambda _: b"AT\r\nOK\r\n"
+    wired.until(lambda: wired.link.is_lost)
+    assert wired.link.lost is not None
+    assert wired.link.lost.code == "garbled"
+
+
+def test_another_device_than_the_wanted_one_is_not_greeted() -> None:
+    link = HostLink(no_check, VERSION, SCHEMAS, device_id="device-0002")
+    link.begin(0.0, TIME)
+    answer(link, {"hello": HELLO})
+    assert link.hello is None
+    assert link.heard() == [Lost("another", "it is the device device-0001, not device-0002")]
+
+
+def test_hello_and_status_of_the_firmware_fit_their_contracts() -> None:
+    wired = Wired()
+    wired.link = HostLink(check, VERSION, SCHEMAS)
+    wired.link.begin(0.0, TIME)
+    wired.until(lambda: any(isinstance(heard, Status) for heard in wired.heard))
+    assert not wired.link.is_lost
+
+
+@pytest.mark.parametrize("bad", ["hello", "device_status"])
+def test_a_document_that_breaks_its_contract_ends_the_link(bad: str) -> None:
+    class Wrong(msgspec.Struct):
+        kind: str = "bound_exceeded"
+        pointer: str = "/max_line"
+        text: str = "it is too large"
+
+    def wrong(contract: str, _: object) -> Sequence[Problem]:
+        return [Wrong()] if contract == bad else []
+
+    wired = Wired()
+    wired.link = HostLink(wrong, VERSION, SCHEMAS)
+    wired.link.begin(0.0, TIME)
+    wired.until(lambda: wired.link.is_lost)
+    assert Broken(bad, "bound_exceeded", "/max_line", "it is too large") in wired.heard
+    assert wired.heard[-1] == Lost("garbled", f"the device broke the contract of {bad}")
+
+
+# --- one request at a time ------------------------------------------------------------------------------------------
+
+
+def test_requests_go_one_after_the_other_and_disarm_ahead_of_all() -> None:
+    link = greeted()
+    tickets = [link.ask("ping", {}, 0.0, boot_id=BOOT), link.ask("status", {}, 0.0), link.ask("disarm", {}, 0.0)]
+    assert ops(link.to_send()) == ["ping"]
+    assert ops(link.to_send()) == []
+    link.tick(GRACE_SECONDS)  # disarm waits no longer than this for another's answer
+    assert ops(link.to_send()) == ["disarm"]
+    assert [ticket for ticket, _ in link.answers()] == tickets[:1]
+
+
+def test_numbers_rise_and_an_old_answer_is_dropped() -> None:
+    link = greeted(HostLink(no_check, VERSION, SCHEMAS, first=500))
+    link.ask("disarm", {}, 0.0)
+    link.to_send()
+    for number in (500, 1, True, "501", None):
+        link.receive(encode({"re": number, "ok": True, "armed": False}), 0.0)
+    assert not link.answers()
+    assert link.foreign == 5
+    link.receive(encode({"re": 501, "ok": True, "armed": False}), 0.0)
+    assert [type(reply) for _, reply in link.answers()] == [Answered]
+
+
+def test_a_doubled_answer_answers_once() -> None:
+    wired = Wired()
+    wired.to_host = lambda data: data + data
+    wired.prepared(HI)
+    assert wired.perform(commit(HI)).state == "DONE"
+    assert wired.presses == 2
+
+
+def test_nothing_is_answered_before_it_has_left() -> None:
+    link = greeted()
+    link.ask("disarm", {}, 0.0)
+    link.receive(encode({"re": 2, "ok": True, "armed": False}), 0.0)
+    assert not link.answers()
+
+
+def test_what_the_port_does_not_take_is_not_sent_later() -> None:
+    link = greeted()
+    link.ask("commit", {"execution_id": "exec-0001", "digest": "ab" * 32}, 0.0, boot_id=BOOT)
+    link.tick(1.0)
+    assert [reply for _, reply in link.answers()] == [
+        Unanswered(sent=False, code="silent", text="the device takes nothing")
+    ]
+    assert link.to_send() == b""
+
+
+def test_after_a_lost_answer_the_next_line_begins_afresh() -> None:
+    link = greeted()
+    link.ask("ping", {}, 0.0, boot_id=BOOT)
+    link.to_send()
+    link.tick(1.0)
+    link.ask("status", {}, 1.0)
+    assert link.to_send().startswith(b"\n{")
+
+
+def test_a_device_that_does_not_listen_is_lost_whatever_it_says() -> None:
+    wired = Wired().linked()
+    wired.to_device = lambda _: b""
+    numbers = [wired.begin(commit(HI)), wired.begin(prepare(HI)), wired.begin(arm())]
+    wired.until(lambda: len(wired.outcomes) == 3)
+    assert [wired.outcomes[number].sent for number in numbers] == [True, False, False]  # type: ignore[attr-defined]
+    assert wired.link.lost is not None
+    assert wired.link.lost.code == "silent"
+    assert any(isinstance(heard, Status) for heard in wired.heard), "it talked all the while"
+
+
+def test_a_commit_is_never_given_twice() -> None:
+    wired = Wired().prepared(HI)
+    wired.perform(commit(HI))
+    again = wired.perform(commit(HI))
+    assert (again.sent, again.code) == (True, "repeated")
+    assert wired.sent("commit") == 1
+
+
+def test_a_request_for_another_boot_does_not_leave() -> None:
+    wired = Wired().linked()
+    other = "ff" * 8
+    for payload in (arm(other), prepare(HI, boot_id=other), commit(HI, boot_id=other)):
+        assert wired.perform(payload).code == "BOOT_MISMATCH"
+    assert [op for line in wired.asked for op in ops(line)] == ["hello"]
+
+
+def test_a_request_without_a_link_does_not_leave() -> None:
+    link = HostLink(no_check, VERSION, SCHEMAS)
+    link.ask("disarm", {}, 0.0)
+    [(_, reply)] = link.answers()
+    assert reply == Unanswered(sent=False, code="no_device", text="no device is linked")
+
+
+def test_a_dropped_request_that_waits_never_leaves_and_one_under_way_is_waited_for() -> None:
+    link = greeted()
+    first = link.ask("ping", {}, 0.0, boot_id=BOOT)
+    second = link.ask("status", {}, 0.0)
+    link.to_send()
+    link.drop(second, 0.0)
+    link.drop(first, 0.0)
+    link.ask("disarm", {}, 0.0)
+    assert link.to_send() == b"", "the ping has left: one request at a time"
+    link.receive(encode({"re": 2, "ok": True, "status": {}}), 0.1)
+    assert ops(link.to_send()) == ["disarm"]
+
+
+def test_a_dropped_request_that_has_not_left_makes_way() -> None:
+    link = greeted()
+    first = link.ask("ping", {}, 0.0, boot_id=BOOT)
+    link.ask("disarm", {}, 0.0)
+    link.drop(first, 0.0)
+    assert ops(link.to_send()) == ["disarm"]
+
+
+# --- signs of life --------------------------------------------------------------------------------------------------
+
+
+def test_a_silent_device_is_stale_after_three_seconds() -> None:
+    wired = Wired().linked()
+    heard_at = wired.now
+    wired.present = False
+    wired.until(lambda: wired.link.is_lost)
+    assert HEARTBEAT_SECONDS <= wired.now - heard_at < HEARTBEAT_SECONDS + 0.1
+    assert wired.link.lost is not None
+    assert wired.link.lost.code == "stale"
+
+
+def test_its_status_each_second_keeps_the_link() -> None:
+    wired = Wired().linked()
+    wired.until(lambda: wired.now > 30)
+    assert not wired.link.is_lost
+
+
+def test_our_own_lines_and_garbage_are_no_signs_of_life() -> None:
+    wired = Wired().linked()
+    wired.to_host = lambda _: encode({"n": 3, "op": "status"}) + b"\x00\xff\n"
+    wired.until(lambda: wired.link.is_lost)
+    assert wired.link.lost is not None
+    assert wired.link.lost.code == "stale"
+    assert wired.link.damaged
+
+
+def test_another_boot_is_a_reset() -> None:
+    wired = Wired().linked()
+    wired.core = wired.boot("fedcba9876543210")
+    wired.until(lambda: wired.link.is_lost)
+    assert wired.link.lost == Lost("reset", "the device began anew: it has another boot")
+
+
+def test_an_answer_that_knows_of_no_hello_is_a_reset() -> None:
+    wired = Wired().linked()
+    wired.core = wired.boot("fedcba9876543210")
+    assert wired.perform(arm()).code == "NO_HELLO"
+    assert wired.link.lost is not None
+    assert wired.link.lost.code == "reset"
+
+
+def test_what_is_said_unasked_before_hello_is_answered_counts_for_nothing() -> None:
+    link = HostLink(no_check, VERSION, SCHEMAS)
+    link.begin(0.0, TIME)
+    link.receive(encode({"op": "status", "boot_id": "another"}), 0.0)
+    assert not link.heard()
+    assert not link.is_lost
+
+
+def test_a_lost_link_answers_all_and_stays_lost() -> None:
+    link = greeted()
+    link.ask("ping", {}, 0.0, boot_id=BOOT)
+    link.ask("status", {}, 0.0)
+    link.to_send()
+    link.closed("unplugged", "gone")
+    link.closed("stale", "later")
+    assert [reply.sent for _, reply in link.answers() if isinstance(reply, Unanswered)] == [True, False]
+    assert link.heard() == [Lost("unplugged", "gone")]
+    link.receive(encode({"re": 2, "ok": True, "status": {}}), 0.0)
+    link.tick(100.0)
+    assert (link.heard(), link.answers(), link.to_send()) == ([], [], b"")
+
+
+@pytest.mark.parametrize("fields", [
+    {"ok": "yes"}, {}, {"ok": True}, {"ok": True, "armed": 1, "lease_ms": 5},
+    {"ok": True, "armed": False, "lease_ms": 5}, {"ok": True, "armed": True, "lease_ms": -1}, {"ok": False},
+    {"ok": False, "error": 7}, {"ok": False, "error": "x" * 65},
+])  # fmt: skip
+def test_an_answer_of_another_shape_ends_the_link(fields: dict[str, Any]) -> None:
+    link = greeted()
+    link.ask("arm", {"lease_ms": 5000}, 0.0, boot_id=BOOT)
+    link.to_send()
+    link.receive(encode({"re": 2, **fields}), 0.0)
+    [(_, reply)] = link.answers()
+    assert reply == Unanswered(sent=True, code="garbled", text="the device broke the contract of answer")
+    assert [type(heard) for heard in link.heard()] == [Broken, Lost]
+
+
+def test_a_refusal_is_the_devices_own_word() -> None:
+    wired = Wired().linked()
+    ticket = wired.link.ask("commit", {"execution_id": "exec-0001", "digest": "ab" * 32}, 0.0, boot_id=BOOT)
+    wired.now += 0.01
+    sent = wired.link.to_send()
+    step = wired.core.step(50, sent, killed=False, dtr=True, usb=True, caps_lock=False, room=4096)
+    wired.link.receive(step.send, wired.now)
+    assert wired.link.answers() == [(ticket, Refused("NOT_ARMED", "the device is not armed"))]
+
+
+def test_the_first_word_on_an_end_stands_and_only_so_many_are_kept() -> None:
+    link = greeted()
+    for number in range(EXECUTIONS_REMEMBERED + 5):
+        for state, done in (("DONE", 4), ("ABORTED", 1)):
+            name = f"exec-{number:04}"
+            link.receive(
+                encode(
+                    {
+                        "op": "ended",
+                        "execution_id": name,
+                        "state": state,
+                        "digest": "",
+                        "done": done,
+                        "of": 4,
+                        "code": "",
+                    }
+                ),
+                0.0,
+            )
+    assert link.ended("exec-0000") is None
+    assert link.ended("exec-0068") == Ended("exec-0068", "DONE", "", 4, 4)
+
+
+def test_an_end_of_another_shape_ends_the_link() -> None:
+    link = greeted()
+    link.receive(encode({"op": "ended", "execution_id": "exec-0001", "state": "PERHAPS"}), 0.0)
+    assert link.is_lost
