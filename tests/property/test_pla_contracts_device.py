@@ -7,14 +7,19 @@ import json
 from hashlib import sha256
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from actors.pla.wire import exchanges
 from contracts.checking import check, check_bytes
-from contracts.pla import CONTRACT_VERSION
+from contracts.hid import HidPrepareRequested
+from contracts.pla import CONTRACT_VERSION, digest
+from contracts.pla_documents import TYPES, action_of
 from contracts.pla_schemas import CONTRACT_HASH
 from firmware.actions import check as device_check
 from firmware.core import TICKS, Core
+from firmware.executions import PARTS_MAX
 from firmware.lines import LineReader, encode
 from firmware.refusal import Refused
 from tests.support.pla_documents import DOCUMENTS, spoiled
@@ -67,6 +72,21 @@ def test_the_device_refuses_an_execution_just_when_the_contract_does(document: d
         assert device_takes(document) == (check_bytes("action_execute", raw) == [])
     else:
         assert not device_takes(document)
+
+
+@QUICK
+@given(EXECUTIONS)
+def test_what_the_host_hands_over_keeps_the_contract_and_is_taken(made: dict[str, Any]) -> None:
+    action = action_of(msgspec.convert(made, TYPES["action_execute"]))
+    asked = HidPrepareRequested(
+        boot_id="00112233445566aa", execution_id=made["execution_id"], proposal_id=made["proposal_id"],
+        digest=digest(action), action=action, masked=False,
+        operator_id=made["operator_approval"]["operator_id"], decided_at="2026-03-02T09:15:00.000000Z",
+    )  # fmt: skip
+    handed = exchanges.document(asked, action, "2026-03-02T09:15:01.000000Z")
+    assert check("action_execute", handed) == []
+    assert device_takes(handed)
+    assert len(exchanges.parts_of(handed)) <= PARTS_MAX
 
 
 @settings(max_examples=40, deadline=None)
