@@ -143,6 +143,7 @@ class _Check:
         """Whatever the last fact led to has been decided."""
         require(not self._low or self.mode == "OBSERVE", f"{self._low}, and the mode is {self.mode}")
         require(self._broken is None, f"nothing is told of the broken contract at {self._broken}")
+        require(len(list(self._open())) <= 1, "two proposals are open")
         self._low = ""
 
     def _fact(self, event: Event) -> None:

@@ -18,7 +18,7 @@ from contracts.hid import (
     HidPrepareRequested,
     HidStatusRequested,
 )
-from contracts.pla import Action, TypeText, digest
+from contracts.pla import LEASE_SECONDS, Action, TypeText, digest
 from contracts.pla_events import (
     PlaApproved,
     PlaExecutionRequested,
@@ -79,6 +79,7 @@ class Desk:
         self._vault: dict[str, Action] = {}
         self._vault_of = 0
         self._frames = 0
+        self._fell_at: float | None = None
         self.witness = Witness(lambda: world.micros, self._approved)
         self.device = Device(world, faults, random, self.witness)
         self.device.typing = self._mid_typing
@@ -145,6 +146,7 @@ class Desk:
 
     def _mid_typing(self) -> None:
         """A report leaves the device: what may befall just now."""
+        self._soon_over()
         device, world, strike = self.device, self._world, self._faults.strike
         for fault, action in (
             ("switch: hit while it types", self._hit),
@@ -160,6 +162,15 @@ class Desk:
         ):
             if strike(fault):
                 world.later(self._between(0.0, 0.02), fault, action)
+
+    def _soon_over(self) -> None:
+        """Once the mode has fallen, what is being typed ends: at the latest with the lease."""
+        if self.operators.sight.mode == "EXECUTE":
+            self._fell_at = None
+            return
+        now = self._world.seconds
+        self._fell_at = now if self._fell_at is None else self._fell_at
+        require(now - self._fell_at < LEASE_SECONDS + 1.0, "the device still types though the mode has fallen")
 
     def _stop(self) -> None:
         if self._machine.up:
@@ -275,7 +286,7 @@ class Desk:
         if self._machine.surface != "daemon":
             self._stop()
         self._world.later(5.0, "end", self.operators.end)
-        self._world.later(40.0, "last wish", self._caught_up)
+        self._world.later(15.0, "last wish", self._caught_up)
 
     def _caught_up(self) -> None:
         """Where the clock was set back, the log's time stands still until it has caught up: nothing that waits for a
@@ -295,8 +306,7 @@ class Desk:
 
     def _to_rest(self, typed: int, looks: int, wishes: int) -> None:
         if self._typed() > typed:
-            self.operators.end()
-            self._world.later(5.0, "rest", self._rest)
+            self._rest()
         elif looks:
             self._world.later(1.0, "last wish", lambda: self._to_rest(typed, looks - 1, wishes))
         else:
@@ -305,6 +315,7 @@ class Desk:
     def _rest(self) -> None:
         sight = self.operators.sight
         if sight.session_id or sight.executing is not None or sight.mode != "OBSERVE":
+            self.operators.end()  # somebody who wanted something before may have gone on
             self._world.later(5.0, "rest", self._rest)
             return
         self.link.close()

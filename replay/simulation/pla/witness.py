@@ -14,6 +14,8 @@ from replay.simulation.pla.strokes import Typed
 from replay.simulation.world import require
 
 LINE_MAX: Final = 2048
+ROUNDS_MAX: Final = 20
+RELEASE_MICROS: Final = 2_000_000
 _MARGIN: Final = 1_000
 """Microseconds: a device counts whole milliseconds."""
 
@@ -34,6 +36,8 @@ class Witness:
         """Execution -> what came out for it."""
         self.held = False
         """Whether a key or button is down."""
+        self._held_since = 0
+        self._rounds = 0
         self._boot_id = ""
         self._boots: dict[str, str] = {}
         self._line = b""
@@ -62,6 +66,7 @@ class Witness:
             self._disarmed()
         if self._killed or not usb or self._now() >= self._until + _MARGIN:
             self._disarmed()
+        self._goes_up(usb=usb)
         if not connected:
             return
         *lines, self._line = (self._line + data).split(b"\n")
@@ -69,6 +74,15 @@ class Witness:
             told = decoded(line)
             if told is not None:
                 self._told(told)
+
+    def _goes_up(self, *, usb: bool) -> None:
+        """Whatever is down while nothing is typed goes up within some rounds of the device's loop, and soon."""
+        if not self.held or self._current is not None or not usb:
+            self._held_since, self._rounds = self._now(), 0
+            return
+        self._rounds += 1
+        late = self._rounds > ROUNDS_MAX and self._now() - self._held_since > RELEASE_MICROS
+        require(not late, "a key stays down")
 
     def shines(self, *, led: bool) -> None:
         """The light is on only while it is armed."""
