@@ -145,6 +145,9 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
         border = borders.decision(asked.document, now())
         if isinstance(border, borders.Broken):
             return await _broken(host, border, arguments, asked.channel)
+        if asked.decision is not None and border.decision != asked.decision:
+            what = f"the document says {border.decision}"
+            raise BadPla(what, f"hand it to pmagent pla {'approve' if border.decision == 'APPROVED' else 'reject'}")
         requested = _completed(host, border)
     elif asked.decision is None or not asked.proposal_id:
         raise BadPla("a decision needs a proposal's id and what is decided", "pmagent pla approve ID, or reject ID")

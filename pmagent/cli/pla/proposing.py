@@ -48,7 +48,8 @@ def propose(
 
     \b
       type: TEXT             the rest, as it stands; type: "TEXT" knows \n \t \" \\
-      keys: ctrl+alt+t       pressed together
+      keys: ctrl+alt+t       pressed together, six at most: ctrl shift alt gui, a to z, 0 to 9, f1 to f12, up down left
+                             right home end page_up page_down enter escape tab space backspace delete insert
       move: 10 -5            the pointer, to the right and down
       click: left            left, right or middle
 

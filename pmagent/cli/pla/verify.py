@@ -27,7 +27,7 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
 
     from pmagent.pla.verifying import verify_session_log, verify_with_log, verify_workspace
 
-    if not alone and not paths:
+    if not alone and not paths and app.layout.log.is_dir():
         found = [*verify_workspace(app.workspace)]  # also what was removed
     else:
         these = paths or sorted((app.workspace / "sessions").glob("*.jsonl"))

@@ -32,6 +32,7 @@ def play(folder: Path, show: Callable[[str], None]) -> None:
 
 def _session(stage: Stage, device: Device) -> None:
     _heading(stage, "look, propose, approve, type")
+    stage.run("pla", "observe")
     stage.run("pla", "mode", "EXECUTE", expect=1)
     stage.run("pla", "mode", "SUGGEST")
     stage.run("pla", "propose", 'type: "echo hello, lab\\n"', "--why", "to see that the terminal answers")
