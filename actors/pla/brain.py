@@ -98,7 +98,7 @@ class Brain:
                 return replace(state, looks={**state.looks, event.position: look})
             case PlaFrameObserved(request=request) as seen if (pending := state.waiting(request)) is not None:
                 return replace(state, pending=replace(pending, waits=0, frame=event.position, seen=seen))
-            case RequestRefused(request=request):
+            case RequestRefused(request=request, name=name) if name == BRAIN:
                 return fold.answered(state, request)  # the engine has answered in its stead
             case ActorHalted(name=name) if name == WARDEN:
                 return replace(state, halted=True)

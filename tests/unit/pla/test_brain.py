@@ -336,6 +336,24 @@ def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.Monk
     assert not desk.brain.halted
 
 
+def test_a_request_on_which_the_warden_breaks_has_the_brains_answer_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = BrainDesk()
+    desk.camera = lambda _: None
+
+    def broken(*_: object) -> object:
+        raise ValueError("broken")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("actors.pla.warden.Warden.decide", broken)
+        request = desk.ask(HELLO, frame=SOURCE)
+    assert desk.last(RequestRefused).name == "warden"
+    assert refusal(desk.answer(request)) == ("mode", "the warden is halted")
+    assert desk.brain.pending is None
+    assert desk.last(EffectCancelRequested).request == desk.of(PlaFrameRequested)[0].position
+
+
 def test_a_brain_that_was_halted_answers_what_was_open(monkeypatch: pytest.MonkeyPatch) -> None:
     desk = BrainDesk()
     desk.camera = lambda _: None
