@@ -1,0 +1,202 @@
+"""``pmagent pla`` beside a daemon that holds the line to a device: what is approved is typed, and nothing else.
+
+One lab for all of these tests; each begins in EXECUTE, armed, with nothing open.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.pla import TypeText, digest
+from tests.conftest import fresh_example
+from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
+from tests.support.pla_live import Lab, await_event, end_of_log, events
+from tests.support.pla_live import lab as live_lab
+
+SECRET = "hunter2-hunter2-hunter2"
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """The lab."""
+    folder = tmp_path_factory.mktemp("lab")
+    with live_lab(folder, fresh_example(folder / "workspace")) as made:
+        yield made
+
+
+@pytest.fixture
+def lab(held: Lab) -> Lab:
+    """The lab, ready to type."""
+    held.ready()
+    return held
+
+
+def approved(lab: Lab, proposed: dict[str, Any], *more: str, expect: int = 0) -> Any:
+    """The answer to an approval of just this."""
+    return lab.asked("approve", proposed["proposal_id"], "--digest", proposed["digest"], *more, expect=expect)
+
+
+def test_what_is_approved_is_typed_and_an_approval_is_used_once(lab: Lab) -> None:
+    before = lab.device.typed
+    proposed = lab.proposed("type: \"echo 'a|b' && ls\\n\"")
+    answer = approved(lab, proposed)
+    assert answer["outcome"]["outcome"] == "executed"
+    assert lab.device.typed == before + "echo 'a|b' && ls\n"
+    assert approved(lab, proposed, expect=1)["decision"]["code"] == "decided"
+    assert lab.device.typed == before + "echo 'a|b' && ls\n"
+
+
+def test_status_list_show_and_device_tell_how_it_stands(lab: Lab) -> None:
+    proposed = lab.proposed("type: ls")
+    status = lab.asked("status")
+    assert (status["running"], status["mode"], status["armed"]) == (True, "EXECUTE", True)
+    assert status["device"]["device_id"] == "pretend-device"
+    assert status["proposal"]["proposal_id"] == proposed["proposal_id"]
+    assert 0 < status["proposal"]["seconds_left"] <= 300
+    text = lab.pla("status").text
+    assert "kill switch ready, armed" in text
+    assert "│ls│" in text
+    assert lab.asked("show", proposed["proposal_id"][:14])["digest"] == proposed["digest"]
+    linked = lab.asked("device")
+    assert (linked["linked"]["compatible"], linked["probed"]) == (True, None)
+    assert "held by the daemon" in lab.pla("device").text
+    assert "▸ open" in lab.pla("list").text
+
+
+def test_an_approval_without_waiting_answers_at_once_and_is_carried_out_all_the_same(lab: Lab) -> None:
+    before, after = lab.device.typed, end_of_log(lab.workspace)
+    answer = approved(lab, lab.proposed("type: later"), "--no-wait")
+    assert answer["outcome"] is None
+    await_event(lab.workspace, "pla.proposal_closed", after=after)
+    assert lab.device.typed == before + "later"
+
+
+def test_nothing_is_approved_while_the_device_is_not_armed(lab: Lab) -> None:
+    proposed = lab.proposed("type: x")
+    lab.pla("disarm", "--reason", "a break")
+    assert lab.asked("status")["armed"] is False
+    assert approved(lab, proposed, expect=1)["decision"]["code"] == "not_armed"
+    lab.pla("arm")
+    approved(lab, proposed)
+
+
+def test_disarming_ends_what_is_typed(lab: Lab) -> None:
+    before = lab.device.typed
+    long = "abcdefghij" * 100
+    proposed = lab.proposed(f"type: {long}")
+    lab.device.pass_over()
+    approving = subprocess.Popen(
+        [*PMAGENT, "pla", "approve", proposed["proposal_id"], "--digest", proposed["digest"], "--format", "json"],
+        cwd=lab.workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    lab.device.wait(lambda told: bool(told.get("text")))
+    lab.pla("disarm")
+    out, _ = approving.communicate(timeout=SECONDS)
+    assert approving.returncode == 1
+    assert json.loads(out)["outcome"]["outcome"] == "aborted"
+    typed = lab.device.typed.removeprefix(before)
+    assert typed != long
+    assert long.startswith(typed)
+
+
+def test_credentials_are_typed_only_when_acknowledged_after_five_seconds_and_stand_nowhere(lab: Lab) -> None:
+    lab.configure(credentials="acknowledge")
+    before = lab.device.typed
+    proposed = lab.proposed(f"type: {SECRET} is the password")
+    assert proposed["credential_warning"]
+    assert proposed["masked"]
+    assert proposed["digest"] == digest(TypeText(text=f"{SECRET} is the password"))
+    assert approved(lab, proposed, expect=1)["decision"]["code"] == "credential"
+    assert SECRET not in lab.pla("show").text
+    assert f"│{SECRET} is the password│" in lab.pla("show", "--reveal").text
+    done = lab.pla("approve", proposed["proposal_id"], "--digest", proposed["digest"], "--acknowledge-credentials")
+    assert "more to read it again" in done.errors
+    assert lab.device.typed == before + f"{SECRET} is the password"
+    (asked,) = [one for one in events(lab.workspace, "pla.proposed") if one["proposal_id"] == proposed["proposal_id"]]
+    (approval,) = [
+        one for one in events(lab.workspace, "pla.approved") if one["proposal_id"] == proposed["proposal_id"]
+    ]
+    assert approval["credential_acknowledged"]
+    assert asked["findings"]
+    assert "the text is not held" in lab.pla("show", proposed["proposal_id"], "--reveal").errors, "it is typed"
+    for path in lab.workspace.rglob("*"):
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), path
+
+
+def test_a_rejected_secret_is_forgotten(lab: Lab) -> None:
+    lab.configure(credentials="acknowledge")
+    proposed = lab.proposed(f"type: password: {SECRET}")
+    lab.pla("reject", "--reason", "not here")
+    assert lab.asked("show", proposed["proposal_id"], "--reveal")["plain"] is None
+
+
+def test_the_environment_of_who_asks_does_not_loosen_the_daemon_s_policy(lab: Lab) -> None:
+    done = spawn(
+        "pla", "propose", f"type: password: {SECRET}", "--format", "json", cwd=lab.workspace,
+        PMAGENT_PLA_CREDENTIALS="acknowledge",
+    )  # fmt: skip
+    assert done.code == 1
+    assert json.loads(done.out)["code"] == "credential"
+
+
+def test_the_mode_falls_when_the_kernel_is_blocked_and_typing_is_over(lab: Lab) -> None:
+    proposed = lab.proposed("type: x")
+    surface = lab.workspace / "share" / "REALITY_GREEN_SUMMARY.json"
+    content = surface.read_bytes()
+    after, before = end_of_log(lab.workspace), lab.device.typed
+    surface.unlink()
+    try:
+        await_event(lab.workspace, "pla.mode_changed", after=after)
+        status = lab.asked("status")
+        assert (status["mode"], status["armed"], status["proposal"]) == ("OBSERVE", False, None)
+        assert approved(lab, proposed, expect=1)["decision"]["code"] == "decided"
+        assert lab.asked("mode", "SUGGEST", expect=1)["mode"] == "OBSERVE"
+        assert lab.device.typed == before
+    finally:
+        after = end_of_log(lab.workspace)
+        surface.write_bytes(content)
+        await_event(lab.workspace, "kernel.mode_decided", after=after)
+
+
+def test_an_expired_proposal_is_closed_by_itself(lab: Lab) -> None:
+    lab.configure(proposal_seconds=0.3)
+    after = end_of_log(lab.workspace)
+    proposed = lab.proposed("type: x")
+    await_event(lab.workspace, "pla.proposal_closed", after=after)
+    assert approved(lab, proposed, expect=1)["decision"]["code"] in ("decided", "expired")
+    assert lab.asked("show", proposed["proposal_id"])["outcome"] == "expired"
+
+
+def test_the_session_log_beside_a_running_daemon_is_intact_and_the_log_replays(lab: Lab) -> None:
+    approved(lab, lab.proposed("type: x"))
+    assert lab.asked("verify-log")["ok"]
+    assert pmagent(lab.workspace, "replay").code == 0
+
+
+def test_a_frame_is_looked_at(lab: Lab, tmp_path: Path) -> None:
+    from pmagent.pla.demo.picture import HEIGHT, WIDTH, picture
+
+    (tmp_path / "frame.png").write_bytes(picture())
+    seen = lab.asked("observe", "--frames", str(tmp_path))
+    assert (seen["observed"]["width"], seen["observed"]["height"]) == (WIDTH, HEIGHT)
+    assert "✓ observed" in lab.pla("observe", "--frames", str(tmp_path)).text
+    proposed = lab.proposed("type: ls", "--frames", str(tmp_path))
+    assert proposed["frame"] > 0
+    assert "it is not said where frames come from" in lab.pla("observe", expect=2).errors
+    nothing = lab.asked("observe", "--frames", str(tmp_path / "none"), expect=1)
+    assert nothing["reasons"]
+
+
+def test_a_second_look_at_the_device_does_not_disturb_the_daemon(lab: Lab) -> None:
+    lab.proposed("type: x")
+    assert lab.asked("device")["linked"]
+    assert lab.asked("status")["armed"]
