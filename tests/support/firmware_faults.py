@@ -75,7 +75,10 @@ def line_closed() -> Desk:
     desk.step(ms=8, dtr=False, reports=[RELEASE])
     desk.step(ms=8, rounds=3, hear=[{"n": 90, "op": "arm", "boot_id": BOOT, "lease_ms": 500}])
     desk.step(ms=8, dtr=True, reports=[RELEASE])
-    desk.number = 0
+    desk.step(hear=['{"n":91,"op":"disa'])
+    desk.step(ms=8, dtr=False, reports=[RELEASE])
+    desk.step(ms=8, dtr=True, reports=[RELEASE])
+    desk.number = 0  # the next host's first line is not joined to what the one before left unfinished
     desk.refused("arm", {"boot_id": BOOT, "lease_ms": 500}, "NO_HELLO", "hello comes first")
     desk.asked(HI, ONE, "ABORTED", 3, 8, "LINK")
     desk.hello()

@@ -32,6 +32,10 @@ def line(body: str) -> str:
     return f"{body}*{crc16(body.encode()):04x}"
 
 
+TOO_LONG = line('{"data":"' + "x" * (2048 - 5 - 11) + '"}')
+"""2,048 bytes without its newline, right in all else."""
+
+
 def good(body: str) -> dict[str, Any]:
     """A line that is one."""
     return {"line": line(body), "object": json.loads(body)}
@@ -80,7 +84,7 @@ def lines() -> list[dict[str, Any]]:
         *[damaged(line(body), "shape") for body in shapes],
         *[damaged(text, "checksum") for text in wrong if text],
         *flipped(status),
-        damaged(line('{"data":"' + "x" * (2048 - 5 - 11) + '"}'), "overlong"),
+        damaged(TOO_LONG, "overlong"),
         damaged("x" * 3000, "overlong"),
     ]
 
@@ -101,7 +105,7 @@ def streams() -> list[dict[str, Any]]:
             damaged(one[:9] + two[:-1], "checksum")]},
         {"name": "what is too long is skipped to its newline", "chunks": ["y" * 1500] * 2 + ["\n" + one], "lines": [
             overlong, first]},
-        {"name": "too long by one", "chunks": ["z" * 2048, "\n", two], "lines": [overlong, second]},
+        {"name": "too long by one", "chunks": [TOO_LONG, "\n", two], "lines": [overlong, second]},
         {"name": "the same line twice is two lines", "chunks": [one * 2], "lines": [first, first]},
         {"name": "nothing is a line before its newline", "chunks": [one[:-1]], "lines": []},
     ]  # fmt: skip
