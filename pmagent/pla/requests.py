@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from actors.pla.credentials import findings, masked
+from actors.pla.goal_masking import masked_beside, masked_goal
 from actors.pla.goals import parse_goal
 from contracts.pla import Action, Channel, TypeText, digest, objections
 from contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
@@ -58,7 +59,7 @@ def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
         raise BadProposal(f"the goal is longer than {GOAL_CHARS_MAX} characters", "1024 characters can be typed")
     action = wish.action if wish.action is not None or wish.model else parse_goal(wish.goal)
     fields: dict[str, Any] = {
-        "goal": masked(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
+        "goal": masked_goal(wish.goal, redact), "requested_by": wish.operator, "channel": wish.channel,
         "rationale": masked(wish.why, redact), "policy": settings.policy, "frame": wish.frame, "model": wish.model,
         "limits": settings.limits, "lifetime_s": settings.lifetime_s, "two_persons": settings.two_persons,
     }  # fmt: skip
@@ -72,6 +73,9 @@ def made(wish: Wish, settings: Standing, redact: Redact) -> Made:
         "findings": found, "objection": against[0].text if against else "",
         "objection_kind": against[0].kind if against else "",
     }  # fmt: skip
+    if isinstance(action, TypeText) and isinstance(logged, TypeText) and logged != action:
+        for name, text in (("goal", fields["goal"]), ("rationale", wish.why)):
+            fields[name] = masked_beside(text, action.text, logged.text, redact)
     return Made(_request(fields), action if logged != action else None)
 
 

@@ -1,0 +1,41 @@
+"""What may be recorded of a goal and of the reason for it; pure (rulings C, Credentials).
+
+A secret that is stated to be typed stands in the goal as well, and perhaps in the words that explain it, where no
+detector would know it for one.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from actors.pla.credentials import Redact, masked
+from actors.pla.goals import GoalError, parse_goal
+from contracts.pla import TypeText
+from events.secret_forms import MASK
+
+REPEATED_CHARS_MIN: Final = 4
+"""Shorter words of a secret text are words of any text."""
+
+
+def masked_goal(goal: str, redact: Redact) -> str:
+    """``masked`` for a goal: what it states to be typed is looked at by itself, without the word before it."""
+    try:
+        action = parse_goal(goal)
+    except GoalError:
+        return MASK if masked(goal, redact) != goal else goal
+    if action is None:
+        return masked(goal, redact)
+    if isinstance(action, TypeText):
+        shown = masked(action.text, redact)
+        if shown != action.text:
+            return f"type: {shown}"
+    return redact(goal)
+
+
+def masked_beside(text: str, plain: str, shown: str, redact: Redact) -> str:
+    """``masked`` for a text that goes with ``plain``, of which only ``shown`` may be recorded: all of it where it
+    repeats a word of what is hidden."""
+    hidden = {word for word in plain.split() if len(word) >= REPEATED_CHARS_MIN} - set(shown.split())
+    if any(word in text for word in hidden):
+        return MASK
+    return masked(text, redact)
