@@ -228,7 +228,8 @@ class PlaSessionEnded(Payload, frozen=True, kw_only=True):
 class PlaModeChanged(Payload, frozen=True, kw_only=True):
     """The mode is ``mode`` now. ``who``: an operator, or the part of the system that lowered it; ``code``: requested,
     killed, link_lost, heartbeat_stale, contract_mismatch, device_reset, lease_lost, outcome_unknown, mode_mismatch,
-    kernel_blocked, restarted, ended or halted; ``why`` in words. ``action_class``: what typing counts as from here on."""
+    kernel_blocked, restarted, ended or halted; ``why`` in words. ``action_class``: what typing counts as from here
+    on."""
 
     session_id: str
     previous: PlaMode
