@@ -11,6 +11,7 @@ from pmagent.pla.demo.stage import Device, Stage, Surprise
 
 HELLO: Final = "echo hello, lab\n"
 LONG: Final = "0123456789" * 40
+GOAL_SHOWN: Final = 40
 
 
 def play(folder: Path, show: Callable[[str], None]) -> None:
@@ -20,7 +21,7 @@ def play(folder: Path, show: Callable[[str], None]) -> None:
     _heading(stage, "a device: the firmware's core behind a pseudo terminal, in a process of its own")
     with _device(stage) as device, stage.daemon():
         stage.await_event("hid.linked", 0)
-        stage.expect("the device is linked", "pretend-device", stage.status()["device"]["device_id"])
+        stage.expect("the device is linked", "pretend-device", stage.ask("pla.status")["device"]["device_id"])
         _session(stage, device)
         for scene in (_used_approval, _stale, _changed_bytes, _lost_answer, _reset_while_typing, _killed):
             scene(stage, device)
@@ -37,7 +38,7 @@ def _session(stage: Stage, device: Device) -> None:
     stage.run("pla", "mode", "SUGGEST")
     stage.run("pla", "propose", 'type: "echo hello, lab\\n"', "--why", "to see that the terminal answers")
     stage.run("pla", "mode", "EXECUTE")
-    digest = stage.run("pla", "show", "--format", "json", quiet=True).document["digest"]
+    digest = stage.ask("pla.show")["digest"]
     stage.run("pla", "approve", "--digest", digest, expect=1)
     stage.expect("nothing is typed before the device is armed", "", device.typed)
     stage.run("pla", "arm")
@@ -51,7 +52,7 @@ def _session(stage: Stage, device: Device) -> None:
 
 def _used_approval(stage: Stage, device: Device) -> None:
     _heading(stage, "an approval is used once")
-    done = stage.run("pla", "list", "--format", "json", quiet=True).document["proposals"][0]
+    done = stage.ask("pla.list", count=1)["proposals"][0]
     before = device.typed
     stage.run("pla", "approve", done["proposal_id"], "--digest", done["digest"], expect=1)
     stage.expect("nothing more is typed", before, device.typed)
@@ -92,7 +93,7 @@ def _reset_while_typing(stage: Stage, device: Device) -> None:
     _heading(stage, "the device starts anew while it types: nobody can tell how much was typed, and it is not repeated")
     before, commits = device.typed, device.heard("commit")
     after = stage.position()
-    long = _proposed(stage, f"type: {LONG}", quiet=True)
+    long = _proposed(stage, f"type: {LONG}")
     device.pass_over()
     approving = stage.start("pla", "approve", long["proposal_id"], "--digest", long["digest"])
     device.wait(lambda told: bool(told.get("text")))
@@ -102,7 +103,7 @@ def _reset_while_typing(stage: Stage, device: Device) -> None:
     stage.expect("it typed a beginning of what was approved", LONG[: min(len(typed), len(LONG) - 1)], typed)
     stage.expect("how the log has it", "unknown", _outcome(stage, long["proposal_id"]))
     stage.await_event("hid.linked", after)
-    stage.expect("the mode", "OBSERVE", stage.status()["mode"])
+    stage.expect("the mode", "OBSERVE", stage.ask("pla.status")["mode"])
     _again(stage)
     _approved(stage, "type: !", expect=0)
     stage.expect("it goes on behind what is there, with what is new", before + typed + "!", device.typed)
@@ -112,7 +113,7 @@ def _reset_while_typing(stage: Stage, device: Device) -> None:
 def _killed(stage: Stage, device: Device) -> None:
     _heading(stage, "the kill switch is hit while it types")
     before, after = device.typed, stage.position()
-    long = _proposed(stage, f"type: {LONG}", quiet=True)
+    long = _proposed(stage, f"type: {LONG}")
     device.pass_over()
     approving = stage.start("pla", "approve", long["proposal_id"], "--digest", long["digest"])
     device.wait(lambda told: bool(told.get("text")))
@@ -122,7 +123,7 @@ def _killed(stage: Stage, device: Device) -> None:
     part = typed.removeprefix(before)
     stage.expect("it stopped on the way", LONG[: min(len(part), len(LONG) - 1)], part)
     stage.await_event("pla.mode_changed", after)
-    stage.expect("the mode", "OBSERVE", stage.status()["mode"])
+    stage.expect("the mode", "OBSERVE", stage.ask("pla.status")["mode"])
     stage.run("pla", "mode", "SUGGEST")
     stage.run("pla", "mode", "EXECUTE", expect=1)
     _does(stage, device, "restore", "the kill switch closes")
@@ -153,13 +154,11 @@ def _does(stage: Stage, device: Device, word: str, text: str) -> None:
     stage.say(f"  ({text})")
 
 
-def _proposed(stage: Stage, goal: str, *, quiet: bool = False) -> dict[str, Any]:
-    if quiet:
-        stage.say(f"$ pmagent pla propose '{goal[:24]}…'")
-    ran = stage.run("pla", "propose", goal, "--format", "json", quiet=True)
-    document: dict[str, Any] = ran.document
-    if not quiet:
-        stage.say(f"$ pmagent pla propose '{goal}'")
+def _proposed(stage: Stage, goal: str) -> dict[str, Any]:
+    """Propose it with a command, and tell the answer in short."""
+    short = goal if len(goal) <= GOAL_SHOWN else f"{goal[:GOAL_SHOWN]}…"
+    stage.say(f"$ pmagent pla propose '{short}'")
+    document: dict[str, Any] = stage.run("pla", "propose", goal, "--format", "json", quiet=True).document
     stage.say(f"  ▸ open: {document['proposal_id']}, digest {document['digest'][:16]}…")
     return document
 
@@ -170,8 +169,7 @@ def _approved(stage: Stage, goal: str, *, expect: int) -> None:
 
 
 def _outcome(stage: Stage, proposal_id: str) -> str:
-    document = stage.run("pla", "show", proposal_id, "--format", "json", quiet=True).document
-    return str(document["outcome"])
+    return str(stage.ask("pla.show", proposal_id=proposal_id)["outcome"])
 
 
 def _again(stage: Stage) -> None:

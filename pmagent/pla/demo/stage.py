@@ -9,17 +9,23 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from events.disk import RealDisk
 from events.errors import PmagentError
+from events.reader import Follower
+from events.segments import SegmentReader
 from pmagent.layout import Layout
+from pmagent.operations import call
 from pmagent.pla.demo.picture import picture
 
 SECONDS: Final = 60.0
 """Nothing in the demo takes so long; what would is a surprise."""
+
+POLL_SECONDS: Final = 0.02
 
 Told = Callable[[str], None]
 
@@ -185,22 +191,32 @@ class Stage:
             raise Surprise(f"the command ended with {ran.code}, not {expect}: {ran.out}{ran.err}")
         return ran
 
-    def status(self) -> dict[str, Any]:
-        """How the PLA stands. Raises Surprise."""
-        document: dict[str, Any] = self.run("pla", "status", "--format", "json", quiet=True).document
-        return document
+    def ask(self, operation: str, **arguments: object) -> dict[str, Any]:
+        """What the daemon answers to an operation that only looks; not shown. Raises PmagentError."""
+        return call(self.workspace, operation, arguments).document
 
     def position(self) -> int:
-        """The log's end. Raises Surprise."""
-        document = self.run("status", "--format", "json", quiet=True).document
-        return int(document["log"]["position"])
+        """The log's end. Raises PmagentError."""
+        with closing(self._log()) as log:
+            return log.tail().position
 
-    def await_event(self, type: str, after: int, *conditions: str) -> None:
+    def await_event(self, type: str, after: int) -> None:
         """Return when the log holds an event of this type behind position ``after``. Raises Surprise."""
-        self.run(
-            "log", "tail", "--follow", "--after", str(after), "--type", type, *conditions, "--exit-on", type,
-            "--timeout", f"{SECONDS:g}", "--format", "json", quiet=True,
-        )  # fmt: skip
+        deadline = time.monotonic() + SECONDS
+        with closing(self._log()) as log:
+            follower = Follower(log, after + 1)
+            while True:
+                found = follower.poll()
+                if isinstance(found, Sequence):
+                    if any(event.type == type for event in found):
+                        return
+                elif time.monotonic() > deadline:
+                    raise Surprise(f"there was no {type} in {SECONDS:g} s")
+                else:
+                    time.sleep(POLL_SECONDS)
+
+    def _log(self) -> SegmentReader:
+        return SegmentReader(RealDisk(), str(Layout(self.workspace).log))
 
     def expect(self, what: str, expected: object, seen: object) -> None:
         """Say what was expected and seen. Raises Surprise when they differ."""
@@ -223,7 +239,7 @@ class Stage:
             while not Layout(self.workspace).socket.exists():
                 if process.poll() is not None or time.monotonic() > deadline:
                     raise Surprise(f"the daemon did not start: {self._errors.read_text('utf-8', 'replace')[-2000:]}")
-                time.sleep(0.02)
+                time.sleep(POLL_SECONDS)
             yield
             process.terminate()
             self.expect("the daemon ended in order, with", 0, process.wait(SECONDS))
