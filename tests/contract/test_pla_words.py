@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
+import pytest
+
+from contracts.hid import HidLost
 from contracts.pla import Unfit
 from contracts.pla_documents import AbortCode
+from contracts.pla_events import PlaModeChanged, PlaProposalClosed, PlaViolation
 from contracts.pla_schemas import SCHEMAS
-from contracts.pla_words import FIELDS, REFUSALS, VIOLATIONS
+from contracts.pla_words import FIELDS, LOSS_CODES, MODE_CODES, OUTCOMES, REFUSALS, VIOLATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "hid-protocol.md").read_text()
@@ -35,6 +40,17 @@ def test_the_page_lists_the_ways_in_which_an_execution_is_aborted() -> None:
 
 def test_the_kinds_of_violations_hold_those_of_documents() -> None:
     assert set(get_args(Unfit)) <= set(VIOLATIONS)
+
+
+@pytest.mark.parametrize(
+    ("cls", "words"),
+    [
+        (PlaModeChanged, MODE_CODES), (PlaViolation, VIOLATIONS), (PlaProposalClosed, OUTCOMES), (HidLost, LOSS_CODES),
+    ],
+)  # fmt: skip
+def test_an_events_description_lists_the_words_that_it_may_say(cls: type, words: Sequence[str]) -> None:
+    said = set(re.findall(r"[a-z_]+", cls.__doc__ or ""))
+    assert [word for word in words if word not in said] == []
 
 
 def test_the_named_fields_stand_in_the_contracts() -> None:
