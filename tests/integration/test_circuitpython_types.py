@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("boot.py", "code.py", "hands.py", "loop.py")
+PROGRAMS = ("boot.py", "code.py", "hands.py", "loop.py", "safemode.py")
 BOARD = "raspberry_pi_pico"
 
 

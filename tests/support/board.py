@@ -11,7 +11,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 TICKS = 1 << 29
-OURS = ("firmware.code", "firmware.boot", "firmware.hands", "firmware.loop")
+OURS = ("firmware.code", "firmware.boot", "firmware.safemode", "firmware.hands", "firmware.loop")
 
 
 class Pin:
@@ -142,6 +142,7 @@ class FakeBoard:
             "microcontroller": {
                 "watchdog": self.watchdog,
                 "nvm": self.memory,
+                "reset": did("reset"),
                 "cpu": SimpleNamespace(uid=bytearray(range(8)), reset_reason=self.reset_reason),
             },
             "supervisor": {

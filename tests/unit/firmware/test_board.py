@@ -368,3 +368,10 @@ def test_boot_for_repair_has_a_drive_and_a_console_and_no_line() -> None:
     with board.program("boot") as boot:
         boot.main()
     assert board.did[-1] == "cdc{'console': True, 'data': False}"
+
+
+def test_where_circuitpython_failed_it_starts_anew_instead_of_with_a_console() -> None:
+    board = FakeBoard()
+    with board.program("safemode") as safemode:
+        safemode.main()
+    assert board.did == ["reset"]

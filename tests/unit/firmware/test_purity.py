@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[3] / "firmware"
-THE_BOARD = {"boot", "code", "hands", "loop"}
+THE_BOARD = {"boot", "code", "hands", "loop", "safemode"}
 """These touch hardware."""
 TYPES_ONLY = {"shapes"}
 CORE = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in THE_BOARD | TYPES_ONLY)
