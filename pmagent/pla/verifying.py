@@ -23,11 +23,14 @@ from projections.documents import folded
 from projections.pla.chain import GENESIS, canonical, checksum
 from projections.pla.sessions import Sessions
 from projections.rebuild import blobs_of
+from projections.runs.places import SESSIONS
 
 LINE_BYTES_MAX: Final = 64 * 1024
 """No entry is longer."""
 
-Code = Literal["", "empty", "cut", "too_long", "not_json", "not_canonical", "contract", "chain", "checksum", "log"]
+Code = Literal[
+    "", "missing", "empty", "cut", "too_long", "not_json", "not_canonical", "contract", "chain", "checksum", "log"
+]
 
 
 class SessionLogUnreadable(PmagentError):
@@ -94,7 +97,7 @@ def verify_stream(file: BinaryIO, expected: Iterator[bytes] | None = None, size:
 
 
 def _verdict(bad: _Bad, good: int, tail: str, *, compared: bool, missing: int = 0) -> Verdict:
-    again = "ask again in a moment if the session stands; else " if bad.code == "cut" else ""
+    again = "ask again in a moment if the session stands; else " if bad.code in ("cut", "missing") else ""
     mend = f"{again}keep the file for whoever looks into it; pmagent rebuild writes what the log says"
     return Verdict(
         ok=False, entries=good, checksum=tail, line=good + 1, code=bad.code, reason=bad.reason, mend=mend,
@@ -106,30 +109,49 @@ def verify_with_log(workspace: Path, path: Path) -> Verdict:
     """``verify_session_log`` for a file of the workspace, against what the workspace's log says; the file as it was at
     the call, should more be written meanwhile. Raises SessionLogUnreadable, NotFound, CorruptLog."""
     size = _size(path)
-    name = path.name
-    content = session_log(workspace, f"sessions/{name}")
-    if content is None:
-        return Verdict(
-            ok=False, entries=0, checksum=GENESIS, line=1, code="log", reason=f"the log knows of no sessions/{name}",
-            mend="it was not made from this workspace's log", compared=True,
-        )  # fmt: skip
-    return verify_session_log(path, content.pieces(), size)
+    content = session_log(workspace, f"{SESSIONS}/{path.name}")
+    return _unknown(path.name) if content is None else verify_session_log(path, content.pieces(), size)
+
+
+def verify_workspace(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
+    """All session logs and violations that there are, or that the log says there must be, as ``verify_with_log`` would
+    judge them; the log is gone through once. Raises SessionLogUnreadable, NotFound, CorruptLog."""
+    sizes = {path.name: _size(path) for path in sorted((workspace / SESSIONS).glob("*.jsonl"))}
+    for document, content in _session_logs(workspace):
+        path = workspace / document
+        size = sizes.pop(path.name, None)
+        if size is not None:
+            yield path, verify_session_log(path, content.pieces(), size)
+        elif path.exists():  # it was not there when this began: more may stand in it by now than was read of the log
+            yield path, verify_session_log(path)
+        else:
+            bad = _Bad("missing", "the file was removed, or is not written yet")
+            yield path, _verdict(bad, 0, GENESIS, compared=True)
+    for name in sizes:
+        yield workspace / SESSIONS / name, _unknown(name)
+
+
+def _unknown(name: str) -> Verdict:
+    return _verdict(_Bad("log", f"the log knows of no {SESSIONS}/{name}"), 0, GENESIS, compared=True)
 
 
 def session_log(workspace: Path, document: str) -> Growing | None:
     """What the workspace's log says that ``sessions/<name>`` must hold; None where there is no such document. Raises
     NotFound, CorruptLog."""
+    return next((content for found, content in _session_logs(workspace) if found == document), None)
+
+
+def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
+    """All of them, each as soon as it is complete, from the log alone. Raises NotFound, CorruptLog."""
     storage = SegmentReader(RealDisk(), str(workspace / ".pmagent" / "log"))
-    found: Growing | None = None
     try:
-        for part in folded(storage, [Sessions()], blobs_of(workspace)):
-            if document in part:
-                content = part[document].content()
-                assert isinstance(content, Growing)
-                found = content
+        for parts in folded(storage, [Sessions()], blobs_of(workspace)):
+            for document, part in parts.items():
+                content = part.content() if document.startswith(f"{SESSIONS}/") else None
+                if isinstance(content, Growing):
+                    yield document, content
     finally:
         storage.close()
-    return found
 
 
 # --- lines ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 
 from events.errors import NotFound
 from events.event import Draft, LogCreated
-from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_with_log
+from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_with_log, verify_workspace
 from projections.rebuild import rewrite_documents
 from tests.support.logged import write_log
 from tests.support.pla_sessions import SESSION, Tale, typing
@@ -77,3 +77,28 @@ def test_without_a_file_or_a_log_there_is_one_clear_error(tmp_path: Path) -> Non
     path.touch()
     with pytest.raises(NotFound):
         verify_with_log(tmp_path, path)
+
+
+def test_a_whole_workspace_is_checked_in_one_go(tmp_path: Path) -> None:
+    tale = typing()
+    tale.violate(session_id="")
+    for number in range(40):
+        name = f"pla-{number + 100:032x}"
+        tale.begin(name)
+        tale.end(session_id=name)
+    written(tmp_path, tale)
+    found = dict(verify_workspace(tmp_path))
+    assert set(found) == set((tmp_path / "sessions").iterdir())
+    assert len(found) == 43
+    assert all(verdict.ok and verdict.compared for verdict in found.values())
+
+
+def test_a_session_log_that_was_removed_or_put_there_is_found(tmp_path: Path) -> None:
+    path = written(tmp_path, typing())
+    other = path.with_name("pla-ffffffffffffffffffffffffffffffff.jsonl")
+    path.rename(other)
+    found = dict(verify_workspace(tmp_path))
+    assert {name: (one.ok, one.code) for name, one in found.items()} == {
+        path: (False, "missing"),
+        other: (False, "log"),
+    }
