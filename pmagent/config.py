@@ -251,6 +251,11 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     return sorted(name for name in environ if name.startswith(PREFIX) and name not in known)
 
 
+def workspace_of(flag: str | None, environ: Mapping[str, str]) -> Path:
+    """The workspace alone, as ``resolve`` finds it; no setting is read. Raises ConfigError when it is no directory."""
+    return _workspace(flag, environ)[0]
+
+
 def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]:
     if flag is not None:
         path, origin = Path(flag), "--workspace"

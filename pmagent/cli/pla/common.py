@@ -39,7 +39,26 @@ def ask(app: App, operation: str, **arguments: Any) -> Answer:
     """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
     from pmagent.operations import call
 
-    answer = call(app.workspace, operation, arguments)
+    return _warned(app, call(app.workspace, operation, arguments))
+
+
+def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: Any) -> Answer:
+    """Ask for what ends or lowers something, as ``operator``: settings that cannot be read, or name an operator that
+    can be none, keep nobody from it; they are warned of. Raises PmagentError."""
+    from pmagent.config import ConfigError, workspace_of
+    from pmagent.operations import call
+    from pmagent.pla.operators import BadOperator, checked, login
+
+    given = None if operator is None else checked(operator, "--operator")
+    try:
+        workspace, who = app.workspace, acting(app, given)
+    except (ConfigError, BadOperator) as error:
+        workspace, who = workspace_of(app.workspace_flag, app.environ), given or login()
+        app.output.note(Styled("warning:", "yellow"), f" {error.message}; {who} goes on without the settings")
+    return _warned(app, call(workspace, operation, {**arguments, "operator": who, "channel": "cli"}))
+
+
+def _warned(app: App, answer: Answer) -> Answer:
     for warning in answer.warnings:
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
     return answer

@@ -6,7 +6,7 @@ import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting, ask, operator_option, refusal
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option, refusal
 
 
 @click.command(cls=Command, example="pmagent pla arm")
@@ -36,7 +36,7 @@ def arm(app: App, operator: str | None, format: str) -> int:
 @pass_app
 def disarm(app: App, reason: str, operator: str | None, format: str) -> int:
     """Disarm the device: what is being typed ends, every key is released, its light goes off. Anybody may."""
-    answer = ask(app, "pla.disarm", channel="cli", reason=reason, operator=acting(app, operator))
+    answer = ask_to_lower(app, "pla.disarm", operator, reason=reason)
     document = answer.document
     if format == "json":
         app.output.document(document)

@@ -31,7 +31,7 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
     masked = document["masked"] and plain is None
     show_typed(output, document["action_type"], plain or document["payload"], masked=masked, hexdump=hexdump)
     if masked:
-        output.line(f"              {document['chars']} characters are held in memory; --reveal shows them")
+        output.line(f"              {document['chars']} characters; {_whereabouts(document)}")
     output.line(f"  digest      {document['digest']}")
     if document["credential_warning"]:
         found = ", ".join(document["findings"]) or "not said which"
@@ -43,6 +43,15 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
         output.line(f"  frame       at position {document['frame']} of the log")
         output.line("  on screen   ", shorten(document["ocr_text"] or "nothing was read", output.columns - 14))
     _times(output, document)
+
+
+def _whereabouts(document: dict[str, Any]) -> str:
+    """Where the plain text of a masked proposal is. ``plain`` stands in the document if it was asked for."""
+    if document["stands"] == "closed":
+        return "nobody holds them any more"
+    if "plain" in document:
+        return "nobody holds them any more, so they cannot be typed: propose it again"
+    return "--reveal shows them, while the daemon holds them in memory"
 
 
 def _times(output: Output, document: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import click
 from pmagent.cli.clean import shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, mode_piece, operator_option, refusal
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, mode_piece, operator_option, refusal
 
 MODES = ("OBSERVE", "SUGGEST", "EXECUTE")
 CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic")
@@ -28,8 +28,11 @@ def mode(app: App, mode: str, reason: str, action_class: str, operator: str | No
 
     A session begins with it. EXECUTE needs a daemon, a linked device and its kill switch ready. Exit 1: it is refused.
     """
-    answer = ask(app, "pla.mode", mode=mode, reason=reason, action_class=action_class, channel="cli",
-                 operator=acting(app, operator))
+    wish = {"mode": mode, "reason": reason, "action_class": action_class}
+    if mode == "OBSERVE":
+        answer = ask_to_lower(app, "pla.mode", operator, **wish)
+    else:
+        answer = ask(app, "pla.mode", channel="cli", operator=acting(app, operator), **wish)
     document = answer.document
     if format == "json":
         app.output.document(document)
@@ -46,7 +49,7 @@ def mode(app: App, mode: str, reason: str, action_class: str, operator: str | No
 @pass_app
 def end(app: App, operator: str | None, format: str) -> int:
     """End the session: the mode falls to OBSERVE, the device is disarmed, what is open is withdrawn."""
-    answer = ask(app, "pla.end", channel="cli", operator=acting(app, operator))
+    answer = ask_to_lower(app, "pla.end", operator)
     document = answer.document
     if format == "json":
         app.output.document(document)

@@ -107,6 +107,21 @@ def test_what_is_revealed_is_shown_in_place_of_the_mask_and_said_to_be_so() -> N
 
 
 @pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "--reveal shows them, while the daemon holds them"),
+        ({"plain": None}, "nobody holds them any more, so they cannot be typed"),
+        ({"stands": "closed", "outcome": "withdrawn"}, "nobody holds them any more\n"),
+        ({"stands": "closed", "outcome": "executed", "plain": None}, "nobody holds them any more\n"),
+    ],
+)
+def test_of_what_is_masked_is_said_whether_anybody_holds_it(more: dict[str, Any], said: str) -> None:
+    out = _Stream()
+    show_proposal(Output(out, _Stream(), {}), document("***REDACTED***", masked=True, chars=21, **more))
+    assert f"21 characters; {said}" in out.getvalue().decode()
+
+
+@pytest.mark.parametrize(
     ("action_type", "payload", "short"),
     [
         ("TYPE_TEXT", {"text": "a\tb\n"}, "type a→b⏎"),
