@@ -259,6 +259,12 @@ DETECTORS: Final = (
     Detector("key", _matches(_KEY_WORDS), vague=True),
     Detector("code", _matches(_CODES), vague=True, joinable=False),
     Detector("login", _all_of(r"[^\s]{1,128}\t[^\s]{1,128}\n*"), vague=True, joinable=False),
+    Detector(
+        "login",
+        _all_of(r"\S{1,128}\n\S{8,128}\n*", lambda text: _is_password(text.split("\n")[1])),
+        vague=True,
+        joinable=False,
+    ),
     Detector("login", _all_of(r"[A-Za-z0-9_.@+-]{2,64}:[^\s:]{6,128}\n*", _is_login), vague=True, joinable=False),
     Detector("card number", _cards),
     Detector("random text", _random, joinable=False),

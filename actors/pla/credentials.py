@@ -38,18 +38,19 @@ _JOINABLE: Final = tuple(one for one in DETECTORS if one.joinable)
 
 class _Found(NamedTuple):
     """What a text holds: the kinds of credentials, and the places that are certain. ``vague``: there is more, or it is
-    not known where."""
+    not known where. ``strewn``: kinds that are found only where something is left out."""
 
     names: set[str]
     places: list[tuple[int, int]]
     vague: bool
+    strewn: set[str]
 
 
 def findings(text: str, redact: Redact | None = None) -> list[str]:
     """The kinds of credentials in ``text``, by name, each once, in the order of the detectors. ``redact``: without it,
     secrets of this process are found only by their shapes."""
-    found = _found(text, redact).names
-    return [name for name in _NAMES if name in found]
+    found = _found(text, redact)
+    return [name for name in _NAMES if name in found.names | found.strewn]
 
 
 def masked(text: str, redact: Redact) -> str:
@@ -58,7 +59,7 @@ def masked(text: str, redact: Redact) -> str:
     seen = text
     for _ in range(_PASSES):  # a mask may uncover what stood behind a secret
         found = _found(seen, redact)
-        if found.vague:
+        if found.vague or found.strewn:
             return MASK
         if not found.places:
             return seen
@@ -68,22 +69,33 @@ def masked(text: str, redact: Redact) -> str:
 
 def masked_screen(text: str, redact: Redact) -> str:
     """``masked`` for what stands on a screen, of which more is worth knowing: a line that speaks of a credential is
-    masked with those around it, instead of all. A secret on several lines is masked with each of them."""
+    masked with those around it, instead of all; a secret on two lines is masked with both."""
+    seen = text
+    for _ in range(_PASSES):
+        places = [*_found(seen, redact).places, *_doubtful_lines(seen, redact)]
+        if not places:
+            return seen
+        seen = put(MASK, places, seen)
+    return MASK
+
+
+def _doubtful_lines(text: str, redact: Redact) -> list[tuple[int, int]]:
+    """The lines that hold a credential, or may."""
     lines = text.split("\n")
     hidden: set[int] = set()
-    for number in range(len(lines)):
-        beside = range(max(number - LINES_AROUND, 0), min(number + LINES_AROUND + 1, len(lines)))
-        if _found(lines[number], redact).vague:
-            hidden.update(beside)
-        elif _found("\n".join(lines[number : number + 2]), redact).vague:
+    for number, line in enumerate(lines):
+        found = _found(line, redact)
+        if found.vague or found.strewn:
+            hidden.update(range(number - LINES_AROUND, number + LINES_AROUND + 1))
+        elif _found("\n".join(lines[number : number + 2]), redact).strewn:
             hidden.update((number, number + 1))
-    shown = "\n".join(MASK if number in hidden else line for number, line in enumerate(lines))
-    for _ in range(_PASSES):
-        places = _found(shown, redact).places
-        if not places:
-            return shown
-        shown = put(MASK, places, shown)
-    return MASK
+    places: list[tuple[int, int]] = []
+    at = 0
+    for number, line in enumerate(lines):
+        if number in hidden and _ANYTHING.search(line.replace(MASK, "")):
+            places.append((at, at + len(line)))
+        at += len(line) + 1
+    return places
 
 
 def _found(text: str, redact: Redact | None) -> _Found:
@@ -104,8 +116,7 @@ def _found(text: str, redact: Redact | None) -> _Found:
         known = masked_places(text, redacted, MASK)
         places += known or []
         vague = vague or known is None
-    strewn = set(_strewn(text, redact)) - names
-    return _Found(names | strewn, places, vague or bool(strewn))
+    return _Found(names, places, vague, set(_strewn(text, redact)) - names)
 
 
 def _strewn(text: str, redact: Redact | None) -> Iterator[str]:

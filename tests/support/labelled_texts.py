@@ -46,6 +46,7 @@ WITH: Final[list[str]] = [
     *(f"mysql -u root -p{password} lab\n" for password in PASSWORDS),
     *(f"curl -u alice:{password} https://example.org/\n" for password in PASSWORDS),
     *(f"alice\t{password}\n" for password in PASSWORDS),
+    *(f"alice\n{password}\n" for password in PASSWORDS),
     *(f"https://alice:{password.replace('@', '%40')}@example.org/" for password in PASSWORDS),
     *(f"my password is {password}" for password in PASSWORDS),
     *(f"{password} is the password of the lab" for password in PASSWORDS),
@@ -79,6 +80,7 @@ WITH: Final[list[str]] = [
 """With a credential, or asking for one."""
 
 WITHOUT: Final[list[str]] = [
+    "ls\nreboot\n", "Dear\nAlice\n", "cd\nmake\n",
     "hello", "Hello, world!", "ls -la\n", "cd /usr/local/lib/python3.11/site-packages\n", "pwd\n", "git status\n",
     "git commit -m 'Fix the tokenizer'\n", "git log --oneline --graph\n", "make test\n", "sudo apt install ripgrep\n",
     "The quick brown fox jumps over the lazy dog.",
