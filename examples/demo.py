@@ -111,6 +111,8 @@ def main() -> None:
     pmagent("log", "verify")
     pmagent("replay")
     pmagent("rebuild", "--check")
+    say("a lab machine's keyboard, under approval: a session on a device to try things with, in a workspace of its own")
+    pmagent("pla", "demo")
     say("where everything lies")
     for what, path in (
         ("workspace", WORKSPACE),

@@ -28,12 +28,17 @@ def demo(app: App, keep: Path | None) -> int:
 
     if shutil.which("git") is None:
         raise click.UsageError("there is no git on PATH, and a workspace is a git repository")
+
+    def show(line: str) -> None:
+        app.output.line(line)
+        app.output.flush()  # it is watched
+
     if keep is None:
         with tempfile.TemporaryDirectory(prefix="pmagent-demo-") as folder:
-            play(Path(folder), app.output.line)
+            play(Path(folder), show)
     else:
         keep.mkdir(parents=True)
-        play(keep.resolve(), app.output.line)
+        play(keep.resolve(), show)
     app.output.line("")
     app.output.line(Styled("✓ everything was as expected", "green"), f"; it lies in {keep}" if keep else "")
     return Exit.DONE
