@@ -23,6 +23,13 @@ from contracts.audit_events import (
 )
 from contracts.oa import OaPermitRequested, OaSnapshotRequested, OaSnapshotTaken
 from contracts.payload import Correlated, Payload, decode
+from contracts.pla_events import (
+    PlaDecisionRefused,
+    PlaModeChanged,
+    PlaProposalClosed,
+    PlaProposalRefused,
+    PlaViolation,
+)
 from contracts.reasoning import PROGRAM_IDS
 from contracts.reasoning_events import ReasoningConcluded
 from events.disk import RealDisk
@@ -33,7 +40,7 @@ from events.segments import SegmentReader
 from pmagent.host import open_host
 from projections.oa_state import PATH
 from replay.divergence import DivergenceCount
-from tests.support import audits_history, reasoning_history, runs_history
+from tests.support import audits_history, reasoning_history, runs_history, typing_history
 from tests.support.boxes import real_boxes
 from tests.support.histories import ABOUT, FOLDER, History, problems, record, recorded
 
@@ -138,6 +145,46 @@ def audits(history: Path) -> set[str]:
                 said = {"not judged": ruled.final_score is None, "set aside": ruled.set_aside,
                         "dissent": ruled.dissent_summary}  # fmt: skip
                 found |= {name for name, is_so in said.items() if is_so}
+    log.close()
+    return found
+
+
+@pytest.mark.slow
+def test_a_life_with_typing_of_every_end_is_recorded_without_problems(workspace: Path, tmp_path: Path) -> None:
+    typing_history.live(workspace, tmp_path)
+    made = record(workspace, "typing", tmp_path / "histories")
+    assert problems(made, all_actors()) == []
+    assert typings(made) == EVERY_TYPING
+
+
+def test_the_history_of_typing_holds_proposals_of_every_end() -> None:
+    assert typings(FOLDER / "typing") == EVERY_TYPING
+
+
+EVERY_TYPING = {
+    "executed", "aborted", "unknown", "recorded", "rejected", "expired",
+    *("refused: mode", "refused: credential", "refused: unfit", "decision: digest", "decision: decided"),
+    *("mode: killed", "mode: device_reset", "mode: requested"),
+    *("violation: mode_mismatch", "violation: schema_validation", "violation: missing_field"),
+}  # fmt: skip
+
+
+def typings(history: Path) -> set[str]:
+    """What came of proposals and decisions, and why modes changed."""
+    log = SegmentReader(RealDisk(), str(history / "log"))
+    found: set[str] = set()
+    for one in events(log):
+        match decode(one.type, one.data):
+            case PlaProposalClosed(outcome=outcome):
+                found.add(outcome)
+            case PlaProposalRefused(code=code):
+                found.add(f"refused: {code}")
+            case PlaDecisionRefused(code=code):
+                found.add(f"decision: {code}")
+            case PlaModeChanged(code=code):
+                found.add(f"mode: {code}")
+            case PlaViolation(kind=kind):
+                found.add(f"violation: {kind}")
     log.close()
     return found
 
