@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
-from tests.support.pla_live import asked, configure, events, pla
+from tests.support.pla_live import asked, configure, events, on_terminal, pla
 
 SECRET = "hunter2-hunter2-hunter2"
 
@@ -99,21 +97,9 @@ def test_nobody_approves_without_saying_what_was_shown(lab: Path) -> None:
 @pytest.mark.parametrize(("typed", "code", "stands"), [("yes\n", 0, "closed"), ("y\n", 1, "open")])
 def test_on_a_terminal_it_is_shown_and_yes_approves_it(lab: Path, typed: str, code: int, stands: str) -> None:
     pla(lab, "propose", "type: rm -rf build")
-    master, end = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            [*PMAGENT, "pla", "approve"], stdin=end, stdout=end, stderr=end, cwd=lab, env=clean_environment()
-        )
-        os.close(end)
-        seen = b""
-        while b"type yes and Enter" not in seen:
-            seen += os.read(master, 4096)
-        assert b"rm -rf build" in seen, "it is shown before it is asked for"
-        os.write(master, typed.encode())
-        process.wait(SECONDS)
-    finally:
-        os.close(master)
-    assert process.returncode == code
+    seen = on_terminal(lab, "approve", typed=typed)
+    assert seen[0] == code
+    assert "rm -rf build" in seen[1].partition("type yes and Enter")[0], "it is shown before it is asked for"
     assert asked(lab, "list")["proposals"][0]["stands"] == stands
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pmagent.pla.demo.stage import Device
-from tests.support.commands import Ran, pmagent
+from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
 from tests.support.daemons import running
 
 OPERATOR = "ada"
@@ -54,6 +57,33 @@ def end_of_log(workspace: Path) -> int:
     """The log's last position."""
     position: int = pmagent(workspace, "status", "--format", "json").document["log"]["position"]
     return position
+
+
+def on_terminal(workspace: Path, *arguments: str, typed: str = "yes\n") -> tuple[int, str]:
+    """Run ``pmagent pla …`` on a terminal, type that when it asks for it; the exit code, and all that was seen."""
+    master, end = pty.openpty()
+    try:
+        process = subprocess.Popen(
+            [*PMAGENT, "pla", *arguments], stdin=end, stdout=end, stderr=end, cwd=workspace, env=clean_environment()
+        )
+        os.close(end)
+        seen, answered = b"", False
+        while chunk := _read(master):
+            seen += chunk
+            if not answered and b"type yes and Enter" in seen:
+                answered = True
+                os.write(master, typed.encode())
+        return process.wait(SECONDS), seen.decode()
+    finally:
+        os.close(master)
+
+
+def _read(master: int) -> bytes:
+    """What is shown next; nothing when nobody holds the terminal any more."""
+    try:
+        return os.read(master, 4096)
+    except OSError:  # EIO
+        return b""
 
 
 class Lab:
