@@ -226,13 +226,14 @@ class Line:
 
     async def _drive(self, session: _Session, until: anyio.Event | None = None) -> None:
         """Serve the link until it is lost, or ``until`` is set."""
-        while not session.link.is_lost and not (until is not None and until.is_set()):
+        while True:
             awake = self._awake = anyio.Event()
             session.advance()
             self._report(session)
-            if not session.link.is_lost:
-                with anyio.move_on_after(session.next_at() - anyio.current_time()):
-                    await awake.wait()
+            if session.link.is_lost or (until is not None and until.is_set()):
+                return
+            with anyio.move_on_after(session.next_at() - anyio.current_time()):
+                await awake.wait()
 
     def _report(self, session: _Session) -> None:
         """What was heard goes to the log."""

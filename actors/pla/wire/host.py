@@ -33,12 +33,14 @@ from actors.pla.wire.words import (
 from contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 
 HELLO_TRIES: Final = 3
-UNANSWERED_MAX: Final = 2
+UNANSWERED_MAX: Final = 3
 """After so many requests in a row without an answer the device does not listen, whatever it says unasked."""
 GRACE_SECONDS: Final = 0.25
 """A request whose answer is due is waited for no longer than this once a disarm wants to go."""
 NUMBER_MAX: Final = 999_999_999
 
+_SPOILT: Final = b"~\n"
+"""No line ends so."""
 _ACTS: Final = frozenset(("arm", "prepare", "commit"))
 """What no device gets that has another contract."""
 _BOUND: Final = _ACTS | {"ping"}
@@ -303,9 +305,11 @@ class HostLink:
     def _send(self, request: _Request, now: float) -> None:
         self._number = self._number % NUMBER_MAX + 1
         request.number, request.due = self._number, now + request.seconds
-        # A line that was cut ends there, before it can swallow this one.
-        opening = b"\n" if request.op == "hello" or self._unanswered else b""
-        self._out = opening + encode({"n": request.number, "op": request.op, **request.fields})
+        # What the device has of a line without its end ends there: before hello as it is, else as a damaged one, so
+        # that an order of which nobody knows is not carried out late.
+        self._out = (b"\n" if request.op == "hello" else _SPOILT if self._unanswered else b"") + encode(
+            {"n": request.number, "op": request.op, **request.fields}
+        )
         self._now = request
 
     def _go_on(self, now: float) -> None:

@@ -1,0 +1,244 @@
+"""The line over a real pseudo terminal with a cable that has faults: what is typed is what was approved, once, and what
+is said of it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from actors.pla.wire.lines import encode
+from contracts.hid import HidDisarmRequested, HidEnded, HidLost, HidPrepared, HidSilent, HidStatusRequested, HidTold
+from contracts.pla import TypeText
+from contracts.pla_events import PlaContractBroken
+from tests.support.fault_pipe import (
+    Fault,
+    FaultPipe,
+    Later,
+    cut,
+    doubled,
+    dropped,
+    first,
+    garbled,
+    merged,
+    noisy,
+    overlong,
+    passing,
+)
+from tests.support.pla_pty import Held, Pretend, held, pretend
+from tests.support.pla_wired import TIME, arm, commit, prepare
+
+TEXT = TypeText(text="Two parts: " + '"\\' * 30)
+Scene = Callable[[Pretend, FaultPipe, Held], Awaitable[None]]
+
+
+def play(folder: Path, scene: Scene, *options: str) -> None:
+    """Run a scene with a device, a cable and a line."""
+
+    async def main() -> None:
+        async with pretend(folder, *options) as device:
+            with FaultPipe(device.path, folder / "cable") as pipe:
+                async with held(pipe.path) as line:
+                    await scene(device, pipe, line)
+
+    anyio.run(main)
+
+
+SMALL = TypeText(text="approved")
+
+
+async def outcome(line: Held) -> object:
+    """Commit the prepared text and find out what became of it, as the HID link does."""
+    boot_id = (await line.linked()).boot_id
+    result = await line.ask(commit(SMALL, boot_id=boot_id))
+    if isinstance(result, HidSilent):
+        result = await line.ask(HidStatusRequested(boot_id=boot_id, execution_id="exec-0001", at=TIME))
+    return result
+
+
+async def armed_and_prepared(line: Held) -> None:
+    """Up to the commit."""
+    boot_id = (await line.linked()).boot_id
+    await line.ask(arm(boot_id))
+    assert isinstance(await line.ask(prepare(SMALL, boot_id=boot_id)), HidPrepared)
+
+
+FAULTS = [dropped, doubled, cut, merged, garbled, overlong, noisy]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_in_the_order_to_type(tmp_path: Path, fault: Fault) -> None:
+    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+        await armed_and_prepared(line)
+        pipe.to_device = first(b'"op":"commit"', fault)
+        result = await outcome(line)
+        if isinstance(result, HidTold) and result.state == "PREPARED":
+            assert device.text == "", "the order never arrived, and is not given again"
+            assert fault not in (doubled, noisy)
+        else:
+            assert isinstance(result, HidEnded)
+            assert (result.state, device.text) == ("DONE", SMALL.text)
+        assert sum(b'"op":"commit"' in line for line in pipe.lines["to_device"]) == 1
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_in_the_answer_to_it(tmp_path: Path, fault: Fault) -> None:
+    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+        await armed_and_prepared(line)
+        pipe.to_host = first(b'"state":"RUNNING"', fault)
+        result = await outcome(line)
+        while isinstance(result, HidTold) and result.state == "RUNNING":
+            result = await line.ask(
+                HidStatusRequested(boot_id=(await line.linked()).boot_id, execution_id="exec-0001", at=TIME)
+            )
+        assert isinstance(result, HidEnded | HidTold)
+        assert (result.state, device.text) == ("DONE", SMALL.text)
+        assert device.heard("commit") == 1
+
+    play(tmp_path, scene)
+
+
+@pytest.mark.parametrize("direction", ["to_device", "to_host"])
+def test_hello_and_parts_come_through_faults(tmp_path: Path, direction: str) -> None:
+    """What may be repeated is, and each part is held to its number."""
+
+    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+        faults = iter([dropped, passing, garbled, passing, doubled])
+
+        def sometimes(line: bytes) -> bytes:
+            wanted = b'"op":"prepare"' if direction == "to_device" else b'"have"'
+            return next(faults, passing)(line) if wanted in line else line
+
+        setattr(pipe, direction, sometimes)
+        boot_id = (await line.linked()).boot_id
+        await line.ask(arm(boot_id))
+        ready = await line.ask(prepare(TEXT, boot_id=boot_id))
+        assert isinstance(ready, HidPrepared)
+        result = await line.ask(commit(TEXT, boot_id=boot_id))
+        assert isinstance(result, HidEnded)
+        assert (result.state, device.text) == ("DONE", TEXT.text)
+
+    play(tmp_path, scene)
+
+
+def test_a_hello_that_is_cut_is_said_again(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            with FaultPipe(device.path, tmp_path / "cable") as pipe:
+                pipe.to_device = first(b'"op":"hello"', cut)
+                async with held(pipe.path) as line:
+                    await line.linked()
+                    assert not line.troubles.all
+
+    anyio.run(main)
+
+
+def test_an_order_that_comes_late_is_an_old_one(tmp_path: Path) -> None:
+    """The commit is held up; meanwhile the host was told that it never arrived, and disarmed. Then it does arrive."""
+
+    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+        await armed_and_prepared(line)
+        late = Later(b'"op":"commit"')
+        pipe.to_device = late
+        result = await outcome(line)
+        assert isinstance(result, HidTold)
+        assert result.state == "PREPARED"
+        pipe.inject("to_device", late.let_go())
+        await line.ask(HidDisarmRequested(boot_id="", why="a test"))
+        assert (device.heard("commit"), device.text) == (1, "")
+
+    play(tmp_path, scene)
+
+
+def test_an_echo_is_no_device(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            with FaultPipe(device.path, tmp_path / "cable") as pipe:
+
+                def echo(line: bytes) -> bytes:
+                    pipe.inject("to_host", line)
+                    return b""
+
+                pipe.to_device = echo
+                async with held(pipe.path) as line:
+                    trouble = await line.troubles.until(lambda _: True)
+                    assert trouble.code == "another"
+                    assert "no answer to hello" in trouble.message
+                    assert not line.facts.all
+
+    anyio.run(main)
+
+
+def test_what_answers_garbage_is_no_device(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            with FaultPipe(device.path, tmp_path / "cable") as pipe:
+                pipe.to_host = lambda _: b"ERROR\r\n\x80\x81*0000\n"
+                async with held(pipe.path) as line:
+                    trouble = await line.troubles.until(lambda _: True)
+                    assert "lines were damaged" in trouble.message
+                    assert not line.facts.all
+
+    anyio.run(main)
+
+
+def test_a_hello_that_breaks_its_contract_is_told_once_and_never_linked(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            with FaultPipe(device.path, tmp_path / "cable") as pipe:
+                pipe.to_host = lambda _: encode({"re": _number(pipe), "ok": True, "hello": {"armed": "yes"}})
+                async with held(pipe.path) as line:
+                    await line.troubles.until(lambda _: True)
+                    second = len(pipe.lines["to_device"])
+                    while not any(b"hello" in line for line in pipe.lines["to_device"][second:]):
+                        await anyio.lowlevel.checkpoint()
+                    [broken] = line.facts.all
+                    assert isinstance(broken, PlaContractBroken)
+                    assert broken.contract == "hello"
+
+    anyio.run(main)
+
+
+def _number(pipe: FaultPipe) -> int:
+    """Of the newest request."""
+    return int(pipe.lines["to_device"][-1].split(b":")[1].split(b",")[0])
+
+
+def test_the_cable_is_pulled_out_and_put_back_while_it_types(tmp_path: Path) -> None:
+    async def main() -> None:
+        text = TypeText(text="x" * 1000)
+        async with pretend(tmp_path) as device:
+            async with anyio.create_task_group() as tasks:
+                with FaultPipe(device.path, tmp_path / "cable") as pipe:
+                    async with held(pipe.path) as line:
+                        go = await line.ready(text)
+                        results: list[object] = []
+
+                        async def type_it() -> None:
+                            results.append(await go())
+
+                        tasks.start_soon(type_it)
+                        await device.presses(5)
+                        after = len(device.told.all)
+                        pipe._unplug()
+                        lost = await line.facts.until(lambda fact: isinstance(fact, HidLost))
+                        assert isinstance(lost, HidLost)
+                        assert lost.code == "unplugged"
+                        await device.dark(after)
+                        pipe._plug()
+                        again = await line.linked(after=len(line.facts.all) - 1)
+                        told = await line.ask(
+                            HidStatusRequested(boot_id=again.boot_id, execution_id="exec-0001", at=TIME)
+                        )
+                        assert isinstance(told, HidTold)
+                        assert (told.state, told.code) == ("ABORTED", "LINK")
+                        assert 5 <= len(device.text) <= told.done < 1000
+            [silent] = results
+            assert isinstance(silent, HidSilent)
+            assert silent.sent
+
+    anyio.run(main)
