@@ -6,12 +6,15 @@ detector would know it for one.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from actors.pla.credentials import Redact, masked
 from actors.pla.goals import GoalError, parse_goal
 from contracts.pla import TypeText
 from events.secret_forms import MASK
+
+_LETTERS: Final = re.compile("[A-Za-z0-9]+")
 
 REPEATED_CHARS_MIN: Final = 4
 """Shorter words of a secret text are words of any text."""
@@ -35,7 +38,13 @@ def masked_goal(goal: str, redact: Redact) -> str:
 def masked_beside(text: str, plain: str, shown: str, redact: Redact) -> str:
     """``masked`` for a text that goes with ``plain``, of which only ``shown`` may be recorded: all of it where it
     repeats a word of what is hidden."""
-    hidden = {word for word in plain.split() if len(word) >= REPEATED_CHARS_MIN} - set(shown.split())
+    hidden = _words(plain) - _words(shown)
     if any(word in text for word in hidden):
         return MASK
     return masked(text, redact)
+
+
+def _words(text: str) -> set[str]:
+    """What stands between blanks, and what of that is letters and digits."""
+    found = {*text.split(), *_LETTERS.findall(text)}
+    return {word for word in found if len(word) >= REPEATED_CHARS_MIN}

@@ -15,6 +15,7 @@ import msgspec
 from contracts.model import IMAGE_BYTES_MAX, ModelAnswer, ModelImage, ModelMessage, ModelReplied
 from contracts.pla import COORDINATE_MAX, COORDINATE_MIN, KEYS, KEYS_MAX, RATIONALE_CHARS_MAX, TEXT_CHARS_MAX
 from contracts.pla_events import PlaFrameObserved
+from contracts.strict_json import strange
 
 SHAPE_NAME: Final = "PlaAction"
 """Names the answer in ``model.asked``, and the tool call that holds it."""
@@ -57,7 +58,7 @@ def retry(reply: ModelReplied, objection: str) -> list[ModelMessage]:
     reply is shown as text, also where it called a tool: not every provider takes a call that nothing answers."""
     said = reply.content.strip(_BLANK)
     if reply.tool_calls:
-        calls = (f"{call.name}: {_json(call.args)}" for call in reply.tool_calls)
+        calls = (f"{call.name}: {_shown(call.args)}" for call in reply.tool_calls)
         said = "\n".join([*([said] if said else []), *calls])
     return [
         ModelMessage(role="assistant", content=_cut(said, SAID_CHARS_MAX) or "(nothing)"),
@@ -121,6 +122,11 @@ def _cut(text: str, length: int) -> str:
         return text
     mark = f" … (cut: {len(text)} characters in all)"
     return text[: length - len(mark)] + mark
+
+
+def _shown(args: dict[str, Any]) -> str:
+    """The arguments of a call; not those that no document of ours could hold (too deep, for one)."""
+    return _json(args) if next(strange(args), None) is None else "(not shown)"
 
 
 def _json(value: object) -> str:

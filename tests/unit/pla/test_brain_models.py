@@ -231,6 +231,19 @@ def test_a_misfit_is_told_and_the_next_reply_counts() -> None:
     assert third[:4] == second
 
 
+def test_calls_are_shown_to_the_model_that_made_them_unless_they_are_too_strange() -> None:
+    deep: Any = 1
+    for _ in range(200):
+        deep = {"a": deep}
+    calls = [[call(KEYS | {"more": 1})], [call({"a": deep})]]
+    desk = BrainDesk()
+    desk.model = lambda event: reply(event, "so", tool_calls=calls.pop(0)) if calls else reply(event, said())
+    assert isinstance(desk.from_model(), PlaProposed)
+    last = desk.questions()[-1]
+    assert last[2].content.startswith('so\nPlaAction: {"action_type":"KEY_COMBO"')
+    assert last[4].content == "so\nPlaAction: (not shown)"
+
+
 def test_after_three_misfits_there_is_no_proposal_and_a_violation() -> None:
     desk = BrainDesk()
     desk.model = replies(altered(action_type="TYPE_TEXT", payload={"text": "x" * 1025}))
