@@ -24,6 +24,8 @@ UNFINISHED_MAX: Final = 8
 """So many of the newest pictures may be unfinished; the next older one is taken."""
 OLD_SECONDS: Final = 60
 """Of an older picture it is noted how old it is."""
+AHEAD_SECONDS: Final = 5
+"""Of one that is dated further ahead it is noted: it stays the newest until then."""
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -59,6 +61,8 @@ def newest(path: str) -> Taken:
             age = time.time() - changed / 1e9
             if age > OLD_SECONDS:
                 notes.append(f"the picture is {age:.0f} s old")
+            elif age < -AHEAD_SECONDS:
+                notes.append(f"the picture is dated {-age:.0f} s ahead of now, and others may be newer")
             return Taken(_told(name), content, found, notes)
         if notes:
             raise NoFrame("not_a_picture", "the newest pictures in the folder are not all there", "ask again")

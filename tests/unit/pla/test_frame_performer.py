@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from hashlib import sha256
 from pathlib import Path
 
@@ -49,7 +50,7 @@ def frames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a picture, and no program to be found."""
     made = tmp_path / "frames"
     made.mkdir()
-    put(made, "a.png", png(6, 4), 2e9)
+    put(made, "a.png", png(6, 4), time.time() - 1)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     return made
 
@@ -76,7 +77,7 @@ async def test_a_frame_that_is_not_to_be_kept_is_not_stored(frames: Path) -> Non
 
 @on_loop
 async def test_a_picture_in_whose_bytes_a_secret_stands_is_not_called_kept(frames: Path) -> None:
-    put(frames, "b.png", png(6, 4, comment=b"note\0swordfish"), 2e9 + 1)
+    put(frames, "b.png", png(6, 4, comment=b"note\0swordfish"), time.time())
     seen = await take(request(frames), StoringIo())
     assert isinstance(seen, PlaFrameObserved)
     assert not seen.kept

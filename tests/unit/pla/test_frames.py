@@ -63,6 +63,11 @@ def test_a_picture_that_is_old_is_told_to_be(frames: Path) -> None:
     assert newest(str(frames)).notes[0].startswith("the picture is 36")
 
 
+def test_a_picture_that_is_dated_ahead_is_told_to_be(frames: Path) -> None:
+    put(frames, "a.png", png(), NOW + 3600)
+    assert "ahead of now" in newest(str(frames)).notes[0]
+
+
 def test_what_is_no_file_of_the_folder_is_passed_over(frames: Path, tmp_path: Path) -> None:
     secret = put(tmp_path, "secret.png", png(9, 9), NOW)
     put(frames, "a.png", png(4, 3), NOW - 100)
