@@ -4,10 +4,10 @@ is said of it is true."""
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import anyio
-import pytest
 
 from actors.pla.wire.lines import encode
 from contracts.hid import HidDisarmRequested, HidEnded, HidLost, HidPrepared, HidSilent, HidStatusRequested, HidTold
@@ -34,14 +34,19 @@ TEXT = TypeText(text="Two parts: " + '"\\' * 30)
 Scene = Callable[[Pretend, FaultPipe, Held], Awaitable[None]]
 
 
-def play(folder: Path, scene: Scene, *options: str) -> None:
-    """Run a scene with a device, a cable and a line."""
+def play(folder: Path, *scenes: Scene) -> None:
+    """Run scenes side by side, each with a device, a cable and a line."""
 
-    async def main() -> None:
-        async with pretend(folder, *options) as device:
-            with FaultPipe(device.path, folder / "cable") as pipe:
+    async def one(number: int, scene: Scene) -> None:
+        async with pretend(folder, name=f"device{number}") as device:
+            with FaultPipe(device.path, folder / f"cable{number}") as pipe:
                 async with held(pipe.path) as line:
                     await scene(device, pipe, line)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number, scene in enumerate(scenes):
+                tasks.start_soon(one, number, scene)
 
     anyio.run(main)
 
@@ -68,9 +73,8 @@ async def armed_and_prepared(line: Held) -> None:
 FAULTS = [dropped, doubled, cut, merged, garbled, overlong, noisy]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_in_the_order_to_type(tmp_path: Path, fault: Fault) -> None:
-    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+def test_a_fault_in_the_order_to_type(tmp_path: Path) -> None:
+    async def scene(fault: Fault, device: Pretend, pipe: FaultPipe, line: Held) -> None:
         await armed_and_prepared(line)
         pipe.to_device = first(b'"op":"commit"', fault)
         result = await outcome(line)
@@ -82,12 +86,11 @@ def test_a_fault_in_the_order_to_type(tmp_path: Path, fault: Fault) -> None:
             assert (result.state, device.text) == ("DONE", SMALL.text)
         assert sum(b'"op":"commit"' in line for line in pipe.lines["to_device"]) == 1
 
-    play(tmp_path, scene)
+    play(tmp_path, *(partial(scene, fault) for fault in FAULTS))
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_a_fault_in_the_answer_to_it(tmp_path: Path, fault: Fault) -> None:
-    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+def test_a_fault_in_the_answer_to_it(tmp_path: Path) -> None:
+    async def scene(fault: Fault, device: Pretend, pipe: FaultPipe, line: Held) -> None:
         await armed_and_prepared(line)
         pipe.to_host = first(b'"state":"RUNNING"', fault)
         result = await outcome(line)
@@ -99,21 +102,15 @@ def test_a_fault_in_the_answer_to_it(tmp_path: Path, fault: Fault) -> None:
         assert (result.state, device.text) == ("DONE", SMALL.text)
         assert device.heard("commit") == 1
 
-    play(tmp_path, scene)
+    play(tmp_path, *(partial(scene, fault) for fault in FAULTS))
 
 
-@pytest.mark.parametrize("direction", ["to_device", "to_host"])
-def test_hello_and_parts_come_through_faults(tmp_path: Path, direction: str) -> None:
+def test_parts_come_through_faults(tmp_path: Path) -> None:
     """What may be repeated is, and each part is held to its number."""
 
-    async def scene(device: Pretend, pipe: FaultPipe, line: Held) -> None:
+    async def scene(direction: str, wanted: bytes, device: Pretend, pipe: FaultPipe, line: Held) -> None:
         faults = iter([dropped, passing, garbled, passing, doubled])
-
-        def sometimes(line: bytes) -> bytes:
-            wanted = b'"op":"prepare"' if direction == "to_device" else b'"have"'
-            return next(faults, passing)(line) if wanted in line else line
-
-        setattr(pipe, direction, sometimes)
+        setattr(pipe, direction, lambda data: next(faults, passing)(data) if wanted in data else data)
         boot_id = (await line.linked()).boot_id
         await line.ask(arm(boot_id))
         ready = await line.ask(prepare(TEXT, boot_id=boot_id))
@@ -122,7 +119,7 @@ def test_hello_and_parts_come_through_faults(tmp_path: Path, direction: str) -> 
         assert isinstance(result, HidEnded)
         assert (result.state, device.text) == ("DONE", TEXT.text)
 
-    play(tmp_path, scene)
+    play(tmp_path, partial(scene, "to_device", b'"op":"prepare"'), partial(scene, "to_host", b'"have"'))
 
 
 def test_a_hello_that_is_cut_is_said_again(tmp_path: Path) -> None:
@@ -154,34 +151,31 @@ def test_an_order_that_comes_late_is_an_old_one(tmp_path: Path) -> None:
     play(tmp_path, scene)
 
 
-def test_an_echo_is_no_device(tmp_path: Path) -> None:
+def test_what_answers_with_an_echo_or_garbage_is_no_device(tmp_path: Path) -> None:
+    async def hears(says: str, answer: Fault, device: Pretend) -> None:
+        path = tmp_path / says.replace(" ", "_")
+        with FaultPipe(device.path, path) as pipe:
+            pipe.to_host = dropped
+
+            def answers(line: bytes) -> bytes:
+                pipe.inject("to_host", answer(line))
+                return b""
+
+            pipe.to_device = answers
+            async with held(path) as line:
+                trouble = await line.troubles.until(lambda _: True)
+                assert trouble.code == "another"
+                assert "no answer to hello" in trouble.message
+                assert says in trouble.message
+                assert not line.facts.all
+
     async def main() -> None:
-        async with pretend(tmp_path) as device:
-            with FaultPipe(device.path, tmp_path / "cable") as pipe:
-
-                def echo(line: bytes) -> bytes:
-                    pipe.inject("to_host", line)
-                    return b""
-
-                pipe.to_device = echo
-                async with held(pipe.path) as line:
-                    trouble = await line.troubles.until(lambda _: True)
-                    assert trouble.code == "another"
-                    assert "no answer to hello" in trouble.message
-                    assert not line.facts.all
-
-    anyio.run(main)
-
-
-def test_what_answers_garbage_is_no_device(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with pretend(tmp_path) as device:
-            with FaultPipe(device.path, tmp_path / "cable") as pipe:
-                pipe.to_host = lambda _: b"ERROR\r\n\x80\x81*0000\n"
-                async with held(pipe.path) as line:
-                    trouble = await line.troubles.until(lambda _: True)
-                    assert "lines were damaged" in trouble.message
-                    assert not line.facts.all
+        async with (
+            pretend(tmp_path, name="one") as one, pretend(tmp_path, name="two") as two,
+            anyio.create_task_group() as tasks,
+        ):  # fmt: skip
+            tasks.start_soon(hears, "lines were no answers", passing, one)
+            tasks.start_soon(hears, "lines were damaged", lambda _: b"ERROR\r\n\x80\x81*0000\n", two)
 
     anyio.run(main)
 
