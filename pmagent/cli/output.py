@@ -106,6 +106,14 @@ class Output:
             return max(40, int(self._environ["COLUMNS"]))
         return max(40, shutil.get_terminal_size().columns) if _is_terminal(self._stdout) else PIPED_COLUMNS
 
+    def shows(self, text: str) -> bool:
+        """Whether stdout's encoding has each character of ``text``; what it has not, people see as ``?``."""
+        try:
+            text.encode(self._encodings[0])
+        except UnicodeEncodeError:
+            return False
+        return True
+
     def set_color(self, when: str) -> None:
         """``always``, ``never``, or ``auto``: as the environment and the stream say."""
         if when != "auto":

@@ -101,7 +101,12 @@ Vocabulary
   attempt      a task, carried out once                artifact     a file that a task left, its output too
   tool         a program that a task may start; of reasoning: what a run may look at the kernel with
   question     what a model is asked in a run; a call of the model is an attempt to answer it
-  verdict      PROCEED, WARN or ABORT; the commands say ALLOW, CONDITIONAL or DENY"""
+  verdict      PROCEED, WARN or ABORT; the commands say ALLOW, CONDITIONAL or DENY
+  proposal     one action that might be typed, with its digest; open until it is decided on, or expires
+  approval     one operator's leave to type one proposal, for just the bytes that were shown, once
+  execution    what an approval leads to in EXECUTE: prepared, committed, ended, or of unknown outcome
+  arm          let the device type; its lease of 5 s is renewed, else it disarms itself
+  kill         what the device's switch does: everything ends, until its power was cut"""
 
 
 def _plans() -> str:

@@ -53,6 +53,31 @@ def test_what_is_approved_is_typed_and_an_approval_is_used_once(lab: Lab) -> Non
     assert lab.device.typed == before + "echo 'a|b' && ls\n"
 
 
+def test_of_many_who_approve_and_propose_at_once_one_counts(lab: Lab) -> None:
+    before, commits = lab.device.typed, lab.device.heard("commit")
+    goals = [f"type: {name}" for name in ("a", "b", "c", "d")]
+    ended = at_once(lab, [("propose", goal, "--format", "json") for goal in goals])
+    assert sorted(code for code, _ in ended) == [0, 1, 1, 1], "one proposal is open at a time"
+    (proposed,) = [json.loads(out) for code, out in ended if code == 0]
+    approving = ("approve", proposed["proposal_id"], "--digest", proposed["digest"], "--format", "json")
+    ended = at_once(lab, [(*approving, "--operator", name) for name in ("ada", "grace", "edsger", "barbara")])
+    assert sorted(code for code, _ in ended) == [0, 1, 1, 1], "an approval is used once"
+    assert lab.device.typed == before + proposed["payload"]["text"]
+    assert lab.device.heard("commit") == commits + 1
+
+
+def at_once(lab: Lab, commands: list[tuple[str, ...]]) -> list[tuple[int, str]]:
+    """Run ``pmagent pla …`` several times, side by side: exit code and stdout of each."""
+    processes = [
+        subprocess.Popen(
+            [*PMAGENT, "pla", *words], cwd=lab.workspace, env=clean_environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, text=True,
+        )
+        for words in commands
+    ]  # fmt: skip
+    return [(process.wait(SECONDS), process.communicate(timeout=SECONDS)[0]) for process in processes]
+
+
 def test_status_list_show_and_device_tell_how_it_stands(lab: Lab) -> None:
     proposed = lab.proposed("type: ls")
     status = lab.asked("status")

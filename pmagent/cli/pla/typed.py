@@ -1,7 +1,9 @@
-"""What would be typed, shown so that nothing of it is hidden: each character of a text, each key, each step.
+r"""What would be typed, shown so that nothing of it is hidden: each character of a text, each key, each step.
 
 Text that can be typed is printable ASCII, tab and newline. A line of it stands between two bars, so that blanks at its
-end are seen; ``⏎`` and ``→`` are the keys Enter and Tab, and neither they nor the bars can be part of the text.
+end are seen; ``⏎`` and ``→`` are the keys Enter and Tab, and neither they nor the bars can be part of the text. Where
+the screen's encoding lacks them they would all look like a question mark: there ``\n``, ``\t`` and ``\\`` stand for
+Enter, Tab and the backslash.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ from typing import Any, Final
 from pmagent.cli.output import Output, Piece, Styled
 
 _ROW: Final = 16
+_SIGNS: Final = "⏎→│"
 _MIN_COLUMNS: Final = 20
 
 
 def show_typed(output: Output, action_type: str, payload: dict[str, Any], *, masked: bool, hexdump: bool) -> None:
     """The action, on several lines."""
-    for line in _lines(action_type, payload, max(_MIN_COLUMNS, output.columns - 16), masked=masked):
+    columns = max(_MIN_COLUMNS, output.columns - 16)
+    for line in _lines(action_type, payload, columns, masked=masked, signs=output.shows(_SIGNS)):
         output.line(*line)
     if hexdump and action_type == "TYPE_TEXT":
         for row in _hexdump(payload["text"]):
@@ -35,7 +39,9 @@ def in_short(action_type: str, payload: dict[str, Any]) -> str:
     return f"click {payload['button']}"
 
 
-def _lines(action_type: str, payload: dict[str, Any], columns: int, *, masked: bool) -> Iterator[list[Piece]]:
+def _lines(
+    action_type: str, payload: dict[str, Any], columns: int, *, masked: bool, signs: bool
+) -> Iterator[list[Piece]]:
     if action_type == "KEY_COMBO":
         yield ["  keys        ", Styled(" + ".join(payload["keys"]), "bold"), ", pressed together"]
     elif action_type == "MOUSE_MOVE":
@@ -47,32 +53,36 @@ def _lines(action_type: str, payload: dict[str, Any], columns: int, *, masked: b
         if masked:
             yield ["  text        ", Styled("masked: this is not what would be typed", "yellow")]
         else:
-            yield [f"  text        {_counted(text)}"]
-        for row in _rows(text, columns):
-            yield ["              │", Styled(row, "bold"), "│"]
+            yield [f"  text        {_counted(text, signs=signs)}"]
+        enter, bar = ("⏎", "│") if signs else ("\\n", "|")
+        for row in _rows(text, enter, columns, signs=signs):
+            yield [f"              {bar}", Styled(row, "bold"), bar]
 
 
-def _counted(text: str) -> str:
+def _counted(text: str, *, signs: bool) -> str:
     enters, tabs = text.count("\n"), text.count("\t")
+    enter, tab = ("⏎", "→") if signs else ("\\n", "\\t")
     told = [f"{len(text)} character{'' if len(text) == 1 else 's'}"]
-    told += [f"Enter (⏎) {enters} time{'' if enters == 1 else 's'}"] if enters else []
-    told += [f"Tab (→) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
+    told += [f"Enter ({enter}) {enters} time{'' if enters == 1 else 's'}"] if enters else []
+    told += [f"Tab ({tab}) {tabs} time{'' if tabs == 1 else 's'}"] if tabs else []
     return ", ".join(told)
 
 
-def _rows(text: str, columns: int) -> Iterator[str]:
-    """The text in rows: a row ends behind each newline, and where the screen does."""
+def _rows(text: str, enter: str, columns: int, *, signs: bool) -> Iterator[str]:
+    """The text in rows: one ends behind each newline, and where the screen does."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        shown = _visible(line) + ("⏎" if number < len(lines) - 1 else "")
-        if not shown and number == len(lines) - 1 and number:
+        shown = _visible(line, signs=signs) + (enter if number < len(lines) - 1 else "")
+        if not shown and number:
             return
         for at in range(0, max(1, len(shown)), columns):
             yield shown[at : at + columns]
 
 
-def _visible(text: str) -> str:
-    return text.replace("\t", "→").replace("\n", "⏎")
+def _visible(text: str, *, signs: bool = True) -> str:
+    if signs:
+        return text.replace("\t", "→").replace("\n", "⏎")
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
 
 
 def _hexdump(text: str) -> Iterator[str]:

@@ -40,6 +40,16 @@ def test_the_text_can_be_read_off_the_screen_character_by_character(text: str, c
     assert f"{len(text)} character" in screen
 
 
+@given(TYPABLE, st.integers(40, 120))
+def test_where_the_screen_lacks_the_signs_it_can_be_read_off_all_the_same(text: str, columns: int) -> None:
+    out = _Stream()
+    output = Output(out, _Stream(), {"COLUMNS": str(columns)}, ("ascii", "ascii"))
+    show_typed(output, "TYPE_TEXT", {"text": text}, masked=False, hexdump=False)
+    rows = "".join(re.findall(r"^ {14}[|](.*)[|]$", out.getvalue().decode("ascii"), re.MULTILINE))
+    escapes = {"\\n": "\n", "\\t": "\t", "\\\\": "\\"}
+    assert re.sub(r"\\.", lambda found: escapes[found[0]], rows) == text
+
+
 @given(TYPABLE)
 def test_the_hexdump_holds_every_byte(text: str) -> None:
     screen = shown("TYPE_TEXT", {"text": text}, hexdump=True)
