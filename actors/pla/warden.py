@@ -116,6 +116,10 @@ class Warden:
                 return replace(state, armed=False)
             case PlaArmAnswered(armed=armed) if event.actor == HID:
                 return replace(state, armed=armed and state.mode == "EXECUTE")
+            case PlaExecuted(outcome=outcome, why=why) if event.actor == HID:
+                return _ended(state, event.data, "executed" if outcome == "done" else outcome, why)
+            case HidOutcomeUnknown(why=why) if event.actor == HID:
+                return _ended(state, event.data, "unknown", why)
             case PlaProposed() as proposed if event.actor == BRAIN and _has_place(state, proposed):
                 view = ProposalView(proposed=proposed, position=event.position, proposed_at=event.time)
                 return held(state, view)
@@ -254,6 +258,9 @@ def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated
                 yield from closed(executing, "unknown", "the HID link is halted; look at the screen")
         case ActorResumed(name=name) if name == WARDEN:
             yield from modes.lowered(state, "engine", "halted", "the warden was halted")
+            yield from _concluded(state)
+            if state.executing is None:
+                yield from ended_when_idle(state)
 
 
 def _asked(state: WardenState, event: Event, who: str) -> Iterator[Payload | Correlated]:
@@ -299,11 +306,8 @@ def _from_others(state: WardenState, event: Event) -> Iterator[Payload | Correla
             for view in state.open_proposals:
                 if view.timer == request:
                     yield from closed(view, "expired", "nobody decided in time", fired=True)
-        case PlaExecuted(proposal_id=name, execution_id=execution, outcome=outcome, why=why) if event.actor == HID:
-            told = "executed" if outcome == "done" else outcome
-            yield from _concluded(state, name, execution, told, why)
-        case HidOutcomeUnknown(proposal_id=name, execution_id=execution, why=why) if event.actor == HID:
-            yield from _concluded(state, name, execution, "unknown", why)
+        case PlaExecuted() | HidOutcomeUnknown() if event.actor == HID:
+            yield from _concluded(state)
 
 
 def _proposed(state: WardenState, event: Event, proposed: PlaProposed) -> Iterator[Payload | Correlated]:
@@ -318,10 +322,17 @@ def _proposed(state: WardenState, event: Event, proposed: PlaProposed) -> Iterat
         yield Correlated(refused, proposed.session_id or event.correlation)
 
 
-def _concluded(
-    state: WardenState, proposal_id: str, execution_id: str, outcome: str, why: str
-) -> Iterator[Payload | Correlated]:
+def _ended(state: WardenState, told: PlaExecuted | HidOutcomeUnknown, outcome: str, why: str) -> WardenState:
+    """With how the execution that is not over has ended."""
     view = state.executing
-    if view is not None and (view.proposed.proposal_id, view.execution_id) == (proposal_id, execution_id):
-        yield from closed(view, outcome, why)
+    if view is None or (view.proposed.proposal_id, view.execution_id) != (told.proposal_id, told.execution_id):
+        return state
+    return held(state, replace(view, ended=outcome, why=why))
+
+
+def _concluded(state: WardenState) -> Iterator[Payload | Correlated]:
+    """The last word on a proposal whose execution has ended, be it while the warden was halted."""
+    view = state.executing
+    if view is not None and view.ended:
+        yield from closed(view, view.ended, view.why)
         yield from ended_when_idle(state)

@@ -18,7 +18,7 @@ Stands = Literal["open", "executing", "closed"]
 
 class ProposalView(msgspec.Struct, frozen=True):
     """A proposal and what has come of it. ``position`` and ``proposed_at`` are its event's, ``timer`` is the position
-    of the timer that it expires with (0: none runs)."""
+    of the timer that it expires with (0: none runs); ``ended``: how its execution has ended, as the link says."""
 
     proposed: PlaProposed
     position: int
@@ -33,6 +33,7 @@ class ProposalView(msgspec.Struct, frozen=True):
     approval: int = 0
     approval_expires_at: str = ""
     execution_id: str = ""
+    ended: str = ""
     closed_at: str = ""
 
 

@@ -21,11 +21,11 @@ from actors.pla.hid_state import HidState
 from actors.pla.warden_state import WardenState
 from contracts.hid import HidCommitRequested, HidOutcomeUnknown
 from contracts.payload import Correlated
-from contracts.pla_events import PlaExecuted, PlaProposalClosed
+from contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded
 from events.event import Event
 from replay.replayer import replay_log
 from tests.support.pla_laws import check_laws, check_rest
-from tests.support.pla_milling import STEPS, WAYS, Press
+from tests.support.pla_milling import BREAKABLE, FAILURES, STEPS, WAYS, Press
 from tests.support.recorded import stored_log
 
 OFTEN = [*STEPS, *["type"] * 6, *["ready", "propose", "approve", "wait"] * 2]
@@ -90,6 +90,41 @@ def test_what_is_drawn_leads_to_every_kind_of_end() -> None:
     }  # fmt: skip
     assert typed > 50
     assert forged > 3
+
+
+@pytest.mark.parametrize("seeds", [range(first, first + 40) for first in range(0, 160, 40)], ids=str)
+def test_actors_that_fail_let_nothing_be_typed_that_was_not_approved_and_come_to_rest(seeds: range) -> None:
+    """Each may be halted on anything, and is let go on some time later."""
+    for seed in seeds:
+        press, chance = Press(), random.Random(seed)
+        for what, number, ways in drawn(seed):
+            press.ways += ways
+            press.do(what, number)
+            if chance.randrange(3) == 0:
+                press.do(chance.choice([*FAILURES]), chance.randrange(1000))
+        press.rest()
+        laws = check_laws(press.history, press.pretended.typed, failing=True)
+        assert (laws.session, laws.mode, laws.armed) == ("", "OBSERVE", False)
+        assert laws.approved.keys() <= laws.closed, "each approval has come to its end"
+        assert laws.committed.keys() <= laws.ended.keys(), "and what became of each order is told"
+        assert not press.engine.effects.open
+
+
+def test_what_ends_while_the_warden_is_halted_is_told_when_it_goes_on() -> None:
+    press = Press()
+    press.mute = {HidCommitRequested}
+    press.do("type", 4)
+    press.do("end", 0)
+    press.do("break", BREAKABLE.index("warden"))
+    press.do("observe", 0)
+    press.mute = set()
+    press.go()
+    assert "warden" in press.engine.halted
+    assert [event.data.outcome for event in press.of(PlaExecuted)] == ["not_executed"]  # it was disarmed before
+    assert not press.of(PlaProposalClosed)
+    press.do("resume", 0)
+    assert [event.data.outcome for event in press.of(PlaProposalClosed)] == ["not_executed"]
+    assert [event.data.reason for event in press.of(PlaSessionEnded)] == ["ended by alice"]
 
 
 # --- the laws can fail ---------------------------------------------------------------------------------------------
@@ -203,7 +238,7 @@ def _answers_nothing(patch: pytest.MonkeyPatch) -> None:
 
 PLANTS: list[tuple[Plant, str]] = [
     (_changed_bytes, "decided.digest == approved.digest"),
-    (_approved_twice, "name in self.open"),
+    (_approved_twice, "name in self.open or"),
     (_believes_the_warden, "digest(data.action) == data.digest"),
     (_expiry_is_nothing, "event.time < approved.expires_at"),
     (_orders_again, "name not in self.committed"),

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.effect import ActorResumed, EffectFailed, EffectInterrupted, EffectTimedOut
 from contracts.hid import (
     HidArmed,
     HidArmRequested,
@@ -49,6 +49,7 @@ OF: Final = 12
 """So many reports has every execution here."""
 
 ACTIONS: Final = (TEXT, TypeText(text="rm -rf /\n"), KeyCombo(keys=["ctrl", "c"]), TypeText(text="\u00e9"))
+BREAKABLE: Final = ("hid", "warden", "brain")
 WAYS: Final = (
     "obey", "obey", "obey", "obey", "obey", "obey", "obey", "later", "lose answer", "never arrives", "not sent",
     "time out", "fail", "abort", "refuse", "another boot", "wrong digest",
@@ -127,7 +128,22 @@ class Press(Desk):
         self.script: dict[int, list[Payload]] = {}
         hand = Scripted("hand", self.script, [Poked])
         super().__init__([Brain(), hand])
+        self.broken = ""
+        for actor in self.actors:
+            if actor.name in BREAKABLE:
+                setattr(actor, "decide", self._breaking(actor.name, actor.decide))  # noqa: B010
         self.device = self.treat
+
+    def _breaking(self, name: str, decide: Callable[..., Any]) -> Callable[..., Any]:
+        """An actor's decision, or a failure where it is broken."""
+
+        def decided(state: Any, event: Event) -> Any:
+            if self.broken == name:
+                self.broken = ""
+                raise ValueError("broken")
+            return decide(state, event)
+
+        return decided
 
     # --- the device ---------------------------------------------------------------------------------------------------
 
@@ -210,7 +226,7 @@ class Press(Desk):
 
     def do(self, what: str, number: int) -> None:
         """One step; nothing happens where there is nothing to do it to."""
-        STEPS[what](self, number)
+        (STEPS.get(what) or FAILURES[what])(self, number)
         self.go()
 
     def linked(self, **more: Any) -> None:
@@ -282,6 +298,8 @@ class Press(Desk):
         if not self.warden.open_proposals:
             self.wants(number // 7)
         known = [event.data for event in self.of(PlaProposed)][-3:]
+        if not known:  # the brain is halted
+            return
         about = known[-1] if number % 4 else known[number % len(known)]
         more: dict[str, Any] = {"acknowledged": number % 3 != 0}
         if number % 5 == 0:
@@ -358,6 +376,16 @@ class Press(Desk):
         self.fact(DaemonStopped(reason="SIGTERM"))
         self._again("stop")
 
+    def breaks(self, number: int) -> None:
+        """An actor fails on what it hears next, and is halted."""
+        self.broken = BREAKABLE[number % len(BREAKABLE)]
+
+    def resumes(self, _: int) -> None:
+        """An operator lets halted actors go on."""
+        self.broken = ""
+        for name in list(self.engine.halted):
+            self.fact(ActorResumed(name=name))
+
     def _again(self, reason: str) -> None:
         self.pretended.hello()
         self._interrupt(reason)
@@ -375,6 +403,8 @@ class Press(Desk):
     def rest(self) -> None:
         """Everything goes well from now on, until nothing is left to do."""
         self.ways = []
+        self.resumes(0)
+        self.go()
         self.tell(PlaEndRequested(operator_id="alice", channel="cli"))
         for _ in range(3):
             self.linked()
@@ -417,3 +447,5 @@ STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
     "stop": Press.stops,
 }
 """What may happen."""
+FAILURES: Final[dict[str, Callable[[Press, int], None]]] = {"break": Press.breaks, "resume": Press.resumes}
+"""What may happen where actors fail."""
