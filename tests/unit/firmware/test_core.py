@@ -133,3 +133,16 @@ def test_the_longest_lines_fit() -> None:
         sent += core.step(0, line, killed=True, dtr=True, usb=True, caps_lock=True, room=9999).send
     assert all(len(line) < 1500 for line in sent.splitlines())
     assert len(LineReader().feed(sent)) == 2
+
+
+def test_an_echo_of_what_it_says_is_not_talked_to() -> None:
+    """A terminal that is not raw yet sends everything back; modem managers and people send what they like."""
+    device = Device()
+    device.typing()
+    heard = b""
+    for _ in range(300):
+        heard = device.round(heard + b"AT+GMI\r\n").send
+    told = [line.get("op", "answer") for line in device.told]
+    assert told.count("answer") == 4  # to the four requests before
+    assert told.count("ended") == 1
+    assert device.ended() == ("DONE", "", 4)
