@@ -22,6 +22,7 @@ from pmagent.exitcodes import Exit
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
+from pmagent.pla.alerts import alert
 from pmagent.pla.linking import link_device
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (
@@ -58,6 +59,7 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_host(workspace, "daemon", lambda: reason[0]) as host:
             spare_collector()
+            host.runtime.listen(alert)
             listener = await _listen(host.layout)
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(_serve_connections, host, listener)

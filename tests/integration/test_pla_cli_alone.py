@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
+from tests.support.daemons import running
 from tests.support.pla_live import asked, configure, events, on_terminal, pla
 
 SECRET = "hunter2-hunter2-hunter2"
@@ -57,6 +58,20 @@ def test_proposing_in_observe_is_refused_and_a_violation(workspace: Path) -> Non
     refused = asked(workspace, "propose", "type: ls", expect=1)
     assert (refused["proposed"], refused["code"]) == (False, "mode")
     assert [one["kind"] for one in events(workspace, "pla.violation")] == ["mode_mismatch"]
+
+
+def test_a_violation_is_told_at_the_daemon_s_screen_and_in_the_status(workspace: Path) -> None:
+    configure(workspace, device=str(workspace / "none"))
+    with running(workspace) as daemon:
+        pla(workspace, "propose", "type: ls", expect=1)
+        status = asked(workspace, "status")
+        assert "✗ 1 contract violation: sessions/pla-" in pla(workspace, "status").text
+        code, errors = daemon.end()
+    assert code == 0
+    assert "a contract was violated contract=action_proposal kind=mode_mismatch" in errors
+    assert (
+        status["violations"]["count"] == len((workspace / status["violations"]["path"]).read_text().splitlines()) == 1
+    )
 
 
 def test_a_proposal_is_shown_approved_and_recorded_and_no_more(lab: Path) -> None:
@@ -227,9 +242,18 @@ def test_arming_and_looking_for_a_device_say_why_not(lab: Path) -> None:
 
 def test_an_operator_s_name_is_one(workspace: Path) -> None:
     for name in ("x", "a b", "a" * 65, "ad\u00e4", "a\n"):
-        assert "--operator is no operator's name" in pla(workspace, "end", "--operator", name, expect=2).errors
+        assert "--operator is no operator's name" in pla(workspace, "arm", "--operator", name, expect=2).errors
     configure(workspace, operator="a b")
-    assert "pla.operator is no operator's name" in pla(workspace, "end", expect=2).errors
+    assert "pla.operator is no operator's name" in pla(workspace, "arm", expect=2).errors
+    assert not (workspace / ".pmagent" / "log").exists()
+
+
+def test_broken_settings_keep_nobody_from_lowering_the_mode_and_disarming(lab: Path) -> None:
+    for text in ('[pla]\noperator = "a b"\n', "[pla\n", "[pla]\nbogus = 1\n"):
+        (lab / ".pmagent" / "config.toml").write_text(text)
+        for words in (("disarm",), ("mode", "OBSERVE")):
+            assert "goes on without the settings" in pla(lab, *words).errors
+        assert pmagent(lab, "pla", "arm").code == 2
 
 
 def test_two_persons_means_two(lab: Path) -> None:

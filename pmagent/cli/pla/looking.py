@@ -20,11 +20,25 @@ from pmagent.exitcodes import Exit
 def status(app: App, format: str) -> int:
     """Mode, session, device, and the proposal that is open. Without a daemon it is what the log says."""
     document = ask(app, "pla.status").document
+    document["violations"] = _violations(app, document["session"])
     if format == "json":
         app.output.document(document)
     else:
         _status_screen(app.output, document)
     return Exit.DONE
+
+
+def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | None:
+    """How many contract violations the session's log of them has, and where that is; None where there were none."""
+    from projections.pla.places import violations_path
+
+    if session is None:
+        return None
+    path = violations_path(session["session_id"])
+    try:
+        return {"count": (app.workspace / path).read_bytes().count(b"\n"), "path": path}
+    except FileNotFoundError:
+        return None
 
 
 def _status_screen(output: Output, document: dict[str, Any]) -> None:
@@ -37,6 +51,10 @@ def _status_screen(output: Output, document: dict[str, Any]) -> None:
     else:
         began = f"since {short(session['began_at'])} UTC, by {session['operator_id']}"
         output.line(f"session    {session['session_id']}, {began}")
+    if document["violations"] is not None:
+        count, path = document["violations"]["count"], document["violations"]["path"]
+        told = f"✗ {count} contract violation{'' if count == 1 else 's'}"
+        output.line("           ", Styled(told, "red"), f": {path}")
     if document["ending"]:
         output.line(f"           it ends as soon as the last execution is known to: {document['ending']}")
     _device_lines(output, document)

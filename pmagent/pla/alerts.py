@@ -1,0 +1,37 @@
+"""What the operator is told at the daemon's screen, unasked: violations, a mode that fell, executions that did not end
+well (spec pla_contracts_index, Contract Violations)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from contracts.hid import HidOutcomeUnknown
+from contracts.pla_events import PlaExecuted, PlaModeChanged, PlaViolation
+from events.event import Event
+
+_log = structlog.get_logger("pmagent")
+
+
+def alert(events: Sequence[Event], _sums: Sequence[str]) -> None:
+    """Listener: tell of what has become durable."""
+    for event in events:
+        _tell(event)
+
+
+def _tell(event: Event) -> None:
+    match event.data:
+        case PlaViolation(kind=kind, contract=contract, text=text, handling=handling, severity=severity):
+            say = _log.error if severity == "error" else _log.warning
+            say("a contract was violated", contract=contract, kind=kind, reason=text, done=handling)
+        case PlaModeChanged(mode=mode, who=who, why=why, code=code):
+            say = _log.info if code in ("requested", "ended") else _log.warning
+            say("the mode changed", mode=mode, who=who, reason=why)
+        case HidOutcomeUnknown(execution_id=execution_id, why=why):
+            mend = "look at the machine's screen; it is never typed again"
+            _log.error("nobody can tell how much was typed", execution=execution_id, reason=why, mend=mend)
+        case PlaExecuted(outcome="done", execution_id=execution_id):
+            _log.info("typed", execution=execution_id)
+        case PlaExecuted(outcome=outcome, execution_id=execution_id, why=why):
+            _log.warning(outcome.replace("_", " "), execution=execution_id, reason=why)

@@ -1,0 +1,65 @@
+"""At the daemon's screen the operator is told, unasked, of what they have to know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from actors.pla.violations import HANDLING, violation
+from contracts.hid import HidOutcomeUnknown
+from contracts.payload import encode, type_of
+from contracts.pla_events import PlaExecuted, PlaModeAnswered, PlaModeChanged
+from events.event import Event
+from pmagent.pla.alerts import alert
+
+IDS: dict[str, Any] = {"session_id": "pla-12345678", "proposal_id": "prop-12345678", "execution_id": "exec-12345678"}
+
+
+def told(*payloads: msgspec.Struct) -> list[Any]:
+    """What is told of these, as they become durable."""
+    events = [
+        Event(
+            position=number, id=f"e{number}", time="2026-11-22T09:00:00.000000Z", type=type_of(data), kind="decision",
+            actor="warden", correlation="c", causation=0, data=data, raw=encode(data),
+        )
+        for number, data in enumerate(payloads, 1)
+    ]  # fmt: skip
+    with capture_logs() as found:
+        alert(events, [""] * len(events))
+    return found
+
+
+@pytest.mark.parametrize("kind", HANDLING)
+def test_each_row_of_the_table_of_violations_is_told_with_what_was_done(kind: Any) -> None:
+    (line,) = told(violation(kind, "action_proposal", "character 3 is none", "border", session_id="pla-12345678"))
+    severity, handling = HANDLING[kind]
+    assert (line["log_level"], line["kind"], line["done"]) == (severity, kind, handling)
+    assert (line["contract"], line["reason"]) == ("action_proposal", "character 3 is none")
+
+
+def changed(code: str) -> PlaModeChanged:
+    """A mode that changed for this reason."""
+    return PlaModeChanged(
+        session_id="pla-12345678", previous="EXECUTE", mode="OBSERVE", who="hid", channel="daemon", code=code, why="w"
+    )
+
+
+def test_a_mode_that_fell_by_itself_is_a_warning_and_one_that_was_asked_for_is_none() -> None:
+    levels = [line["log_level"] for line in told(changed("killed"), changed("requested"), changed("ended"))]
+    assert levels == ["warning", "info", "info"]
+
+
+def test_how_executions_end_is_told() -> None:
+    of: dict[str, Any] = {"action_type": "TYPE_TEXT", "of": 8, "why": "w"}
+    hows: tuple[Any, ...] = ("done", "aborted", "not_executed")
+    ends = [PlaExecuted(**IDS, **of, outcome=how, done=3, code="") for how in hows]
+    lines = told(*ends, HidOutcomeUnknown(**IDS, **of))
+    assert [line["log_level"] for line in lines] == ["info", "warning", "warning", "error"]
+    assert "never typed again" in lines[3]["mend"]
+
+
+def test_answers_are_for_who_asked() -> None:
+    assert told(PlaModeAnswered(request=1, session_id="pla-12345678", accepted=True, mode="SUGGEST")) == []
