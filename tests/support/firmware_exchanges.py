@@ -31,6 +31,7 @@ from tests.support.firmware_faults import (
     not_taken,
     old_lines,
     unread,
+    unread_answers,
     usb_gone,
 )
 from tests.support.firmware_refusals import documents, handed_over, longest, misshapen, not_allowed, other_contract
@@ -132,6 +133,6 @@ def exchanges() -> list[dict[str, Any]]:
         typed_once(), every_action(), spaced(), not_allowed(), other_contract(), misshapen(), handed_over(),
         documents(), longest(), killed(), lease(), line_closed(), usb_gone(), not_taken("", "USB"),
         not_taken("MEMORY", "MEMORY"),
-        caps_lock(), old_lines(), busy(), unread(), garbage(), reports(),
+        caps_lock(), old_lines(), busy(), unread(), unread_answers(), garbage(), reports(),
     ]  # fmt: skip
     return [desk.whole() for desk in desks]

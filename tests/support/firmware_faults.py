@@ -183,6 +183,21 @@ def unread() -> Desk:
     return desk
 
 
+def unread_answers() -> Desk:
+    """A host that asks, and does not read: eight lines wait, of which a report goes first, then the oldest answer."""
+    desk = Desk("of what waits for a host, a report goes before an answer, and the oldest before a newer one")
+    desk.hello()
+    first, more = ([{"n": number, "op": "status"} for number in numbers] for numbers in ((2, 3), range(4, 11)))
+    desk.step(ms=500, room=0, hear=first)
+    desk.step(ms=490)  # here a report comes
+    desk.step(hear=more[:6])
+    desk.step(ms=0, hear=more[6:])
+    kept = [{"re": number, "ok": True, "status": MORE} for number in range(3, 11)]
+    desk.step(ms=0, room=9999, tell=kept)
+    desk.step(ms=999, tell=[STATUS])
+    return desk
+
+
 def garbage() -> Desk:
     """What is no line."""
     desk = Desk("garbage is counted, and never acted on")
