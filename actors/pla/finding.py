@@ -98,11 +98,17 @@ def chosen(wanted: Wanted, ports: Sequence[Attached]) -> Attached:
 
 
 def held_to(wanted: Wanted, port: Attached) -> Attached:
-    """The port at the wanted path, unless USB says that it is another's. Raises PortUnusable."""
+    """The port at the wanted path, unless USB says that it is another's: today's name may be a modem's tomorrow. Raises
+    PortUnusable."""
     if wanted.serial and port.serial and port.serial != wanted.serial:
         raise PortUnusable(
             "another", f"{wanted.path} has serial number {port.serial}, not {wanted.serial}",
             "correct pla.device or pla.device_serial; pmagent pla device lists what is there",
+        )  # fmt: skip
+    if not wanted.serial and port.product not in ("", PRODUCT):
+        raise PortUnusable(
+            "another", f"{wanted.path} calls itself {port.product!a}, not {PRODUCT!r}",
+            "correct pla.device, or set pla.device_serial to its serial number if it is the device all the same",
         )  # fmt: skip
     return port
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from actors.pla.finding import PRODUCT, Attached, PortUnusable, Wanted, chosen, held_to
+from actors.pla.finding import PRODUCT, Attached, PortUnusable, Wanted, attached, attached_at, chosen, find, held_to
 from actors.pla.reports import Reporter
 from actors.pla.wire.words import Broken, Ended, Hello, Lost, Status
 from contracts.hid import HidLinked, HidLost, HidReported
@@ -60,6 +61,33 @@ def test_a_device_with_another_serial_number_is_not_the_wanted_one() -> None:
     with pytest.raises(PortUnusable) as raised:
         held_to(Wanted(path="/dev/ttyACM0", serial="E77"), ONE)
     assert raised.value.code == "another"
+
+
+def test_a_named_port_that_calls_itself_otherwise_is_taken_by_its_serial_number_only() -> None:
+    with pytest.raises(PortUnusable, match="calls itself 'Modem', not 'PLA keyboard'"):
+        held_to(Wanted(path="/dev/ttyACM2"), MODEM)
+    assert held_to(Wanted(path="/dev/ttyACM2", serial="M1"), MODEM) == MODEM
+
+
+def test_what_usb_has_brought_is_read_as_it_stands_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = SimpleNamespace(
+        device="/dev/ttyACM0", vid=0x239A, pid=0x80F4, serial_number="E66", product=PRODUCT,
+        interface="CircuitPython CDC2 control", usb_device_path="/sys/1-1",
+    )  # fmt: skip
+    built_in = SimpleNamespace(device="/dev/ttyS0", vid=None)
+    monkeypatch.setattr("serial.tools.list_ports.comports", lambda: [built_in, here])
+    monkeypatch.setattr("actors.pla.finding.glob.glob", lambda _: [here.device])
+    found = Attached("/dev/ttyACM0", "E66", PRODUCT, here.interface, 0x239A, 0x80F4, "/sys/1-1")
+    assert attached() == [found]
+    assert find(Wanted()) == found
+    assert find(Wanted(path="/dev/ttyACM0")) == found
+    assert attached_at("/dev/ttyACM7") == Attached("/dev/ttyACM7")
+
+
+def test_where_no_such_port_is_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("actors.pla.finding.glob.glob", lambda _: [])
+    monkeypatch.setattr("serial.tools.list_ports.comports", lambda: pytest.fail("looked"))
+    assert attached() == []
 
 
 def test_of_one_devices_two_lines_the_one_for_data_is_taken() -> None:

@@ -1,0 +1,91 @@
+"""The device to try things with: it shows what a machine would show, and loses what it was told to lose."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from actors.pla.wire.lines import encode
+from contracts.pla import KeyCombo, TypeText
+from pmagent.pla.device import PretendDevice
+from pmagent.pla.swallowing import Swallower
+from pmagent.pla.typed import Screen
+from tests.support.pla_wired import Wired, commit
+
+EVERYTHING = "".join(chr(code) for code in range(32, 127)) + "\n\taaAA"
+
+
+def shown(reports: list[tuple[object, ...]]) -> str:
+    """What a screen makes of reports."""
+    screen = Screen()
+    found = ""
+    for report in reports:
+        match report:
+            case ("keyboard", int(modifiers), tuple(keycodes)):
+                found += screen.take(modifiers, keycodes)
+            case ("release",):
+                screen.release()
+    return found
+
+
+def test_the_screen_shows_what_the_firmware_was_given_to_type() -> None:
+    text = TypeText(text=EVERYTHING)
+    wired = Wired().prepared(text)
+    assert wired.perform(commit(text)).state == "DONE"
+    assert shown(wired.typed) == EVERYTHING
+
+
+@pytest.mark.parametrize("keys", [["ctrl", "c"], ["alt", "f4"], ["gui"], ["up"], ["escape"], ["backspace"], ["f12"]])
+def test_commands_show_no_character(keys: list[str]) -> None:
+    combination = KeyCombo(keys=keys)
+    wired = Wired().prepared(combination)
+    assert wired.perform(commit(combination)).state == "DONE"
+    assert shown(wired.typed) == ""
+
+
+def test_a_key_that_stays_down_is_one_character() -> None:
+    screen = Screen()
+    assert [screen.take(0, (4,)), screen.take(0, (4, 5)), screen.take(0, ()), screen.take(2, (4,))] == [
+        "a",
+        "b",
+        "",
+        "A",
+    ]
+
+
+def test_just_the_answer_to_the_next_commit_is_lost_however_it_is_cut() -> None:
+    swallower = Swallower()
+    swallower.swallow()
+    assert swallower.hear(b"x\n" + encode({"n": 6, "op": "ping"}) + encode({"n": 7, "op": "commit"})) == [
+        "damaged", "ping", "commit",
+    ]  # fmt: skip
+    said = encode({"re": 6, "ok": True}) + encode({"re": 7, "ok": True}) + encode({"op": "ended"})
+    heard = b"".join(swallower.say(said[at : at + 7]) for at in range(0, len(said), 7))
+    assert heard == encode({"re": 6, "ok": True}) + encode({"op": "ended"})
+    assert swallower.say(b"and so on") == b"and so on"
+
+
+def test_nothing_is_lost_without_being_told_to() -> None:
+    swallower = Swallower()
+    swallower.hear(encode({"n": 7, "op": "commit"}))
+    assert swallower.say(encode({"re": 7})[:9]) == encode({"re": 7})[:9]
+
+
+def test_words_that_are_no_commands_change_nothing(tmp_path: Path) -> None:
+    told = io.BytesIO()
+    device = PretendDevice(tmp_path / "device", ("pretend-device", "1.0.0", "ab" * 32), told, None)
+    reading, writing = os.pipe()
+    try:
+        os.write(writing, b"explode\n_boot\n\nkill \nnever finished")
+        os.close(writing)
+        device.run(reading)
+    finally:
+        os.close(reading)
+    events = [json.loads(line) for line in told.getvalue().splitlines()]
+    assert [event["unknown"] for event in events if "unknown" in event] == ["explode", "_boot", ""]
+    assert [event["did"] for event in events if "did" in event] == ["kill"]
+    assert not (tmp_path / "device").is_symlink(), "its terminal is gone with it"
