@@ -298,7 +298,7 @@ def _wish(host: Host, asked: ProposeArguments, settings: Standing) -> Wish:
         raise BadProposal(what, "e.g. pmagent pla propose 'type: ls'")
     if model and not (model.isprintable() and model.strip()):
         raise BadProposal("the model's name is no printable text", "name one, e.g. --model anthropic:NAME")
-    look = bool(asked.look or asked.frames or model)
+    look = bool(asked.look or asked.frames) or (bool(model) and (bool(settings.frames) or not asked.goal.strip()))
     frame = frame_source(asked.frames, settings, host.layout.workspace) if look else None
     if model:
         host.models.check("langchain", model)

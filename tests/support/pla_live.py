@@ -64,7 +64,12 @@ def on_terminal(workspace: Path, *arguments: str, typed: str = "yes\n") -> tuple
     master, end = pty.openpty()
     try:
         process = subprocess.Popen(
-            [*PMAGENT, "pla", *arguments], stdin=end, stdout=end, stderr=end, cwd=workspace, env=clean_environment()
+            [*PMAGENT, "pla", *arguments],
+            stdin=end,
+            stdout=end,
+            stderr=end,
+            cwd=workspace,
+            env=clean_environment(NO_COLOR="1"),
         )
         os.close(end)
         seen, answered = b"", False
