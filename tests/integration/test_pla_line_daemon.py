@@ -1,0 +1,131 @@
+"""A daemon that ends while something is typed: the typing ends with it, and what became of it is known, or told not to
+be."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.errors import PmagentError
+from pmagent.operations import call
+from pmagent.pla.demo.stage import Device
+from tests.conftest import fresh_example
+from tests.support.daemons import running
+from tests.support.pla_live import asked, await_event, configure, events, pla
+
+pytestmark = pytest.mark.slow
+
+TEXT = "This is long enough to be cut off. " * 29
+WHO = {"operator": "ada", "channel": "api"}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A workspace with settings for a device beside it."""
+    workspace = fresh_example(tmp_path / "workspace")
+    configure(workspace, device=str(tmp_path / "device"))
+    return workspace
+
+
+@contextmanager
+def device_at(workspace: Path) -> Iterator[Device]:
+    """The device that the settings want."""
+    device = Device(workspace.parent / "device", workspace.parent / "typed.txt")
+    try:
+        yield device
+    finally:
+        device.close()
+
+
+def begin_typing(workspace: Path, device: Device) -> str:
+    """Have the long text typed; the proposal's id, once some of it is there."""
+    await_event(workspace, "hid.linked")
+    pla(workspace, "mode", "SUGGEST")
+    pla(workspace, "mode", "EXECUTE")
+    pla(workspace, "arm")
+    proposed = ask(workspace, "pla.propose", goal=f"type: {TEXT}")
+    chosen = {"proposal_id": proposed["proposal_id"], "digest": proposed["digest"]}
+    assert ask(workspace, "pla.decide", decision="APPROVED", **chosen)["decision"] == "approved"
+    for _ in range(5):
+        device.wait(lambda told: bool(told.get("text")))
+    name: str = proposed["proposal_id"]
+    return name
+
+
+def ask(workspace: Path, operation: str, **arguments: Any) -> Any:
+    """What the daemon answers."""
+    return call(workspace, operation, {**arguments, **WHO}).document
+
+
+def stopped(device: Device) -> str:
+    """What had been typed when the light went off."""
+    device.wait(lambda told: told.get("light") is False)
+    typed = device.typed
+    assert TEXT.startswith(typed)
+    assert 5 <= len(typed) < 200
+    return typed
+
+
+def test_a_daemon_that_stops_in_order_ends_the_typing_and_records_how(place: Path) -> None:
+    with device_at(place) as device, running(place) as daemon:
+        name = begin_typing(place, device)
+        code, errors = daemon.end(signal.SIGTERM)
+        assert code == 0, errors
+        typed = stopped(device)
+        [ended] = events(place, "hid.ended")
+        assert (ended["state"], ended["code"]) == ("ABORTED", "DISARMED")
+        assert len(typed) == (ended["done"] + 1) // 2, "a press and a release for each character"
+        [closed] = [one for one in events(place, "pla.proposal_closed") if one["proposal_id"] == name]
+        assert closed["outcome"] == "aborted"
+
+
+def test_a_daemon_that_is_killed_ends_the_typing_and_the_next_one_finds_out(place: Path) -> None:
+    with device_at(place) as device:
+        with running(place) as daemon:
+            begin_typing(place, device)
+            daemon.end(signal.SIGKILL)
+        typed = stopped(device)
+        with running(place):
+            await_event(place, "pla.executed")
+            [executed] = events(place, "pla.executed")
+            assert (executed["outcome"], executed["code"]) == ("aborted", "LINK")
+            assert asked(place, "status")["mode"] == "OBSERVE"
+        assert (device.typed, device.heard("commit")) == (typed, 1)
+
+
+def test_a_daemon_that_is_killed_with_the_device_reset_says_that_nobody_knows(place: Path) -> None:
+    with device_at(place) as device:
+        with running(place) as daemon:
+            begin_typing(place, device)
+            daemon.end(signal.SIGKILL)
+        typed = stopped(device)
+        device.do("reset")
+        with running(place):
+            await_event(place, "hid.outcome_unknown")
+            assert not events(place, "pla.executed")
+        assert (device.typed, device.heard("commit")) == (typed, 1)
+
+
+def test_a_log_that_cannot_be_written_ends_the_typing(place: Path) -> None:
+    with device_at(place) as device, running(place, file_bytes_max=256 * 1024) as daemon:
+        begin_typing(place, device)
+        fill(place)
+        code, errors = daemon.wait()
+        assert code not in (0, 99), errors
+        stopped(device)
+
+
+def fill(workspace: Path) -> None:
+    """Ask for things until the log's file may not grow any more."""
+    for number in range(400):
+        try:
+            ask(workspace, "pla.propose", goal="type: " + json.dumps("x" * 1000 + str(number)))
+        except (PmagentError, OSError):
+            return
+    pytest.fail("the log took it all")
