@@ -55,7 +55,8 @@ def main(rounds: int = -1) -> None:
         return  # started for repair (boot.py): a machine that has a console could type by itself, so we do not
     parts = hardware()
     reason = last_word(microcontroller.cpu.reset_reason)
-    if reason == "POWER_ON":
+    # After a reload of the program alone the board still says why it was started before that.
+    if reason == "POWER_ON" and last_word(supervisor.runtime.run_reason) == "STARTUP":
         parts.mark(killed=False)
     boot_id = "".join([f"{byte:02x}" for byte in os.urandom(8)])
     core = Core(

@@ -11,7 +11,7 @@ Commands come on stdin, one word a line, and are told on stdout when they are do
 | word | what happens |
 |---|---|
 | ``kill``, ``restore`` | the kill switch opens; closes again, which changes nothing until power-on |
-| ``reset`` | another boot on the same terminal: nothing is remembered |
+| ``reset`` | another boot on the same terminal: nothing is remembered but a kill |
 | ``unplug``, ``plug`` | the terminal is gone; another boot, on another terminal behind the same link |
 | ``suspend``, ``resume`` | the machine takes no reports; takes them again |
 | ``caps`` | the machine's Caps Lock changes |
@@ -125,7 +125,7 @@ class PretendDevice:
         self._identity = identity
         self._out = told
         self._typed = typed
-        self._switch_open = self._caps_lock = self._mute = self._deaf = False
+        self._switch_open = self._killed = self._caps_lock = self._mute = self._deaf = False
         self._usb = True
         self._was_open = self._led = False
         self._terminal: Terminal | None = None
@@ -208,6 +208,7 @@ class PretendDevice:
     def _boot(self, reason: str) -> None:
         device_id, version, schemas = self._identity
         self._boot_id = os.urandom(8).hex()
+        self._killed = self._killed and reason != "POWER_ON"  # the board writes it down
         self._core = Core(
             device_id, self._boot_id, version, schemas, "1.0.0", reason,
             sha256=lambda data: sha256(data).hexdigest(),
@@ -239,12 +240,13 @@ class PretendDevice:
         step = self._core.step(
             time.monotonic_ns() // 1_000_000 % TICKS,
             received,
-            killed=self._switch_open,
+            killed=self._switch_open or self._killed,
             dtr=opened,
             usb=self._usb and terminal is not None,
             caps_lock=self._caps_lock,
             room=terminal.room if terminal is not None else 0,
         )
+        self._killed = self._core.killed
         for report in step.reports:
             self._report(report)
             self._core.reported(ok=True)

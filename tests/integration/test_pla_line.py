@@ -104,6 +104,11 @@ def test_the_kill_switch_ends_the_typing(tmp_path: Path) -> None:
         await line.facts.until(lambda fact: isinstance(fact, HidReported) and fact.kill_switch_state == "DISABLED")
         await device.obey("restore")
         assert (await line.ask(arm((await line.linked()).boot_id))).code == "KILLED", "latched until power-on"
+        for words, switch in ((["reset"], "DISABLED"), (["unplug", "plug"], "ARMED")):
+            after = len(line.facts.all)
+            for word in words:
+                await device.obey(word)
+            assert (await line.linked(after)).kill_switch_state == switch, words
 
     play(tmp_path, scene)
 

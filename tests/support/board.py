@@ -112,6 +112,7 @@ class FakeBoard:
         self.watchdog = SimpleNamespace(timeout=None, mode=None, feed=lambda: self.fed.append(self.rounds))
         self.runtime = SimpleNamespace(autoreload=True)
         self.reset_reason = f"microcontroller.ResetReason.{reset_reason}"
+        self.run_reason = "supervisor.RunReason.STARTUP"
 
     def ticks_ms(self) -> int:
         """The clock: each round takes 4 ms."""
@@ -128,6 +129,10 @@ class FakeBoard:
             @property
             def usb_connected(self) -> bool:
                 return board.usb_connected
+
+            @property
+            def run_reason(self) -> str:
+                return board.run_reason
 
             def __setattr__(self, name: str, value: object) -> None:
                 setattr(board.runtime, name, value)

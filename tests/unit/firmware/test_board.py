@@ -215,6 +215,42 @@ def test_a_kill_outlives_any_reset_but_power_on() -> None:
     assert memory[0] == 0
 
 
+@pytest.mark.parametrize("reload", ["AUTO_RELOAD", "SUPERVISOR_RELOAD", "REPL_RELOAD"])
+def test_a_kill_outlives_a_reload_of_the_program(reload: str) -> None:
+    """After one the board still says that it was powered on: that was before the kill."""
+    memory = bytearray(8)
+    board, _ = started(TypeText(text="a"), memory=memory)
+    board.inputs["GP14"] = lambda: board.rounds > 5
+    board.run(10)
+    board, host = started(TypeText(text="a"), memory=memory)
+    board.run_reason = f"supervisor.RunReason.{reload}"
+    board.run(300)
+    assert not any(report != FREE for report in board.keys)
+    refused = [line["error"] for line in host.told if line and line.get("ok") is False]
+    assert refused == ["KILLED"] * 3
+
+
+def test_a_program_that_is_loaded_again_is_another_boot_disarmed_and_knows_of_nothing() -> None:
+    board, host = started(TypeText(text="a" * 40))
+    board.run(300)
+    assert "ended" not in [line.get("op") for line in host.told if line]
+    again = FakeBoard()
+    again.run_reason = "supervisor.RunReason.SUPERVISOR_RELOAD"
+    versions = {"contract_version": contract.CONTRACT_VERSION, "contract_hash": contract.CONTRACT_HASH}
+    asked = Host(
+        again,
+        lambda _: {"op": "hello", **versions, "time": TIME},
+        lambda _: {"op": "status", "execution_id": ONE},
+        lambda _: {"op": "commit", "boot_id": host.boot_id, "execution_id": ONE, "digest": "0" * 64},
+    )
+    again.run(200)
+    assert asked.boot_id not in ("", host.boot_id)
+    assert again.reports == RELEASE * (len(again.reports) // 2)
+    told = [line for line in asked.told if line and "execution" in line]
+    assert [(line["status"]["led_state"], line["execution"]["state"]) for line in told] == [(False, "NONE")]
+    assert [line["error"] for line in asked.told if line and line.get("ok") is False] == ["BOOT_MISMATCH"]
+
+
 @pytest.mark.parametrize(("error", "code"), [(OSError("USB busy"), "USB"), (MemoryError(), "MEMORY")])
 def test_a_report_that_is_not_taken_ends_the_typing(error: Exception, code: str) -> None:
     board, host = started(TypeText(text="abc"))
