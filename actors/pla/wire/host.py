@@ -221,7 +221,7 @@ class HostLink:
             return
         answer = answer_of(request.op, line, self._check)
         if isinstance(answer, Broken):
-            self._broke(answer)
+            self._broke(answer, self._told_difference(line.get("hello")) if request.op == "hello" else "")
             return
         self._unanswered = 0
         self._heard_at = now
@@ -251,9 +251,12 @@ class HostLink:
         self._heard.append(self._hello)
 
     def _status(self, document: dict[str, Any], now: float) -> None:
+        assert self._hello is not None, "only an open link hears statuses"
         problem = broken("device_status", document, self._check)
-        if problem is not None:
+        if problem is not None and self._hello.compatible:
             self._broke(problem)
+        elif problem is not None:  # of another contract: it is there, and what it says is not ours to read
+            self._heard_at = now
         elif self._same_boot(document):
             self._heard_at = now
             self._heard.append(Status(document))
@@ -278,9 +281,18 @@ class HostLink:
             while len(self._ended) > EXECUTIONS_REMEMBERED:
                 self._ended.popitem(last=False)
 
-    def _broke(self, problem: Broken) -> None:
+    def _broke(self, problem: Broken, why: str = "") -> None:
         self._heard.append(problem)
-        self._lose("garbled", f"the device broke the contract of {problem.contract}")
+        self._lose("garbled", f"the device broke the contract of {problem.contract}" + (f": {why}" if why else ""))
+
+    def _told_difference(self, hello: object) -> str:
+        """In which contract a hello that is none of ours says that it is written; "" when it does not say."""
+        if not isinstance(hello, dict):
+            return ""
+        said = {name: hello.get(name) for name in ("contract_version", "contract_hash")}
+        if not all(isinstance(one, str) and len(one) <= 64 for one in said.values()):
+            return ""
+        return difference(said, self._version, self._schemas)
 
     # --- requests ---------------------------------------------------------------------------------------------------
 

@@ -143,6 +143,44 @@ def test_a_document_that_breaks_its_contract_ends_the_link(bad: str) -> None:
     assert wired.heard[-1] == Lost("garbled", f"the device broke the contract of {bad}")
 
 
+@pytest.mark.parametrize(("said", "text"), [
+    ({"contract_version": "2.0.0"}, ": its contract is 2.0.0, ours is 1.0.0"),
+    ({"contract_hash": "ab" * 32}, ": its schemas are not ours: the hashes differ"),
+    ({}, ""),
+    ({"contract_version": 2}, ""),
+    ({"contract_version": "2" * 65}, ""),
+])  # fmt: skip
+def test_a_hello_of_another_contract_says_so_also_where_it_cannot_be_read(said: dict[str, Any], text: str) -> None:
+    link = HostLink(check, VERSION, SCHEMAS)
+    link.begin(0.0, TIME)
+    answer(link, {"hello": {**HELLO, "scroll_lock": True, **said}})
+    assert link.hello is None
+    assert link.lost == Lost("garbled", f"the device broke the contract of hello{text}")
+
+
+def test_a_device_of_another_contract_stays_linked_though_its_status_cannot_be_read() -> None:
+    """A newer one may tell more than we know of; it is shown, and told nothing to type."""
+    link = HostLink(check, VERSION, SCHEMAS)
+    wired = Wired(schemas="ab" * 32)
+    wired.link = link
+    link.begin(0.0, TIME)
+    changed: list[bytes] = []
+
+    def more(line: bytes) -> bytes:
+        if b'"op":"status"' not in line:
+            return line
+        changed.append(encode({**json.loads(line[:-6]), "scroll_lock": True}))
+        return changed[-1]
+
+    wired.to_host = lambda data: b"".join(more(line) for line in data.splitlines(keepends=True))
+    wired.until(lambda: wired.now > 3 * HEARTBEAT_SECONDS)
+    assert len(changed) >= 2 * HEARTBEAT_SECONDS
+    assert (link.lost, link.damaged) == (None, 0)
+    assert link.hello is not None
+    assert not link.hello.compatible
+    assert not any(isinstance(heard, Status | Broken) for heard in wired.heard)
+
+
 # --- one request at a time ------------------------------------------------------------------------------------------
 
 
