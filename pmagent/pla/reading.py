@@ -22,6 +22,12 @@ class NoSuchProposal(PmagentError):
     exit_code = 1
 
 
+class NotHeld(PmagentError):
+    """The plain text of a masked proposal is in nobody's memory."""
+
+    exit_code = 1
+
+
 def warden(engine: Engine) -> WardenState:
     """What the warden remembers."""
     state: WardenState = engine.states["warden"]

@@ -118,6 +118,13 @@ def test_on_a_terminal_it_is_shown_and_yes_approves_it(lab: Path, typed: str, co
     assert asked(lab, "list")["proposals"][0]["stands"] == stands
 
 
+def test_what_was_typed_before_it_was_shown_approves_nothing(lab: Path) -> None:
+    pla(lab, "propose", "type: ls")
+    code, _ = on_terminal(lab, "approve", ahead="yes\n", typed="no\n")
+    assert code == 1
+    assert asked(lab, "list")["proposals"][0]["stands"] == "open"
+
+
 def test_a_goal_from_stdin_stands_in_nobody_s_history(lab: Path) -> None:
     done = subprocess.run(
         [*PMAGENT, "pla", "propose", "-", "--format", "json"], input=b"type: ls -l \n", cwd=lab,
@@ -160,6 +167,9 @@ def test_without_a_daemon_nobody_keeps_what_is_masked_and_that_is_said(lab: Path
     assert SECRET not in done.text
     shown = pla(lab, "show", "--reveal")
     assert "the text is not held" in shown.errors
+    code, seen = on_terminal(lab, "approve", "--reveal", "--acknowledge-credentials")
+    assert code == 1, "nobody approves what they have not seen"
+    assert "cannot be shown, and not be typed" in seen
     assert SECRET not in shown.text
 
 

@@ -142,6 +142,9 @@ def test_credentials_are_typed_only_when_acknowledged_after_five_seconds_and_sta
     assert approved(lab, proposed, expect=1)["decision"]["code"] == "credential"
     assert SECRET not in lab.pla("show").text
     assert f"│{SECRET} is the password│" in lab.pla("show", "--reveal").text
+    code, seen = on_terminal(lab.workspace, "approve", "--acknowledge-credentials")
+    assert code == 2, "nobody approves what they have not seen"
+    assert "--reveal shows it" in seen
     code, seen = on_terminal(lab.workspace, "approve", "--reveal", "--acknowledge-credentials")
     assert code == 0, seen
     assert f"│{SECRET} is the password│" in seen.partition("type yes and Enter")[0]

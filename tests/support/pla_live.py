@@ -59,10 +59,12 @@ def end_of_log(workspace: Path) -> int:
     return position
 
 
-def on_terminal(workspace: Path, *arguments: str, typed: str = "yes\n") -> tuple[int, str]:
-    """Run ``pmagent pla …`` on a terminal, type that when it asks for it; the exit code, and all that was seen."""
+def on_terminal(workspace: Path, *arguments: str, typed: str = "yes\n", ahead: str = "") -> tuple[int, str]:
+    """Run ``pmagent pla …`` on a terminal, type that when it asks for it, and ``ahead`` before; the exit code, and all
+    that was seen."""
     master, end = pty.openpty()
     try:
+        os.write(master, ahead.encode())
         process = subprocess.Popen(
             [*PMAGENT, "pla", *arguments],
             stdin=end,

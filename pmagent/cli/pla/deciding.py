@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import termios
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -114,13 +115,25 @@ def _shown(app: App, proposal_id: str, *, reveal: bool, ask_yes: bool, as_json: 
         raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
     shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
     if ask_yes and shown["stands"] == "open":
+        if shown["masked"] and shown.get("plain") is None:
+            raise _unseen(reveal=reveal)
         show_proposal(app.output, shown)
         app.output.flush()
+        termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before it was shown approves nothing
         app.output.note(Styled("approve", "bold"), f" exactly this, once? type {_YES} and Enter:")
         if sys.stdin.readline().strip() != _YES:
             app.output.note("it is not approved, and stays open")
             raise click.exceptions.Exit(Exit.NO)
     return shown
+
+
+def _unseen(*, reveal: bool) -> Exception:
+    """Nobody approves what they have not seen: a mask may hide anything."""
+    if not reveal:
+        return click.UsageError("what would be typed is masked: --reveal shows it, and then asks")
+    from pmagent.pla.reading import NotHeld
+
+    return NotHeld("the masked text is not held any more, so it cannot be shown, and not be typed", "propose it again")
 
 
 def _on_terminal() -> bool:
