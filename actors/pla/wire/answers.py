@@ -98,16 +98,24 @@ def answer_of(op: Op, line: dict[str, Any], check: Check) -> msgspec.Struct | Re
     if isinstance(answer, HelloAnswer):
         return broken("hello", answer.hello, check) or answer
     if isinstance(answer, StatusAnswer):
-        return broken("device_status", answer.status, check) or answer
-    return answer
+        return broken("device_status", answer.status, check) or _miscounted("answer", answer.execution) or answer
+    return _miscounted("answer", answer if isinstance(answer, CommitAnswer) else None) or answer
 
 
 def ended_of(line: dict[str, Any]) -> Ended | Broken:
     """What an unasked ``ended`` line says."""
     try:
-        return msgspec.convert(line, Ended)
+        ended = msgspec.convert(line, Ended)
     except msgspec.ValidationError:
         return Broken("ended", "schema_validation", "", "this is no end of an execution")
+    return _miscounted("ended", ended) or ended
+
+
+def _miscounted(contract: str, told: CommitAnswer | ExecutionTold | Ended | None) -> Broken | None:
+    """What is DONE was handed over whole, and of nothing more than all."""
+    if told is None or told.done == told.of or (told.done < told.of and told.state != "DONE"):
+        return None
+    return Broken(contract, "schema_validation", "/done", f"{told.state} does not go with these counts")
 
 
 def broken(contract: str, document: dict[str, Any], check: Check) -> Broken | None:
