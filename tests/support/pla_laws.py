@@ -54,7 +54,7 @@ from contracts.pla_events import (
     PlaViolation,
 )
 from events.event import Event, time_after
-from tests.support.pla_milling import Typed
+from tests.support.pla_pretended import Typed
 
 ANSWERS: Final[dict[type[msgspec.Struct], tuple[type[msgspec.Struct], ...]]] = {
     PlaModeRequested: (PlaModeAnswered,),

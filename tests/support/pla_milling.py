@@ -43,6 +43,7 @@ from contracts.pla_events import (
 from events.event import Event
 from tests.support.orchestra import kernel
 from tests.support.pla import BOB, TEXT, Brain, Desk
+from tests.support.pla_pretended import Pretended
 from tests.support.toys import Poked, Scripted, refolded
 
 OF: Final = 12
@@ -55,66 +56,6 @@ WAYS: Final = (
     "time out", "fail", "abort", "refuse", "another boot", "wrong digest",
 )  # fmt: skip
 """How the line and the device treat one request."""
-
-
-class Typed(msgspec.Struct, frozen=True):
-    """An execution that the device began to type."""
-
-    execution_id: str
-    digest: str
-    boot: str
-    at: str
-
-
-class Pretended:
-    """A device as the page of the line says, without bytes: what it is, what it remembers, what it typed."""
-
-    def __init__(self) -> None:
-        self.boots = 0
-        self.boot = ""
-        self.typed: list[Typed] = []
-        self.killed = False
-        self.reset()
-
-    def reset(self) -> None:
-        """Power on: everything is forgotten."""
-        self.boots += 1
-        self.boot = f"{self.boots:016x}"
-        self.killed = False
-        self.known: dict[str, tuple[str, str]] = {}
-        self.hello()
-
-    def hello(self) -> None:
-        """Disarmed, nothing prepared; what is typed ends."""
-        self.armed = False
-        self.prepared: tuple[str, str] | None = None
-        self.known = {name: ("ABORTED" if was == "RUNNING" else was, of) for name, (was, of) in self.known.items()}
-
-    def kill(self) -> None:
-        """The switch is hit."""
-        self.killed = True
-        self.hello()
-
-    def commit(self, asked: HidCommitRequested, now: str) -> str:
-        """The order to type; the error, or "" when it is being typed."""
-        if asked.boot_id != self.boot:
-            return "BOOT_MISMATCH"
-        if asked.execution_id in self.known:
-            return ""
-        if self.killed or not self.armed:
-            return "KILLED" if self.killed else "NOT_ARMED"
-        if self.prepared != (asked.execution_id, asked.digest):
-            return "NOT_PREPARED"
-        self.prepared = None
-        self.known[asked.execution_id] = ("RUNNING", asked.digest)
-        self.typed.append(Typed(asked.execution_id, asked.digest, self.boot, now))
-        return ""
-
-    def end(self, execution_id: str, state: str) -> None:
-        """What is being typed comes to its end."""
-        was, of = self.known.get(execution_id, ("", ""))
-        if was == "RUNNING":
-            self.known[execution_id] = (state, of)
 
 
 class Press(Desk):
@@ -364,6 +305,7 @@ class Press(Desk):
 
     def crashes(self, number: int) -> None:
         """The process ends; of its log all is durable on which something was done outside, and some of the rest."""
+        self.broken = ""  # what was decided before is decided so again
         kept = self.performed + number % (len(self.history) - self.performed + 1)
         self.history = self.history[: max(kept, 1)]
         self.engine = refolded(self.actors, self.history)
