@@ -152,6 +152,36 @@ def test_a_reset_while_it_types_is_a_lost_device_and_an_unknown_end(tmp_path: Pa
     play(tmp_path, scene)
 
 
+def test_a_machine_that_falls_asleep_ends_the_typing_and_nothing_stays_down(tmp_path: Path) -> None:
+    async def scene(device: Pretend, line: Held) -> None:
+        async def sleep_and_wake() -> None:
+            before = len(device.told.all)
+            await device.obey("suspend")
+            await device.dark(before)
+            await device.obey("resume")
+
+        outcome = await typing(device, line, sleep_and_wake)
+        assert isinstance(outcome, HidEnded)
+        assert (outcome.state, outcome.code) == ("ABORTED", "USB")
+        assert outcome.done in (2 * len(device.text) - 1, 2 * len(device.text))
+
+    play(tmp_path, scene)
+
+
+def test_caps_lock_ends_the_typing_of_letters_and_lets_none_begin(tmp_path: Path) -> None:
+    async def scene(device: Pretend, line: Held) -> None:
+        outcome = await typing(device, line, lambda: device.obey("caps"))
+        assert isinstance(outcome, HidEnded)
+        assert (outcome.state, outcome.code) == ("ABORTED", "CAPS_LOCK")
+        typed = device.text
+        refused = await (await line.ready(HI))()
+        assert isinstance(refused, HidRefused)
+        assert refused.code == "CAPS_LOCK"
+        assert device.text == typed
+
+    play(tmp_path, scene)
+
+
 def test_disarm_ends_the_typing_at_once(tmp_path: Path) -> None:
     async def scene(device: Pretend, line: Held) -> None:
         async def disarm() -> None:
