@@ -54,14 +54,14 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def attached() -> list[Attached]:
-    """The serial ports that USB has brought. Blocking; reads sysfs."""
+    """The serial ports that USB has brought. Blocking; reads sysfs. Raises PortUnusable."""
     if not glob.glob(_PATTERN):
         return []
     return _ports()
 
 
 def attached_at(path: str) -> Attached:
-    """What USB says of the port at ``path``, whether or not it is one. Blocking."""
+    """What USB says of the port at ``path``, whether or not it is one. Blocking. Raises PortUnusable."""
     real = os.path.realpath(path)
     for port in _ports() if real.startswith("/dev/tty") else []:
         if os.path.realpath(port.path) == real:
@@ -114,8 +114,13 @@ def held_to(wanted: Wanted, port: Attached) -> Attached:
 
 
 def _ports() -> list[Attached]:
+    """Raises PortUnusable."""
     from serial.tools.list_ports import comports
 
+    try:
+        ports = comports()
+    except (OSError, TypeError, ValueError) as error:  # what it reads of a device may be gone by then
+        raise PortUnusable("missing", "a device came or went while the ports were looked at", "") from error
     return [
         Attached(
             path=port.device,
@@ -126,6 +131,6 @@ def _ports() -> list[Attached]:
             product_id=port.pid or 0,
             where=getattr(port, "usb_device_path", None) or "",
         )
-        for port in comports()
+        for port in ports
         if port.vid is not None
     ]

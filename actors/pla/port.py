@@ -37,14 +37,18 @@ async def open_port(path: str, wake: Callable[[], None]) -> Port:
     """Open the port for this process alone. ``wake`` is called on the event loop when bytes have come, when it takes
     bytes again, and at its end. Raises PortUnusable."""
     raw = await anyio.to_thread.run_sync(_opened, path)
+    port = Port(path, wake)
     try:
-        port = Port(path, wake)
         transport, _ = await connection_for_serial(asyncio.get_running_loop(), lambda: port, raw)
+    except (OSError, termios.error) as error:
+        raw.close()
+        raise _unusable(path, error) from error
+    try:
         # The transport's own settings come first; then what has come before they held is thrown away.
         _set_up(raw.fileno())
         raw.reset_input_buffer()
     except (OSError, termios.error) as error:
-        raw.close()
+        transport.abort()  # which closes it
         raise _unusable(path, error) from error
     port.begin(transport)
     return port

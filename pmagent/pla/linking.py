@@ -9,6 +9,7 @@ import os
 from functools import partial
 
 import anyio.to_thread
+import msgspec
 import structlog
 
 from actors.pla.finding import PortUnusable, Wanted
@@ -38,8 +39,12 @@ def _wanted(workspace: str) -> Wanted:
 
 async def _append(host: Host, fact: Payload) -> None:
     """Make it durable; people at the daemon's screen hear of what matters to them."""
-    position = host.runtime.engine.sequencer.position
-    await host.runtime.append(fact, f"{type_of(fact)}:{host.storage.log_id}:{position}", SOURCE)
+    name = f"{type_of(fact)}:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
+    try:
+        draft = host.runtime.intake.fact(fact, name, SOURCE)
+    except msgspec.ValidationError:  # the device's words, with masks for what looks like secrets in them, are too long
+        draft = host.runtime.intake.fact(without_words(fact), name, SOURCE)
+    await host.runtime.append_draft(draft)
     match fact:
         case HidLinked(compatible=True, device_id=device_id, port=port):
             _log.info("a device is linked", device=device_id, port=port)
@@ -49,6 +54,12 @@ async def _append(host: Host, fact: Payload) -> None:
             _log.warning("the device is lost", code=code, reason=text)
         case PlaContractBroken(contract=contract, text=text, by=by):
             _log.warning("the device broke its contract", contract=contract, port=by, reason=text)
+
+
+def without_words(fact: Payload) -> Payload:
+    """The fact without the texts in it that anybody could have written."""
+    words = [name for name in ("text", "pointer", "error_message") if hasattr(fact, name)]
+    return msgspec.structs.replace(fact, **dict.fromkeys(words, ""))
 
 
 def _warn(trouble: PortUnusable) -> None:

@@ -35,6 +35,9 @@ from contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 HELLO_TRIES: Final = 3
 UNANSWERED_MAX: Final = 3
 """After so many requests in a row without an answer the device does not listen, whatever it says unasked."""
+TALK_BYTES_MAX: Final = 64 * 1024
+"""A device that says more within ``HEARTBEAT_SECONDS`` is let go: it needs a hundredth of that, and its reports would
+fill the log."""
 GRACE_SECONDS: Final = 0.25
 """A request whose answer is due is waited for no longer than this once a disarm wants to go."""
 NUMBER_MAX: Final = 999_999_999
@@ -88,6 +91,7 @@ class HostLink:
         self._ended: OrderedDict[str, Ended] = OrderedDict()
         self._unanswered = 0
         self._heard_at = 0.0
+        self._window = (0.0, 0)
         self._heard: list[Heard] = []
         self._answers: list[tuple[int, Reply]] = []
         self.lost: Lost | None = None
@@ -107,6 +111,10 @@ class HostLink:
 
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes from the device."""
+        end, said = self._window
+        self._window = end, said = (end, said + len(data)) if now < end else (now + HEARTBEAT_SECONDS, len(data))
+        if said > TALK_BYTES_MAX:
+            self._lose("garbled", f"the device talks without end{self._damage()}")
         for line in self._reader.feed(data):
             if self._state not in ("opening", "up"):
                 return

@@ -84,6 +84,17 @@ def test_what_usb_has_brought_is_read_as_it_stands_there(monkeypatch: pytest.Mon
     assert attached_at("/dev/ttyACM7") == Attached("/dev/ttyACM7")
 
 
+def test_a_device_that_goes_while_ports_are_looked_at_is_missing_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    def vanished() -> list[SimpleNamespace]:
+        return [SimpleNamespace(vid=int(None, 16))]  # type: ignore[call-overload]  # what pyserial does then
+
+    monkeypatch.setattr("actors.pla.finding.glob.glob", lambda _: ["/dev/ttyACM0"])
+    monkeypatch.setattr("serial.tools.list_ports.comports", vanished)
+    with pytest.raises(PortUnusable) as raised:
+        find(Wanted())
+    assert raised.value.code == "missing"
+
+
 def test_where_no_such_port_is_nothing_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("actors.pla.finding.glob.glob", lambda _: [])
     monkeypatch.setattr("serial.tools.list_ports.comports", lambda: pytest.fail("looked"))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, HostLink
+from actors.pla.wire.host import GRACE_SECONDS, HELLO_TRIES, TALK_BYTES_MAX, HostLink
 from actors.pla.wire.lines import encode
 from actors.pla.wire.words import Answered, Broken, Ended, Hello, Lost, Problem, Refused, Status, Unanswered
 from contracts.checking import check
@@ -321,6 +321,26 @@ def test_our_own_lines_and_garbage_are_no_signs_of_life() -> None:
     assert wired.link.lost is not None
     assert wired.link.lost.code == "stale"
     assert wired.link.damaged
+
+
+@pytest.mark.parametrize("noise", [encode({"op": "status", "boot_id": BOOT}), b"\xff" * 50, b"\n" * 50])
+def test_a_device_that_talks_without_end_is_let_go(noise: bytes) -> None:
+    link = greeted()
+    taken = 0
+    while not link.is_lost:
+        link.receive(noise, taken / 100_000)
+        taken += len(noise)
+    assert abs(taken - TALK_BYTES_MAX) < 1000, "hello's answer counts too"
+    assert link.lost is not None
+    assert link.lost.code == "garbled"
+
+
+def test_a_device_that_talks_as_it_should_may_do_so_for_ever() -> None:
+    link = greeted()
+    for second in range(1000):
+        link.receive(encode({"op": "status", "boot_id": BOOT, "error_message": "x" * 900}), float(second))
+        link.tick(float(second))
+    assert not link.is_lost
 
 
 def test_another_boot_is_a_reset() -> None:
