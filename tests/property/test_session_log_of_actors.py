@@ -23,9 +23,13 @@ from contracts.pla_events import (
 )
 from events.event import Event
 from pmagent.pla.verifying import verify_stream
+from projections.documents import Documents
 from projections.pla.said import WRITERS
+from replay.simulation.runner import simulate
 from tests.support.pla_milling import STEPS, WAYS, Press
 from tests.support.pla_sessions import folded, plain, shown
+from tests.support.simulated import TYPINGS
+from tests.support.simulated import documents as all_documents
 
 OFTEN = [*STEPS, *["type"] * 6, *["ready", "propose", "approve", "wait"] * 2]
 COUNTED = {
@@ -107,3 +111,21 @@ def test_a_jobs_figures_are_those_of_its_session(seed: int) -> None:
         assert result["unknown"] == sum(isinstance(event.data, HidOutcomeUnknown) for event in own)
         assert result["approved"] == sum(isinstance(event.data, PlaApproved) for event in own)
         assert (result["entries"], result["checksum"]) == (len(entries), json.loads(entries[-1])["checksum"])
+
+
+def test_the_logs_of_simulated_worlds_hold_and_their_jobs_have_ended() -> None:
+    """Disk, line and process fail as they like; the real brain proposes."""
+    types: Counter[str] = Counter()
+    for seed in range(1, 9):
+        made: list[Documents] = []
+        simulate(seed, documents=lambda made=made: made.append(all_documents()) or made[-1], load=TYPINGS)  # type: ignore[misc]
+        found = {path: content for path, content in shown(made[-1]).items() if path.startswith(("sessions/", "jobs/"))}
+        for path, content in found.items():
+            if path.startswith("jobs/"):
+                assert check_bytes("job_status", content) == []
+                assert json.loads(content)["status"] in ("complete", "failed")
+            else:
+                assert verify_stream(io.BytesIO(content), iter([content])).ok
+        types.update(entry["event_type"] for entry in entries_of(found))
+    assert types.keys() == COUNTED.keys()
+    assert types["EXECUTION"] > 10
