@@ -53,6 +53,7 @@ OBSERVED_SECONDS: Final = 35.0
 """So long the first reading of the surfaces since a start is waited for; before it no mode is raised."""
 FRAME_SECONDS: Final = 75.0
 """So long a frame may take, with reading what stands on it."""
+ANSWER_SECONDS: Final = 60.0
 WAY_SECONDS: Final = 15.0
 
 
@@ -221,7 +222,7 @@ async def show(host: Host, arguments: dict[str, Any]) -> Answer:
     asked, and stands nowhere else. Raises NoSuchProposal."""
     asked = understood(arguments, ShowArguments)
     view = reading.called(host.runtime.engine, asked.proposal_id)
-    document = reading.proposal_document(view, now())
+    document = {**reading.proposal_document(view, now()), "action_proposal": reading.contract_document(view)}
     if asked.reveal and view.proposed.masked:
         document["plain"] = reading.revealed(host.vault.get(view.proposed.digest))
     return Answer(document=document)
@@ -255,7 +256,7 @@ def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
         return Answer(document=reading.list_document(engine, now(), understood(arguments, ListArguments).count))
     asked = understood(arguments, ShowArguments)
     view = reading.called(engine, asked.proposal_id)
-    document = reading.proposal_document(view, now())
+    document = {**reading.proposal_document(view, now()), "action_proposal": reading.contract_document(view)}
     if asked.reveal and view.proposed.masked:
         document["plain"] = None
     return Answer(document=document)
@@ -278,7 +279,14 @@ def _model_seconds(arguments: dict[str, Any]) -> float:
     return _frame_seconds(arguments) + 86_400.0
 
 
-SECONDS: Final = {OUTCOME: _outcome_seconds, OBSERVE: _frame_seconds, PROPOSE: _model_seconds}
+def _observed_seconds(_: dict[str, Any]) -> float:
+    return OBSERVED_SECONDS + ANSWER_SECONDS + WAY_SECONDS
+
+
+SECONDS: Final = {
+    MODE: _observed_seconds, ARM: _observed_seconds, OUTCOME: _outcome_seconds, OBSERVE: _frame_seconds,
+    PROPOSE: _model_seconds,
+}  # fmt: skip
 """How long an operation may take to answer, by its arguments, where that is not as usual."""
 
 
@@ -342,7 +350,7 @@ async def _broken(host: Host, broken: borders.Broken, arguments: dict[str, Any],
 
 
 async def _ask(
-    host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = 60.0
+    host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = ANSWER_SECONDS
 ) -> Event:
     request = _request(arguments)
     try:

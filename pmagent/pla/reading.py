@@ -8,7 +8,15 @@ import msgspec
 
 from actors.engine import Engine
 from actors.pla.warden_state import ProposalView, WardenState
-from contracts.pla import Action, action_type, payload
+from contracts.pla import (
+    MIN_ACTION_DELAY_MS,
+    OCR_CHARS_MAX,
+    TEXT_CHARS_MAX,
+    Action,
+    TypeText,
+    action_type,
+    payload,
+)
 from events.errors import PmagentError
 from events.event import parse_time
 
@@ -105,6 +113,28 @@ def proposal_document(view: ProposalView, now: str) -> dict[str, Any]:
         "closed_at": view.closed_at or None,
         "position": view.position,
     }
+
+
+def contract_document(view: ProposalView) -> dict[str, Any]:
+    """The proposal as the contract's action_proposal. What is masked in the log is masked in it too, and cut to the
+    contract's length: a mask may be longer than what it hides."""
+    proposed = view.proposed
+    shown = proposed.action
+    if proposed.masked and isinstance(shown, TypeText):
+        shown = TypeText(text=shown.text[:TEXT_CHARS_MAX])
+    document = {
+        "proposal_id": proposed.proposal_id,
+        "timestamp": view.proposed_at,
+        "mode": proposed.mode,
+        "action_type": action_type(shown),
+        "payload": payload(shown),
+        "rationale": proposed.rationale,
+        "credential_warning": proposed.credential_warning,
+        "safety_bounds": {"max_chars": TEXT_CHARS_MAX, "rate_limit_ms": MIN_ACTION_DELAY_MS},
+    }
+    if proposed.frame:
+        document["screen_context"] = {"ocr_text": proposed.ocr_text[:OCR_CHARS_MAX]}
+    return document
 
 
 def _seconds(now: str, until: str) -> float:

@@ -190,6 +190,14 @@ def test_an_external_brain_s_document_becomes_a_proposal(lab: Path) -> None:
     assert proposed["rationale"] == "it does not answer any more"
 
 
+def test_an_open_proposal_is_handed_out_as_the_contract_s_document_and_taken_back(lab: Path) -> None:
+    pla(lab, "propose", 'type: "ls\\n"')
+    (lab / "out.json").write_bytes(pla(lab, "show", "--document").out)
+    assert pmagent(lab, "contracts", "check", str(lab / "out.json")).code == 0
+    pla(lab, "reject", "--reason", "another one")
+    assert asked(lab, "propose", "--document", str(lab / "out.json"))["payload"] == {"text": "ls\n"}
+
+
 def test_a_document_that_is_none_is_a_violation_with_its_place_and_nothing_of_it(lab: Path) -> None:
     (lab / "proposal.json").write_text(proposal(payload={"keys": [SECRET]}))
     broken = asked(lab, "propose", "--document", str(lab / "proposal.json"), expect=1)

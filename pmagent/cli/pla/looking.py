@@ -94,22 +94,28 @@ def listing(app: App, count: int, format: str) -> int:
     return Exit.DONE
 
 
-@click.command(cls=Command, example=["pmagent pla show", "pmagent pla show prop-5b0c --hexdump"])
+@click.command(cls=Command, example=["pmagent pla show", "pmagent pla show prop-5b0c --hexdump",
+                               "pmagent pla show prop-5b0c --document"])
 @click.argument("proposal_id", required=False, default="")
 @click.option("--reveal", is_flag=True, help="Also what is masked, out of the daemon's memory; it is logged nowhere.")
 @click.option("--hexdump", is_flag=True, help="The text's bytes as well.")
+@click.option("--document", is_flag=True, help="Print the contract's action_proposal (JSON), and nothing else.")
 @format_option()
 @pass_app
-def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, format: str) -> int:
+def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, document: bool, format: str) -> int:
     """One proposal: exactly what would be typed, its digest, who asks, why, and for how long it stands.
 
     PROPOSAL_ID may be the beginning of an id; without one it is the proposal that is open. ⏎ is Enter, → is Tab.
     """
-    document = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
-    if format == "json":
-        app.output.document(document)
+    if document and (reveal or hexdump):
+        raise click.UsageError("--document prints the proposal as its contract has it: masked, and without a hexdump")
+    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
+    if document:
+        app.output.document(shown["action_proposal"])
+    elif format == "json":
+        app.output.document(shown)
     else:
-        show_proposal(app.output, document, hexdump=hexdump)
-        if "plain" in document and document["plain"] is None:
+        show_proposal(app.output, shown, hexdump=hexdump)
+        if "plain" in shown and shown["plain"] is None:
             app.output.note("the text is not held: only the daemon that was asked for it does, until it is decided")
     return Exit.DONE

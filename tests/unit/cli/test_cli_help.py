@@ -29,7 +29,7 @@ ELSEWHERE = {
     "pmagent audit git@github.com:OWNER/NAME.git report.pdf --model anthropic:NAME --format json",
     "pmagent pla demo", "pmagent pla device", "pmagent pla device --format json", "pmagent pla arm", "pmagent pla end",
     "pmagent pla observe --frames frames", "pmagent pla observe --frames /dev/video0", "pmagent pla show",
-    "pmagent pla show prop-5b0c --hexdump", "pmagent pla approve prop-5b0c",
+    "pmagent pla show prop-5b0c --hexdump", "pmagent pla show prop-5b0c --document", "pmagent pla approve prop-5b0c",
     "pmagent pla approve prop-5b0c --digest 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
     "pmagent pla approve --document decision.json", "pmagent pla reject prop-5b0c --reason 'the wrong window'",
     "pmagent pla propose 'type: ls -la'",
