@@ -291,6 +291,8 @@ def _broken(state: WardenState, broken: PlaContractBroken) -> Iterator[Payload |
         kinds.get(broken.kind, "schema_validation"), broken.contract, f"{broken.text}{where}", broken.by,
         session_id=session_id,
     )  # fmt: skip
+    if broken.kind == "mode_mismatch":
+        yield from modes.lowered(state, broken.by, "mode_mismatch", broken.text[:500], channel=broken.channel)
 
 
 def _from_others(state: WardenState, event: Event) -> Iterator[Payload | Correlated]:

@@ -148,7 +148,8 @@ async def _live(workspace: Path, folder: Path) -> None:
         await life.struck("kill")
         after = life.so_far
         await device.obey("restore")
-        await device.obey("reset")
+        await device.obey("unplug")  # nothing less takes a kill back
+        await device.obey("plug")
         await life.until(HidLinked, after)
         await life.ready()
         await life.ask(PlaDisarmRequested(**BY), "pla.arm_answered")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.hid import HidCommitRequested, HidReported
+from contracts.hid import HidCommitRequested, HidDisarmRequested, HidReported
 from contracts.pla import TypeText, digest
 from contracts.pla_events import (
     PlaApproved,
@@ -17,6 +17,7 @@ from contracts.pla_events import (
     PlaDisarmRequested,
     PlaExecuted,
     PlaExecutionRequested,
+    PlaModeChanged,
     PlaProposalClosed,
     PlaRejected,
     PlaViolation,
@@ -231,6 +232,24 @@ def test_each_row_of_the_table_of_violations_is_told_as_the_answer(kind: str, se
     assert (told.correlation, told.data.severity, told.data.handling) == (asked.correlation, severity, handling)
     assert told.data.text == "it is too long at /payload/text"
     assert desk.of(PlaExecutionRequested) == []
+    assert desk.warden.mode == ("OBSERVE" if kind == "mode_mismatch" else "SUGGEST"), "HID is disabled"
+
+
+def test_a_document_made_for_another_mode_ends_what_is_typed() -> None:
+    desk = Desk()
+    desk.ready()
+    proposed = desk.propose()
+    desk.tell(
+        PlaContractBroken(
+            contract="action_proposal", kind="mode_mismatch", pointer="/mode", text="it was made for SUGGEST",
+            by="border", channel="document",
+        )
+    )  # fmt: skip
+    changed = desk.last(PlaModeChanged)
+    assert (changed.previous, changed.mode, changed.who) == ("EXECUTE", "OBSERVE", "border")
+    assert (changed.code, changed.channel) == ("mode_mismatch", "document")
+    assert len(desk.of(HidDisarmRequested)) == 1
+    assert desk.warden.proposals[proposed.proposal_id].outcome == "withdrawn"
 
 
 def state_of(desk: Desk) -> Any:
