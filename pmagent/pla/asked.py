@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -105,8 +106,20 @@ class ShowArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 A = TypeVar("A")
 
 
+def readable(arguments: Mapping[str, Any]) -> None:
+    """Look whether the texts among ``arguments`` can be written at all: bytes of a command line that were no UTF-8
+    cannot. Raises BadPla."""
+    for name, value in arguments.items():
+        try:
+            value.encode() if isinstance(value, str) else None
+        except UnicodeEncodeError:
+            what = f"{name} is no text in UTF-8"
+            raise BadPla(what, "only printable ASCII, tab and newline can be typed") from None
+
+
 def understood(arguments: dict[str, Any], shape: type[A]) -> A:
     """``arguments`` as ``shape``; the request's id is not among them. Raises BadPla."""
+    readable(arguments)
     try:
         return msgspec.convert({name: value for name, value in arguments.items() if name != "request"}, shape)
     except msgspec.ValidationError as error:

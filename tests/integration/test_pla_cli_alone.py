@@ -153,6 +153,12 @@ def test_a_goal_that_is_none_is_a_usage_error_and_nothing_is_recorded(lab: Path)
     assert not events(lab, "pla.proposal_requested")
 
 
+def test_bytes_that_are_no_text_are_told_and_keep_nobody_from_disarming(lab: Path) -> None:
+    assert "goal is no text in UTF-8" in pla(lab, "propose", "type: a\udcff", expect=2).errors
+    pla(lab, "disarm", "--reason", "a\udcff")
+    assert [one["reason"] for one in events(lab, "pla.disarm_requested")] == ["a?"]
+
+
 def test_credentials_are_refused_and_never_recorded(lab: Path) -> None:
     refused = asked(lab, "propose", f"type: password: {SECRET}", "--why", f"{SECRET} is needed", expect=1)
     assert refused["code"] == "credential"

@@ -38,13 +38,16 @@ def acting(app: App, given: str | None) -> str:
 def ask(app: App, operation: str, **arguments: Any) -> Answer:
     """Perform an operation, through the daemon or here; what it warns of is told. Raises PmagentError."""
     from pmagent.operations import call
+    from pmagent.pla.asked import readable
 
+    readable(arguments)
     return _warned(app, call(app.workspace, operation, arguments))
 
 
-def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: Any) -> Answer:
+def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: str) -> Answer:
     """Ask for what ends or lowers something, as ``operator``: settings that cannot be read, or name an operator that
-    can be none, keep nobody from it; they are warned of. Raises PmagentError."""
+    can be none, keep nobody from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of
+    it becomes a question mark. Raises PmagentError."""
     from pmagent.config import ConfigError, workspace_of
     from pmagent.operations import call
     from pmagent.pla.operators import BadOperator, checked, login
@@ -55,7 +58,8 @@ def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: An
     except (ConfigError, BadOperator) as error:
         workspace, who = workspace_of(app.workspace_flag, app.environ), given or login()
         app.output.note(Styled("warning:", "yellow"), f" {error.message}; {who} goes on without the settings")
-    return _warned(app, call(workspace, operation, {**arguments, "operator": who, "channel": "cli"}))
+    written = {name: text.encode("utf-8", "replace").decode() for name, text in arguments.items()}
+    return _warned(app, call(workspace, operation, {**written, "operator": who, "channel": "cli"}))
 
 
 def _warned(app: App, answer: Answer) -> Answer:

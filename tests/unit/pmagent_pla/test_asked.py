@@ -68,6 +68,13 @@ def test_what_does_not_fit_is_refused(shape: type, arguments: dict[str, Any]) ->
         understood(arguments, shape)
 
 
+@pytest.mark.parametrize("shape", [ProposeArguments, OperatorArguments, ModeArguments, ShowArguments])
+def test_bytes_that_were_no_text_are_refused(shape: type) -> None:
+    for name in shape.__struct_fields__:
+        with pytest.raises(BadPla, match=f"^{name} is no text in UTF-8"):
+            understood({**WHO, name: "a\udcff"}, shape)
+
+
 def test_what_is_said_of_bad_arguments_holds_nothing_of_them() -> None:
     with pytest.raises(BadPla) as caught:
         understood({**WHO, "goal": ["hunter2-hunter2"]}, ProposeArguments)
