@@ -41,7 +41,7 @@ from projections.documents import Documents
 from projections.pla.said import WRITERS
 from projections.pla.sessions import Sessions
 from tests.support.hostile import CORPUS
-from tests.support.pla_sessions import KINDS, START, Tale, copied, folded, plain, shown
+from tests.support.pla_sessions import KINDS, SESSION, START, Tale, copied, folded, plain, shown, typing
 from tests.support.run_folders import schema
 
 TEXTS = st.sampled_from(["plain", "", "***REDACTED***", *(text[:2000] for text in CORPUS.values())])
@@ -202,3 +202,43 @@ def test_a_job_never_goes_back_and_documents_only_grow(given_acts: list[Act]) ->
                 assert is_now >= was
                 assert was < ORDER.index("complete") or now[path] == content
         before = now
+
+
+# --- verifying -----------------------------------------------------------------------------------------------------
+
+GOOD = shown(folded(typing().events))[f"sessions/{SESSION}.jsonl"]
+PIECES = st.one_of(
+    st.binary(max_size=8),
+    st.sampled_from([b"\n", b"0", b'"', b"{", b"}", b",", *GOOD.splitlines(keepends=True)]),
+)
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> bytes:
+    """The log after a few edits of somebody who knows what lines are, or does not."""
+    content = GOOD
+    ends = [0, *(at + 1 for at, byte in enumerate(GOOD) if byte == ord("\n"))]
+    for _ in range(draw(st.integers(1, 3))):
+        places = st.one_of(st.integers(0, len(content)), st.sampled_from(ends))
+        first, last = sorted((draw(places), draw(places)))
+        content = content[:first] + draw(PIECES) + content[last:]
+    return content
+
+
+@given(edits())
+@settings(max_examples=400, deadline=None)
+def test_every_edit_is_found_but_an_end_cut_off_at_a_line_which_the_log_shows(content: bytes) -> None:
+    alone = verify_stream(io.BytesIO(content))
+    beside = verify_stream(io.BytesIO(content), iter([GOOD]))
+    assert beside.ok == (content == GOOD)
+    whole_lines = bool(content) and GOOD.startswith(content) and content.endswith(b"\n")
+    assert alone.ok == whole_lines
+    assert GOOD.startswith(b"".join(content.splitlines(keepends=True)[: beside.entries])), "what is called good is"
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_whatever_bytes_there_are_they_are_judged(content: bytes) -> None:
+    found = verify_stream(io.BytesIO(content))
+    assert (found.ok, found.entries, found.line) == (False, 0, 1)
+    assert found.reason.isprintable()

@@ -6,6 +6,7 @@ import io
 import json
 import random
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -118,7 +119,7 @@ def test_the_logs_of_simulated_worlds_hold_and_their_jobs_have_ended() -> None:
     types: Counter[str] = Counter()
     for seed in range(1, 9):
         made: list[Documents] = []
-        simulate(seed, documents=lambda made=made: made.append(all_documents()) or made[-1], load=TYPINGS)  # type: ignore[misc]
+        simulate(seed, documents=partial(remembered, made), load=TYPINGS)
         found = {path: content for path, content in shown(made[-1]).items() if path.startswith(("sessions/", "jobs/"))}
         for path, content in found.items():
             if path.startswith("jobs/"):
@@ -129,3 +130,9 @@ def test_the_logs_of_simulated_worlds_hold_and_their_jobs_have_ended() -> None:
         types.update(entry["event_type"] for entry in entries_of(found))
     assert types.keys() == COUNTED.keys()
     assert types["EXECUTION"] > 10
+
+
+def remembered(made: list[Documents]) -> Documents:
+    """The documents of one more process."""
+    made.append(all_documents())
+    return made[-1]
