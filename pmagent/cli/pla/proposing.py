@@ -19,8 +19,29 @@ DOCUMENT_BYTES_MAX: Final = 65_536
 GOAL_BYTES_MAX: Final = 65_536
 
 
+_HELP: Final = """\
+Ask for a proposal. It types nothing: somebody has to approve it, and it expires.
+
+GOAL states an action literally (- reads it from stdin, so that it stands in no shell's history):
+
+\b
+  type: TEXT         the rest, as it stands
+  type: "TEXT"       the same, with \\n \\t \\" \\\\
+  keys: ctrl+alt+t   pressed together, six at most
+  move: 10 -5        the pointer, to the right and down
+  click: left        left, right or middle
+
+The keys are ctrl shift alt gui, a to z, 0 to 9, f1 to f12, up down left right home end page_up page_down enter escape
+tab space backspace delete insert.
+
+Or GOAL says what is wanted, and a model makes a proposal of it and of the newest frame. Only in SUGGEST and EXECUTE;
+one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
+"""
+
+
 @click.command(
     cls=Command,
+    help=_HELP,
     example=[
         "pmagent pla propose 'type: ls -la'",
         "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
@@ -42,20 +63,7 @@ def propose(
     app: App, goal: str, why: str, model: str, frames: str | None, look: bool, document: str | None,
     operator: str | None, format: str,
 ) -> int:
-    r"""Ask for a proposal. It types nothing: somebody has to approve it, and it expires.
-
-    GOAL states an action literally (- reads it from stdin, so that it stands in no shell's history):
-
-    \b
-      type: TEXT             the rest, as it stands; type: "TEXT" knows \n \t \" \\
-      keys: ctrl+alt+t       pressed together, six at most: ctrl shift alt gui, a to z, 0 to 9, f1 to f12, up down left
-                             right home end page_up page_down enter escape tab space backspace delete insert
-      move: 10 -5            the pointer, to the right and down
-      click: left            left, right or middle
-
-    Or it says what is wanted, and a model makes a proposal of it and of the newest frame. Only in SUGGEST and EXECUTE;
-    one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
-    """
+    """Ask for a proposal; see the help."""
     if document is not None and (goal or why or model or frames or look):
         raise click.UsageError("--document says all of it; leave GOAL and the other options out")
     given: dict[str, Any] = {"channel": "cli", "operator": acting(app, operator)}
