@@ -228,9 +228,10 @@ def test_letting_go_of_the_line_ends_the_typing(tmp_path: Path) -> None:
 HOLDER = """
 import sys, anyio
 from pathlib import Path
-from actors.pla.finding import Wanted
+from actors.pla.wire import exchanges
 from tests.support.pla_pty import held
 from tests.support.pla_wired import TypeText
+exchanges._LEASE_MS = 500  # so that the test does not take so long
 async def main():
     async with held(Path(sys.argv[1])) as line:
         await (await line.ready(TypeText(text=sys.argv[2])))()
@@ -286,7 +287,11 @@ def test_a_lost_answer_to_commit_is_found_out_and_nothing_is_typed_twice(tmp_pat
     play(tmp_path, scene)
 
 
-def test_a_device_that_falls_silent_is_lost_as_stale_and_comes_back(tmp_path: Path) -> None:
+def test_a_device_that_falls_silent_is_lost_as_stale_and_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actors.pla.wire.host.HEARTBEAT_SECONDS", 1.5)  # it reports each second
+
     async def scene(device: Pretend, line: Held) -> None:
         await line.linked()
         await device.obey("mute")

@@ -84,7 +84,7 @@ def test_a_fault_in_the_order_to_type(tmp_path: Path) -> None:
         else:
             assert isinstance(result, HidEnded)
             assert (result.state, device.text) == ("DONE", SMALL.text)
-        assert sum(b'"op":"commit"' in line for line in pipe.lines["to_device"]) == 1
+        assert sum(b'"op":"commit"' in line for line in pipe.lines["to_device"].all) == 1
 
     play(tmp_path, *(partial(scene, fault) for fault in FAULTS))
 
@@ -187,9 +187,8 @@ def test_a_hello_that_breaks_its_contract_is_told_once_and_never_linked(tmp_path
                 pipe.to_host = lambda _: encode({"re": _number(pipe), "ok": True, "hello": {"armed": "yes"}})
                 async with held(pipe.path) as line:
                     await line.troubles.until(lambda _: True)
-                    second = len(pipe.lines["to_device"])
-                    while not any(b"hello" in line for line in pipe.lines["to_device"][second:]):
-                        await anyio.lowlevel.checkpoint()
+                    asked = pipe.lines["to_device"]
+                    await asked.until(lambda line: b"hello" in line, after=len(asked.all))
                     [broken] = line.facts.all
                     assert isinstance(broken, PlaContractBroken)
                     assert broken.contract == "hello"
@@ -199,7 +198,7 @@ def test_a_hello_that_breaks_its_contract_is_told_once_and_never_linked(tmp_path
 
 def _number(pipe: FaultPipe) -> int:
     """Of the newest request."""
-    return int(pipe.lines["to_device"][-1].split(b":")[1].split(b",")[0])
+    return int(pipe.lines["to_device"].all[-1].split(b":")[1].split(b",")[0])
 
 
 def test_the_cable_is_pulled_out_and_put_back_while_it_types(tmp_path: Path) -> None:

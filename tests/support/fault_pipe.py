@@ -16,6 +16,8 @@ from typing import Self
 
 import anyio
 
+from tests.support.pla_pty import Told
+
 Fault = Callable[[bytes], bytes]
 """Takes a line with its newline; gives what of it arrives."""
 
@@ -34,7 +36,7 @@ class FaultPipe:
         self.path = path
         self.to_device: Fault = passing
         self.to_host: Fault = passing
-        self.lines: dict[str, list[bytes]] = {"to_device": [], "to_host": []}
+        self.lines: dict[str, Told[bytes]] = {"to_device": Told(), "to_host": Told()}
         self._device = device
         self._loop = asyncio.get_running_loop()
         self._ends: tuple[int, int, int] | None = None
@@ -96,7 +98,7 @@ class FaultPipe:
         *lines, self._begun[direction] = (self._begun[direction] + data).split(b"\n")
         fault = self.to_device if direction == "to_device" else self.to_host
         for line in lines:
-            self.lines[direction].append(line)
+            self.lines[direction].add(line)
             if self._ends is not None:
                 self._write(device if direction == "to_device" else host, fault(line + b"\n"))
 
