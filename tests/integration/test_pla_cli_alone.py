@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.pla.demo.stage import Device
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 from tests.support.daemons import running
 from tests.support.pla_live import asked, configure, events, on_terminal, pla
@@ -262,6 +263,27 @@ def test_arming_and_looking_for_a_device_say_why_not(lab: Path) -> None:
     done = pla(lab, "device", expect=1)
     assert "this is no serial port" in done.text
     assert asked(lab, "device", expect=1)["trouble"]
+
+
+@pytest.mark.parametrize(("version", "said"), [("", "its contract is ours"), ("2.0.0", "another: ")])
+def test_a_device_is_looked_at_without_arming_it(workspace: Path, tmp_path: Path, version: str, said: str) -> None:
+    configure(workspace, device=str(tmp_path / "device"))
+    options = ("--contract-version", version) if version else ()
+    device = Device(tmp_path / "device", tmp_path / "typed.txt", *options)
+    try:
+        found = asked(workspace, "device")
+        assert found["probed"]["hello"]["device_id"] == "pretend-device"
+        assert found["probed"]["compatible"] is (not version)
+        text = pla(workspace, "device").text
+        assert "and is closed again" in text
+        assert said in text
+        assert "switch      ready" in text
+        heard = {op: device.heard(op) for op in ("hello", "arm", "prepare", "commit")}
+        assert heard == {"hello": 2, "arm": 0, "prepare": 0, "commit": 0}
+        assert device.typed == ""
+    finally:
+        device.close()
+    assert not (workspace / ".pmagent" / "log").exists(), "looking is not recorded"
 
 
 def test_an_operator_s_name_is_one(workspace: Path) -> None:
