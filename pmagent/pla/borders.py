@@ -65,7 +65,8 @@ def decision(text: str, now: str) -> PlaDecisionRequested | Broken:
     document = msgspec.json.decode(text, type=ActionDecision)
     age = (parse_time(now) - datetime.fromisoformat(document.timestamp)).total_seconds()
     if not -AHEAD_SECONDS <= age <= APPROVAL_SECONDS:
-        what = f"the decision was made {age:.0f} s ago; it counts for {APPROVAL_SECONDS:.0f} s"
+        when = f"was made {age:.0f} s ago" if age > 0 else f"is dated {-age:.0f} s ahead"
+        what = f"the decision {when}; it counts for {APPROVAL_SECONDS:.0f} s"
         return Broken(DECISION, "bound_exceeded", "/timestamp", what)
     return PlaDecisionRequested(
         proposal_id=document.proposal_id, decision=document.decision, digest=_given(document.digest, ""),

@@ -73,7 +73,7 @@ def refusal(output: Output, what: str, document: dict[str, Any]) -> None:
     output.line(Styled("✗ refused", "red"), f": {what}")
     for reason in document["reasons"]:
         output.line(f"  {reason}")
-    for mend in document["mend"]:
+    for mend in dict.fromkeys(document["mend"]):  # several reasons may have one way out
         output.note(Styled("hint:", "cyan"), f" {mend}")
 
 

@@ -92,6 +92,16 @@ def test_an_approval_without_a_digest_is_passed_on_without_one() -> None:
 
 
 @pytest.mark.parametrize(
+    ("timestamp", "said"),
+    [("2026-11-22T08:58:00Z", "was made 120 s ago"), ("2026-11-22T10:00:00Z", "is dated 3600 s ahead")],
+)
+def test_it_is_said_how_far_off_a_decision_is(timestamp: str, said: str) -> None:
+    broken = borders.decision(decision(timestamp=timestamp), NOW)
+    assert isinstance(broken, borders.Broken)
+    assert said in broken.text
+
+
+@pytest.mark.parametrize(
     ("timestamp", "counts"),
     [
         ("2026-11-22T08:59:00Z", True),
