@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from actors.pla.violations import violation
 from contracts.effect import ActorHalted, RequestRefused
 from contracts.hid import HidArmed, HidDisarmed, HidLost, HidTripped
 from contracts.pla import KeyCombo, MouseClick, MouseMove, TypeText
@@ -28,7 +27,6 @@ from projections.pla.sessions import Sessions
 from tests.support.hostile import CORPUS
 from tests.support.pla_sessions import (
     EXECUTION,
-    KINDS,
     LOG_ID,
     PROPOSAL,
     SESSION,
@@ -399,57 +397,3 @@ def test_who_asked_is_forgotten_after_some_requests() -> None:
         tale.tell(PlaProposalRequested(goal="type: x", requested_by="alice", channel="cli"))
     folded(tale.events, documents)
     assert len(documents._states["pla_sessions"].asked) == sessions.ASKED_KEPT
-
-
-# --- the specification's table of violations -----------------------------------------------------------------------
-
-ROWS = [
-    ("schema_validation", "error", ("rejected", "operator is told")),
-    ("missing_field", "error", ("validation error",)),
-    ("bound_exceeded", "error", ("rejected", "operator is told")),
-    ("mode_mismatch", "warning", ("HID is disabled", "mode has to be set again")),
-    ("missing_approval", "error", ("execution is rejected", "approval is required")),
-    ("contract_mismatch", "warning", ("no HID action",)),
-]
-"""Kind, severity, and what the handling says; the last row is that of the version rules."""
-
-
-@pytest.mark.parametrize(("kind", "severity", "handled"), ROWS, ids=[row[0] for row in ROWS])
-def test_each_kind_of_violation_is_told_in_both_logs_with_its_handling(
-    kind: str, severity: str, handled: tuple[str, ...]
-) -> None:
-    tale = begun()
-    tale.violate(kind, text="what was wrong")
-    for path in (LOG, VIOLATIONS):
-        one = last(tale, path)
-        details = one["details"]
-        assert (one["event_type"], details["kind"], details["severity"]) == ("ERROR", kind, severity)
-        assert (details["contract"], details["by"]) == ("action_proposal", "brain")
-        assert details["error_message"] == "what was wrong"
-        assert all(part in details["handling"] for part in handled), details["handling"]
-    assert last(tale, LOG)["log_id"] == last(tale, VIOLATIONS)["log_id"]
-    tale.end()
-    assert job(tale.events)["result"]["errors"] == 1
-    assert job(tale.events)["result"]["violations"] == VIOLATIONS
-
-
-def test_the_table_is_whole() -> None:
-    assert {row[0] for row in ROWS} == set(KINDS)
-
-
-def test_violations_are_a_chain_of_their_own() -> None:
-    tale = begun()
-    for kind in KINDS:
-        tale.violate(kind)
-    told = entries(tale.events, VIOLATIONS)
-    assert [one["details"]["kind"] for one in told] == KINDS
-    assert told[0]["previous_log_checksum"] == "0" * 64
-    assert [one["previous_log_checksum"] for one in told[1:]] == [one["checksum"] for one in told[:-1]]
-
-
-def test_a_violation_names_who_asked_for_what_violated() -> None:
-    tale = begun()
-    asked = tale.tell(PlaProposalRequested(goal="type: x", requested_by="carol", channel="cli")).position
-    event = tale.tell(violation("bound_exceeded", "action_proposal", "x", "brain", session_id=SESSION), causation=asked)
-    assert event.actor in {"brain", "warden", "hid"}
-    assert last(tale)["operator_id"] == "carol"
