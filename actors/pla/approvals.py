@@ -72,10 +72,10 @@ def _approved(
 
 def _stands(view: ProposalView, event: Event) -> Objection | None:
     """Why there is nothing to decide on any more."""
-    if view.stands != "open":
-        what = view.outcome or "decided on"
-        return "decided", f"the proposal is {what} already; an approval is used once", "propose it again"
-    if event.time >= view.proposed.expires_at:
+    if view.stands != "open" and view.outcome != "expired":
+        once = "; an approval is used once" if view.approval else ""
+        return "decided", f"the proposal is {view.outcome or 'decided on'} already{once}", "propose it again"
+    if view.stands != "open" or event.time >= view.proposed.expires_at:
         return "expired", f"the proposal expired at {view.proposed.expires_at}", "propose it again"
     return None
 

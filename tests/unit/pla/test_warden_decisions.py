@@ -104,6 +104,8 @@ def test_a_proposal_expires_by_itself_and_makes_room() -> None:
     desk.advance(3)
     closed = desk.last(PlaProposalClosed)
     assert (closed.proposal_id, closed.outcome) == (first.proposal_id, "expired")
+    desk.decide(first)
+    assert code(desk) == "expired", "whether the decision or the timer came first"
     desk.propose(TypeText(text="a"))
     assert len(desk.warden.open_proposals) == 1
 
@@ -133,6 +135,21 @@ def test_a_rejection_needs_a_reason(reason: str) -> None:
     desk.decide(proposed, "REJECTED", reason="not now")
     assert desk.last(PlaRejected).reason == "not now"
     assert desk.last(PlaProposalClosed).outcome == "rejected"
+
+
+def test_what_is_said_of_a_second_decision_is_what_became_of_the_first() -> None:
+    desk = Desk()
+    desk.ready()
+    rejected = desk.propose()
+    desk.decide(rejected, "REJECTED", reason="not this")
+    desk.decide(rejected)
+    assert code(desk) == "decided"
+    assert desk.last(PlaDecisionRefused).reasons == ["the proposal is rejected already"]
+    approved = desk.propose()
+    desk.decide(approved)
+    desk.decide(approved, "REJECTED", reason="too late")
+    assert code(desk) == "decided"
+    assert desk.last(PlaDecisionRefused).reasons == ["the proposal is executed already; an approval is used once"]
 
 
 def test_nobody_decides_on_what_does_not_exist() -> None:
