@@ -211,7 +211,7 @@ def test_a_document_that_is_none_is_a_violation_with_its_place_and_nothing_of_it
     assert (broken["violation"], broken["kind"]) == (True, "schema_validation")
     assert broken["pointer"].startswith("/payload")
     assert (
-        "✗ refused: this is no action_proposal"
+        "✗ refused: this action_proposal is not taken"
         in pla(lab, "propose", "--document", str(lab / "proposal.json"), expect=1).text
     )
     logs = [

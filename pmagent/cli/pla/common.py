@@ -79,9 +79,9 @@ def refusal(output: Output, what: str, document: dict[str, Any]) -> None:
 
 def violation(output: Output, document: dict[str, Any]) -> None:
     """A document that is none: the violation that it became."""
-    output.line(Styled("✗ refused", "red"), f": this is no {document['contract']}: {document['text']}")
+    output.line(Styled("✗ refused", "red"), f": this {document['contract']} is not taken: {document['text']}")
     output.line(f"  a violation, {document['kind']} ({document['severity']}): {document['handling']}")
-    output.note(Styled("hint:", "cyan"), " correct the document, and hand it in again")
+    output.note(Styled("hint:", "cyan"), " nothing of it was taken; hand in another document")
 
 
 def mode_piece(mode: str) -> Styled:

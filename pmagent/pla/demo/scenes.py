@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from events.event import time_after
+from events.log import now
 from pmagent.pla.demo.stage import Device, Stage, Surprise
 
 HELLO: Final = "echo hello, lab\n"
@@ -59,13 +62,21 @@ def _used_approval(stage: Stage, device: Device) -> None:
 
 
 def _stale(stage: Stage, device: Device) -> None:
-    _heading(stage, "a proposal that has expired cannot be approved")
+    _heading(stage, "a stale approval counts for nothing: one from two minutes ago, and one of what has expired")
     before, after = device.typed, stage.position()
     stage.set(proposal_seconds="0.5")
     stale = _proposed(stage, "type: too late")
     stage.set()
     stage.await_event("pla.proposal_closed", after)
     stage.run("pla", "approve", stale["proposal_id"], "--digest", stale["digest"], expect=1)
+    fresh = _proposed(stage, "type: too late")
+    decision = {
+        "proposal_id": fresh["proposal_id"], "decision": "APPROVED", "digest": fresh["digest"], "operator_id": "ada",
+        "timestamp": time_after(now(), -120.0),
+    }  # fmt: skip
+    document = stage.file("decision.json", json.dumps(decision))
+    stage.run("pla", "approve", "--document", document, expect=1)
+    stage.run("pla", "reject", "--reason", "it was decided two minutes too early")
     stage.expect("nothing is typed", before, device.typed)
 
 

@@ -160,6 +160,12 @@ class Stage:
         lines = [f"{name} = {value}" for name, value in {**self._settings, **settings}.items()]
         (self.workspace / ".pmagent" / "config.toml").write_text("\n".join(["[pla]", *lines, ""]), "utf-8")
 
+    def file(self, name: str, content: str) -> str:
+        """Write a file beside the workspace; its path."""
+        path = self.workspace.parent / name
+        path.write_text(content, "utf-8")
+        return str(path)
+
     def say(self, text: str = "") -> None:
         """A line of the demo's own."""
         self._show(text)
