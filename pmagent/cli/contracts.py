@@ -8,7 +8,7 @@ import click
 
 from contracts.checking import CONTRACTS
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import read_given, source_of
+from pmagent.cli.given import BadInput, read_given, source_of
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 
@@ -57,8 +57,11 @@ def check(app: App, files: tuple[str, ...], contract: str | None, format: str) -
 
 
 def _own(app: App) -> list[str]:
-    """The workspace's documents that keep contracts of these."""
+    """The workspace's documents that keep contracts of these. Raises BadInput."""
     found = [*app.workspace.glob("jobs/*.json"), *app.workspace.glob("sessions/*.jsonl")]
+    for path in found:
+        if not path.is_file():  # a pipe would be waited for
+            raise BadInput(f"{path} is no regular file", "no document is; take it away")
     return [str(path) for path in sorted(found) if not path.name.endswith(".violations.jsonl")]
 
 

@@ -8,6 +8,7 @@ that somebody wrote down.
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
@@ -116,7 +117,7 @@ def verify_with_log(workspace: Path, path: Path) -> Verdict:
 def verify_workspace(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
     """All session logs and violations that there are, or that the log says there must be, as ``verify_with_log`` would
     judge them; the log is gone through once. Raises SessionLogUnreadable, NotFound, CorruptLog."""
-    sizes = {path.name: _size(path) for path in sorted((workspace / SESSIONS).glob("*.jsonl"))}
+    sizes = _sizes(workspace)
     for document, content in _session_logs(workspace):
         path = workspace / document
         size = sizes.pop(path.name, None)
@@ -129,6 +130,18 @@ def verify_workspace(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
             yield path, _verdict(bad, 0, GENESIS, compared=True)
     for name in sizes:
         yield workspace / SESSIONS / name, _unknown(name)
+
+
+def verify_alone(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
+    """All session logs and violations that there are, each by itself. Raises SessionLogUnreadable."""
+    for name in _sizes(workspace):
+        path = workspace / SESSIONS / name
+        yield path, verify_session_log(path)
+
+
+def _sizes(workspace: Path) -> dict[str, int]:
+    """The files where session logs lie, and their sizes. Raises SessionLogUnreadable."""
+    return {path.name: _size(path) for path in sorted((workspace / SESSIONS).glob("*.jsonl"))}
 
 
 def _unknown(name: str) -> Verdict:
@@ -159,9 +172,12 @@ def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
 
 def _size(path: Path) -> int:
     try:
-        return path.stat().st_size
+        told = path.stat()
     except OSError as error:
         raise _unreadable(path, error) from error
+    if not stat.S_ISREG(told.st_mode):  # a pipe would be waited for
+        raise SessionLogUnreadable(f"{path} is no regular file", "no session log is; take it away")
+    return told.st_size
 
 
 def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:

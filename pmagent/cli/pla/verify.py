@@ -25,13 +25,16 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
     """
     import msgspec
 
-    from pmagent.pla.verifying import verify_session_log, verify_with_log, verify_workspace
+    from pmagent.pla.verifying import verify_alone, verify_session_log, verify_with_log, verify_workspace
 
-    if not alone and not paths and app.layout.log.is_dir():
+    if paths:
+        found = [(path, verify_session_log(path) if alone else verify_with_log(app.workspace, path)) for path in paths]
+    elif alone:
+        found = [*verify_alone(app.workspace)]
+    elif app.layout.log.is_dir() or any((app.workspace / "sessions").glob("*.jsonl")):
         found = [*verify_workspace(app.workspace)]  # also what was removed
     else:
-        these = paths or sorted((app.workspace / "sessions").glob("*.jsonl"))
-        found = [(path, verify_session_log(path) if alone else verify_with_log(app.workspace, path)) for path in these]
+        found = []
     verdicts: list[dict[str, Any]] = [{"path": str(path), **msgspec.structs.asdict(one)} for path, one in found]
     if format == "json":
         app.output.document({"ok": all(verdict["ok"] for verdict in verdicts), "logs": verdicts})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -167,3 +168,12 @@ def test_the_list_tells_every_contract_and_the_hash() -> None:
     assert done.document["hash"] == CONTRACT_HASH
     shown = invoke("contracts", "list").text
     assert all(name in shown for name in (*CONTRACTS, CONTRACT_HASH, "1.0.0"))
+
+
+@pytest.mark.parametrize("where", ["jobs/x.json", "sessions/x.jsonl"])
+def test_what_is_no_file_in_the_workspace_is_not_waited_for(tmp_path: Path, where: str) -> None:
+    (tmp_path / where).parent.mkdir()
+    os.mkfifo(tmp_path / where)
+    done = invoke("contracts", "check", "--workspace", str(tmp_path))
+    assert done.code == 2
+    assert "is no regular file" in done.errors

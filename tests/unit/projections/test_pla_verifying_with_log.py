@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from events.errors import NotFound
 from events.event import Draft, LogCreated
-from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_with_log, verify_workspace
+from pmagent.pla.verifying import SessionLogUnreadable, session_log, verify_alone, verify_with_log, verify_workspace
 from projections.rebuild import rewrite_documents
 from tests.support.logged import write_log
 from tests.support.pla_sessions import SESSION, Tale, typing
@@ -102,3 +104,20 @@ def test_a_session_log_that_was_removed_or_put_there_is_found(tmp_path: Path) ->
         path: (False, "missing"),
         other: (False, "log"),
     }
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    path = written(tmp_path, typing())
+    path.unlink()
+    os.mkfifo(path)
+    for look in (verify_workspace, verify_alone):
+        with pytest.raises(SessionLogUnreadable, match="no regular file"):
+            list(look(tmp_path))
+    with pytest.raises(SessionLogUnreadable, match="no regular file"):
+        verify_with_log(tmp_path, path)
+
+
+def test_each_log_can_be_checked_by_itself_without_the_log(tmp_path: Path) -> None:
+    path = written(tmp_path, typing())
+    shutil.rmtree(tmp_path / ".pmagent")
+    assert [(where, verdict.ok, verdict.compared) for where, verdict in verify_alone(tmp_path)] == [(path, True, False)]
