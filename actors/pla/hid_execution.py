@@ -15,6 +15,7 @@ from actors.pla.hid_arming import objections as unready
 from actors.pla.hid_state import HID, Execution, HidState
 from actors.pla.tripping import WARDEN, disarmed, not_executed, tripped
 from actors.pla.violations import Kind, violation
+from contracts.daemon import DaemonStarted
 from contracts.effect import EffectRefused, RequestRefused
 from contracts.hid import (
     ARM_SUBJECT,
@@ -38,7 +39,7 @@ from contracts.pla_events import PlaApproved, PlaExecuted, PlaExecutionRequested
 from events.event import Event, parse_time, time_after
 
 DOUBT_SECONDS: Final = 30.0
-"""So long a device may be looked for that could tell what it typed."""
+"""So long a device may be looked for that could tell what it typed; anew with each daemon, for no other process can."""
 COMMIT_SECONDS: Final = 240.0
 """So long after the order at most."""
 ASK_SECONDS: Final = 0.5
@@ -59,9 +60,14 @@ replace = msgspec.structs.replace
 
 
 def fact(state: HidState, event: Event) -> HidState:
-    """Fold what the device says of the execution."""
+    """Fold what the device says of the execution, and that there is a daemon again, which can look for it."""
     execution = state.execution
-    if execution is None or getattr(event.data, "request", 0) != execution.at:
+    if execution is None:
+        return state
+    if isinstance(event.data, DaemonStarted) and event.data.surface == "daemon" and execution.step == "doubt":
+        until = time_after(event.time, DOUBT_SECONDS)
+        return replace(state, execution=replace(execution, deadline=until, tries=0))
+    if getattr(event.data, "request", 0) != execution.at:
         return state
     match event.data:
         case HidPrepared(of=of):

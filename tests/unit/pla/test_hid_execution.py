@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -255,6 +256,30 @@ def test_after_a_restart_the_device_with_the_same_boot_is_asked() -> None:
     types = desk.types()
     assert types.index("pla.executed") < types.index("pla.session_ended"), "the session waited for the outcome"
     assert desk.warden.session_id == ""
+
+
+def test_a_daemon_that_comes_back_late_still_asks_though_commands_without_a_line_could_not() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidCommitRequested}
+    desk.decide(desk.propose())
+    (order,) = desk.of(HidCommitRequested)
+    answering(desk, "hid.status_requested", partial(silent, sent=False))
+    desk.finish(order.position, EffectInterrupted(request=order.position, reason="crash"))
+    desk.fact(DaemonStarted(version="0", python="3", surface="oa.snapshot"))
+    desk.advance(1)
+    desk.mute = {HidCommitRequested, HidStatusRequested}  # the command ends, and nobody asks
+    desk.fact(DaemonStopped(reason="done"))
+    desk.advance(3600)
+    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
+    desk.mute = {HidCommitRequested}
+    desk.advance(1)
+    assert desk.of(HidOutcomeUnknown) == []
+    answering(desk, "hid.status_requested", told("DONE"))
+    desk.link()
+    desk.advance(8)
+    assert desk.last(PlaExecuted).outcome == "done"
+    assert desk.of(HidOutcomeUnknown) == []
 
 
 @pytest.mark.parametrize(
