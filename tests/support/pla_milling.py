@@ -54,6 +54,7 @@ BREAKABLE: Final = ("hid", "warden", "brain")
 WAYS: Final = (
     "obey", "obey", "obey", "obey", "obey", "obey", "obey", "later", "lose answer", "never arrives", "not sent",
     "time out", "fail", "abort", "refuse", "another boot", "wrong digest",
+    "typing", "typing",
 )  # fmt: skip
 """How the line and the device treat one request."""
 
@@ -66,6 +67,7 @@ class Press(Desk):
         self.pretended = Pretended()
         self.ways: list[str] = []
         self.performed = 0
+        self.under_way: set[int] = set()
         self.script: dict[int, list[Payload]] = {}
         hand = Scripted("hand", self.script, [Poked])
         super().__init__([Brain(), hand])
@@ -92,6 +94,12 @@ class Press(Desk):
         """What comes of a request to the device."""
         self.performed = len(self.history)
         way = self.ways.pop(0) if self.ways else "obey"
+        if event.position in self.under_way and way in ("not sent", "never arrives", "refuse"):
+            way = "obey"  # it has arrived
+        if way == "typing" and isinstance(event.data, HidCommitRequested):
+            self.pretended.commit(event.data, event.time)  # and goes on, whatever happens meanwhile
+            self.under_way.add(event.position)
+            return None
         if way == "later":
             return None
         if way in ("never arrives", "not sent"):
