@@ -1,4 +1,4 @@
-"""Faults of our own, put into the code for one test: a piece of a function's text is exchanged for another."""
+"""Faults of our own, put into the code for one test: pieces of a function's text are exchanged for others."""
 
 from __future__ import annotations
 
@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 
-def plant(patch: pytest.MonkeyPatch, owner: Any, name: str, old: str, new: str) -> None:
-    """Exchange ``old``, which stands once in the source of ``owner.name``, for ``new``. ``owner`` is a class, or a
-    module (other modules that imported the function by its name keep the whole one)."""
+def plant(patch: pytest.MonkeyPatch, owner: Any, name: str, old: str, new: str, *more: str) -> None:
+    """Exchange ``old``, which stands once in the source of ``owner.name``, for ``new``, and so on with ``more``.
+    ``owner`` is a class, or a module (other modules that imported the function by its name keep the whole one)."""
     whole = getattr(owner, name)
     source = dedent(inspect.getsource(whole))
-    assert source.count(old) == 1, f"{owner.__name__}.{name} holds {old!r} {source.count(old)} times"
+    pairs = (old, new, *more)
+    for piece, other in zip(pairs[::2], pairs[1::2], strict=True):
+        assert source.count(piece) == 1, f"{owner.__name__}.{name} holds {piece!r} {source.count(piece)} times"
+        source = source.replace(piece, other)
     module = sys.modules[whole.__module__]
     lines = "\n" * (whole.__code__.co_firstlineno - 2)
-    planted = "from __future__ import annotations" + lines + "\n" + source.replace(old, new)
+    planted = "from __future__ import annotations" + lines + "\n" + source
     names: dict[str, Any] = {}
     exec(compile(planted, str(module.__file__), "exec"), module.__dict__, names)
     patch.setattr(owner, name, names[name])

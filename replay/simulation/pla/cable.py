@@ -46,6 +46,8 @@ class Way:
         self._bring(delay, data, deliver)
         if self._struck("doubled"):
             self._bring(0.001, data, deliver)
+        if self._struck("repeated later"):
+            self._world.later(self._between(0.1, 5.0), "line repeats", partial(self._bring, 0.001, data, deliver))
 
     def _bring(self, delay: float, data: bytes, deliver: Deliver) -> None:
         pieces = [data]

@@ -182,12 +182,17 @@ class Desk:
 
     def _close_switch(self) -> None:
         self.device.close_switch()
-        if not self._faults.strike("switch: closed, and the power not cut"):
+        if self._faults.strike("switch: closed, and a reset instead of power"):
+            self._world.later(self._between(0.0, 1.0), "reset", self.device.reset)
+        elif not self._faults.strike("switch: closed, and the power not cut"):
             self._world.later(self._between(0.1, 3.0), "power cut", self.device.cut_power)
 
     def _after_approval(self) -> None:
         if self._faults.strike("clock: jumps after an approval"):
-            self._world.later(self._between(0.0, 0.1), "clock", lambda: self._world.set_clock(self._between(1.0, 90.0)))
+            ahead = self._between(1.0, 90.0)
+            self._world.later(self._between(0.0, 0.05), "clock", lambda: self._world.set_clock(ahead))
+        if self._faults.strike("operator: lowers the mode after an approval"):
+            self._world.later(self._between(0.0, 0.04), "operator", lambda: self.operators.mode("OBSERVE"))
         if self._faults.strike("switch: hit between approval and order"):
             self._world.later(self._between(0.0, 0.1), "hit", self._hit)
 

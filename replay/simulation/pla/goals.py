@@ -62,7 +62,8 @@ class Goals:
     def _goal(self, n: int) -> str:
         random = self._random
         if self._faults.strike("goal: holds a secret"):
-            return random.choice((f"type: password={self._private}\n", f"type: export TOKEN={self._secret}"))
+            private = random.choice((f"password={self._private}\n", f"my password is {self._private}"))
+            return f"type: {random.choice((private, private, f'export TOKEN={self._secret}'))}"
         kind = random.randrange(8)
         if kind == 0:
             return "keys: " + "+".join((*random.sample(MODIFIERS, random.randrange(4)), random.choice(KEYS[4:])))

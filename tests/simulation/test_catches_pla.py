@@ -1,0 +1,161 @@
+"""The simulation notices when something is typed that must not be, or told otherwise than it was: faults of our own in
+every layer, each found."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from actors.pla import approvals, hid, hid_arming, hid_execution, modes, tripping, warden
+from actors.pla import brain_objections as brain
+from actors.pla.wire import exchanges
+from firmware import executions, lines
+from firmware.core import Core
+from firmware.executions import Executions
+from replay.simulation.pla import device, goals, link
+from tests.support.planted import plant
+from tests.support.simulated import TYPINGS, failure
+
+NOT_BEGUN = 'execution is not None and execution.step in ("prepare", "permit")'
+OTHER = "msgspec.convert({'action_type': 'TYPE_TEXT', 'text': 'x'}, Action)"
+
+Planted = list[tuple[Any, ...]]
+
+PLANTED: dict[str, tuple[str, Planted]] = {
+    # what the failure says, and where what is exchanged for what
+    "an approval of other bytes counts": ("the operator decided otherwise|the proposal has another digest", [
+        (approvals, "_differs", "if asked.digest == view.proposed.digest:", "if True:"),
+    ]),
+    "an approval is used twice": ("it is decided|is closed and was not open", [
+        (approvals, "_stands", 'if view.stands != "open":', "if False:"),
+    ]),
+    "who asked for it may approve it": ("by who asked for it", [
+        (approvals, "_approving", "proposed.two_persons and", "False and"),
+    ]),
+    "credentials are approved at once": (": before ", [
+        (approvals, "_approving", "if event.time < earliest:", "if False:"),
+    ]),
+    "credentials are approved without a word": ("nobody acknowledged", [
+        (approvals, "_approving", " or not asked.acknowledged", ""),
+    ]),
+    "an approval while it is not armed waits to be typed": ("nothing can be typed now", [
+        (approvals, "_not_executable", "if not state.armed:", "if False:"),
+    ]),
+    "a rejection needs no reason": ("without a reason", [
+        (approvals, "_rejecting", r'if asked.reason.strip(" \t\n"):', "if True:"),
+    ]),
+    "the ladder has no steps": ("it skips a mode", [
+        (modes, "_objections", "if MODES.index(to) > MODES.index(state.mode) + 1:", "if False:"),
+    ]),
+    "the mode stays when the kernel is BLOCKED": ("the kernel was BLOCKED at", [
+        (warden, "_standing", 'case KernelObserved() if state.kernel == "BLOCKED":', "case KernelObserved() if False:"),
+    ]),
+    "the mode stays when a daemon starts": ("a process started at", [
+        (warden, "_fact", "if state.running:", "if False:",
+         'return _ending(after, "a daemon started") if after.lasting else after', "return after"),
+    ]),
+    "the mode stays when the switch is hit": ("the kill switch was hit", [
+        (hid, "_news", 'if report.kill_switch_state != "ARMED":', "if False:"),
+    ]),
+    "the mode stays when the device is lost": ("the device was lost at", [
+        (hid, "_news", 'yield from tripped(state, LOST.get(code, "link_lost"), text)', "pass"),
+    ]),
+    "whatever is called an approval counts": ("was not approved|is prepared, not approved|nobody asked for it", [
+        (hid, "_told", "if event.actor != WARDEN:", "if False:"),
+        (hid_execution, "on_request", "if event.actor == WARDEN else None", ""),
+    ]),
+    "who has a permit may type": ("exec-of-the-intruder is typed, and was not approved", [
+        (link, "exchange", "if event.actor != HID:", "if False:"),
+    ]),
+    "an approval does not expire": ("the approval has expired", [
+        (hid_execution, "_lapsed", "if now >= execution.expires_at:", "if False:"),
+        (hid_execution, "_on_prepare", "seconds=max(left, PERMIT_SECONDS_MIN)", "seconds=3600.0"),
+    ]),
+    "what was not begun goes on when the mode falls": ("the mode is|not ready and armed", [
+        *((owner, "lapsed", NOT_BEGUN, "False") for owner in (hid, hid_arming, tripping)),
+        (hid_execution, "_lapsed", "found = [reason for reason, _ in unready(state)]", "found = []",
+         "if not state.armed:", "if False:"),
+    ]),
+    "nothing is disarmed when the mode falls": ("still types though|still armed|waits for", [
+        *((owner, "disarmed", "if state.link is not None:", "if False:") for owner in (hid, hid_arming, tripping)),
+    ]),
+    "an order without an answer is told as not executed": ("told not to be executed, and was typed", [
+        (hid_execution, "_on_commit", "case HidSilent(sent=False, ", "case HidSilent("),
+    ]),
+    "what is being typed is told as ended": ("and the device said", [
+        (hid_execution, "_on_told", 'told.state in ("DONE", "ABORTED")', 'told.state != "NONE"'),
+    ]),
+    "what nobody knows is told as not executed": ("told not to be executed, and was typed", [
+        (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)",
+         'yield not_executed(state, "reset", why)'),
+    ]),
+    "what nobody knows is told twice": ("has ended before", [
+        (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)",
+         "yield from [Correlated(unknown, execution.session_id)] * 2"),
+    ]),
+    "what nobody knows is not told": ("has no end|waits for|nothing can be typed", [
+        (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)", "pass"),
+    ]),
+    "the host hands over other bytes, and the device looks away": ("typed what was not approved", [
+        (exchanges, "_prepare", "parts_of(document(asked, action, now))", f"parts_of(document(asked, {OTHER}, now))"),
+        (executions, "check", 'if digest != own or approved not in ("", own):', "if False:"),
+    ]),
+    "a credential is proposed against the policy": ("which the policy refuses", [
+        (brain, "_credential", 'asked.policy == "refuse"', "False"),
+    ]),
+    "credentials are not masked": ("a secret stands in", [
+        (goals, "masked", "found = _found(seen, redact)", "return text"),
+    ]),
+    "the device ignores the switch": ("after the kill|light is on while", [
+        (Core, "_look", "if killed and not self.killed:", "if False:"),
+    ]),
+    "a reset takes a kill away": ("after the kill|light is on while", [
+        (device, "serve", "if core.killed:", "if False:"),
+    ]),
+    "a lease has no end": ("not armed", [
+        (Core, "_pass", "if self.armed and self._lease_left == 0:", "if False:"),
+    ]),
+    "a line that is closed leaves the device armed": ("not armed", [
+        (Core, "_look", 'self._stop("LINK")', "pass"),
+    ]),
+    "a machine that sleeps leaves the device armed": ("not armed", [
+        (Core, "_look", "if not usb and (self.armed or self._usb):", "if False:"),
+    ]),
+    "the device takes old orders, and forgets what it typed": ("typed again|typed what was not approved", [
+        (Core, "_answer", "number <= self._last_n", "False"),
+        (Core, "_commit", 'if found is not None and found.state != "PREPARED":', "if False:"),
+        (Executions, "begin", "self.running = execution", "self.running = execution; execution.done = 0"),
+        (Executions, "end", "self.running.action = None", "pass"),
+    ]),
+    "the device types on when it is disarmed": ("without an order|not armed|typed again", [
+        (Core, "_stop", 'self._end("ABORTED", code)', "pass"),
+        (Core, "_next", "elif self.armed and", "elif"),
+    ]),
+    "the ticks do not wrap": (".", [
+        (Core, "_pass", "(now_ms - self._now) % TICKS", "max(0, now_ms - self._now)"),
+    ]),
+    "keys stay down": ("stays down|still down", [
+        (Core, "_stop", "self._release = True", "pass"),
+        (Core, "_end", "self._release = True", "pass"),
+    ]),
+    "damaged lines are acted on": (".", [
+        (lines, "decode", 'if line[-_TAIL:] != f"*{crc16(body):04x}".encode():', "if False:"),
+    ]),
+}
+
+
+RARE = {"the device takes old orders, and forgets what it typed", "damaged lines are acted on"}
+"""What takes more than one unlucky line."""
+
+FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else []) for fault in PLANTED]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    says, exchanged = PLANTED[fault]
+    for owner, name, *pieces in exchanged:
+        plant(monkeypatch, owner, name, *pieces)
+    assert re.search(says, failure(load=TYPINGS))
+
