@@ -13,7 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.pla.wire.exchanges import PART_CHARS, document, exchange, goodbye, parts_of
+from actors.pla.wire.host import HostLink
 from actors.pla.wire.lines import encode
+from actors.pla.wire.talks import Talks
 from actors.pla.wire.words import Ended
 from contracts.checking import check
 from contracts.clock import TimerRequested
@@ -31,7 +33,20 @@ from contracts.hid import (
     HidTold,
 )
 from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
-from tests.support.pla_wired import BOOT, EXECUTION, HI, TIME, Wired, arm, commit, event, prepare
+from tests.support.pla_wired import (
+    BOOT,
+    EXECUTION,
+    HI,
+    SCHEMAS,
+    TIME,
+    VERSION,
+    Wired,
+    arm,
+    commit,
+    event,
+    no_check,
+    prepare,
+)
 
 STATUS = HidStatusRequested(boot_id=BOOT, execution_id=EXECUTION, at=TIME)
 PING = HidPingRequested(boot_id=BOOT, at=TIME)
@@ -288,6 +303,91 @@ def test_a_cancelled_exchange_takes_back_what_has_not_left() -> None:
     wired.step(1000)
     assert (wired.sent("commit"), wired.presses) == (0, 0)
 
+
+# --- a device that says what it likes -------------------------------------------------------------------------------
+
+
+class Scripted:
+    """A link that is up, and what a device answers on it: the fields by the request's op."""
+
+    def __init__(self, **answers: dict[str, Any]) -> None:
+        self.link = HostLink(no_check, VERSION, SCHEMAS)
+        self.talks = Talks(self.link)
+        hello = {"device_id": "device-0001", "boot_id": BOOT, "contract_version": VERSION, "contract_hash": SCHEMAS}
+        self._answers = {"hello": {"hello": hello}, **answers}
+        self.asked: list[str] = []
+        self.link.begin(0.0, TIME)
+        self._answer(0.0)
+
+    def perform(self, payload: Any) -> Any:
+        """A request's outcome, a fifth of a second a step."""
+        number = self.talks.begin(exchange(event(payload), None, TIME), 0.0)
+        for step in range(1000):
+            self._answer(step / 5)
+            for ended, outcome in self.talks.advance(step / 5):
+                assert ended == number
+                return outcome
+        raise AssertionError("it does not end")
+
+    def _answer(self, now: float) -> None:
+        for line in self.link.to_send().split(b"\n"):
+            if line.startswith(b"{"):
+                request = json.loads(line[:-5])
+                self.asked.append(request["op"])
+                fields = {"re": request["n"], "ok": True, **self._answers[request["op"]]}
+                self.link.receive(encode(fields), now)
+
+
+RUNNING = {"state": "RUNNING", "done": 0, "of": 4}
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    """An answer to ``status``."""
+    known = {"execution_id": EXECUTION, "state": "RUNNING", "digest": digest(HI), "done": 1, "of": 4, "code": ""}
+    return {"status": {}, "execution": {**known, **changes}}
+
+
+@pytest.mark.parametrize("state", ["NONE", "PREPARED"])
+def test_a_device_that_forgets_what_it_types_leaves_the_end_unknown(state: str) -> None:
+    device = Scripted(commit=RUNNING, ping={"status": {}}, status=told(state=state))
+    silent = device.perform(commit(HI))
+    assert isinstance(silent, HidSilent)
+    assert (silent.sent, silent.code) == (True, "forgotten")
+
+
+def test_a_device_that_types_without_end_is_not_waited_for_without_end() -> None:
+    device = Scripted(commit=RUNNING, ping={"status": {}}, status=told())
+    silent = device.perform(commit(HI))
+    assert isinstance(silent, HidSilent)
+    assert (silent.sent, silent.code) == (True, "slow")
+    assert device.asked.count("commit") == 1
+
+
+@pytest.mark.parametrize("answer", [told(execution_id="exec-0002", state="DONE", done=4), {"status": {}}])
+def test_what_is_told_of_another_execution_is_no_answer(answer: dict[str, Any]) -> None:
+    silent = Scripted(status=answer).perform(STATUS)
+    assert isinstance(silent, HidSilent)
+    assert silent.code == "garbled"
+
+
+def test_a_device_that_counts_parts_otherwise_is_not_given_the_order() -> None:
+    device = Scripted(prepare={"have": 2, "state": "PREPARED", "digest": digest(HI), "of": 4})
+    refused = device.perform(prepare(HI))
+    assert isinstance(refused, HidRefused)
+    assert refused.code == "ORDER"
+    assert device.asked.count("prepare") == 3
+
+
+def test_an_end_that_was_known_before_is_asked_for_with_its_reason() -> None:
+    aborted = told(state="ABORTED", code="LEASE")
+    ended = Scripted(commit={"state": "ABORTED", "done": 1, "of": 4}, ping={"status": {}}, status=aborted).perform(
+        commit(HI)
+    )
+    assert isinstance(ended, HidEnded)
+    assert (ended.state, ended.done, ended.code) == ("ABORTED", 1, "LEASE")
+
+
+# --- any faults -----------------------------------------------------------------------------------------------------
 
 FAULTS = st.lists(
     st.tuples(

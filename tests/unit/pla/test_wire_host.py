@@ -24,6 +24,17 @@ HELLO: dict[str, Any] = {
 }
 
 
+class Wrong(msgspec.Struct):
+    """A problem of a document."""
+
+    kind: str = "bound_exceeded"
+    pointer: str = "/max_line"
+    text: str = "it is too large"
+
+
+WRONG = Wrong()
+
+
 def greeted(link: HostLink | None = None) -> HostLink:
     """A link that is up; nothing under way."""
     link = link or HostLink(no_check, VERSION, SCHEMAS)
@@ -127,13 +138,8 @@ def test_hello_and_status_of_the_firmware_fit_their_contracts() -> None:
 
 @pytest.mark.parametrize("bad", ["hello", "device_status"])
 def test_a_document_that_breaks_its_contract_ends_the_link(bad: str) -> None:
-    class Wrong(msgspec.Struct):
-        kind: str = "bound_exceeded"
-        pointer: str = "/max_line"
-        text: str = "it is too large"
-
     def wrong(contract: str, _: object) -> Sequence[Problem]:
-        return [Wrong()] if contract == bad else []
+        return [WRONG] if contract == bad else []
 
     wired = Wired()
     wired.link = HostLink(wrong, VERSION, SCHEMAS)
@@ -251,6 +257,26 @@ def test_a_device_that_does_not_listen_is_lost_whatever_it_says() -> None:
     assert any(isinstance(heard, Status) for heard in wired.heard), "it talked all the while"
 
 
+def test_answers_now_and_then_keep_the_link() -> None:
+    link = greeted()
+    for second in range(20):
+        for at in (second + 0.0, second + 0.2):
+            link.ask("disarm", {}, at, seconds=0.1)
+            link.to_send()
+            link.tick(at + 0.1)
+        link.ask("disarm", {}, second + 0.4)
+        answer(link, {"armed": False}, second + 0.5)
+    assert not link.is_lost
+
+
+def test_a_number_that_is_none_answers_nothing() -> None:
+    link = HostLink(no_check, VERSION, SCHEMAS)
+    link.begin(0.0, TIME)
+    link.to_send()
+    link.receive(encode({"re": True, "ok": True, "hello": HELLO}), 0.0)
+    assert link.hello is None
+
+
 def test_a_commit_is_never_given_twice() -> None:
     wired = Wired().prepared(HI)
     wired.perform(commit(HI))
@@ -330,6 +356,7 @@ def test_a_device_that_talks_without_end_is_let_go(noise: bytes) -> None:
     while not link.is_lost:
         link.receive(noise, taken / 100_000)
         taken += len(noise)
+        assert taken < 2 * TALK_BYTES_MAX
     assert abs(taken - TALK_BYTES_MAX) < 1000, "hello's answer counts too"
     assert link.lost is not None
     assert link.lost.code == "garbled"
@@ -378,6 +405,35 @@ def test_a_lost_link_answers_all_and_stays_lost() -> None:
     link.receive(encode({"re": 2, "ok": True, "status": {}}), 0.0)
     link.tick(100.0)
     assert (link.heard(), link.answers(), link.to_send()) == ([], [], b"")
+
+
+def test_what_has_not_left_when_the_link_is_lost_never_leaves() -> None:
+    link = greeted()
+    link.ask("commit", {"execution_id": "exec-0001", "digest": "ab" * 32}, 0.0, boot_id=BOOT)
+    link.closed("unplugged", "gone")
+    assert link.to_send() == b""
+    assert [reply for _, reply in link.answers()] == [Unanswered(sent=False, code="unplugged", text="gone")]
+
+
+def test_a_status_within_an_answer_is_held_to_its_contract_too() -> None:
+    link = greeted(HostLink(lambda contract, _: [WRONG] if contract == "device_status" else [], VERSION, SCHEMAS))
+    link.ask("ping", {}, 0.0, boot_id=BOOT)
+    answer(link, {"status": {"mode": "PAUSED"}})
+    assert [type(heard) for heard in link.heard()] == [Broken, Lost]
+
+
+@pytest.mark.parametrize(
+    ("state", "done", "of"), [("DONE", 3, 4), ("ABORTED", 5, 4), ("RUNNING", 5, 4), ("DONE", 5, 4)]
+)
+def test_counts_that_cannot_be_end_the_link(state: str, done: int, of: int) -> None:
+    link = greeted()
+    link.ask("commit", {"execution_id": "exec-0001", "digest": "ab" * 32}, 0.0, boot_id=BOOT)
+    answer(link, {"state": state, "done": done, "of": of})
+    assert link.is_lost
+    ended = greeted()
+    told = {"execution_id": "exec-0001", "state": state, "digest": "", "done": done, "of": of, "code": ""}
+    ended.receive(encode({"op": "ended", **told}), 0.0)
+    assert ended.is_lost
 
 
 @pytest.mark.parametrize("fields", [
