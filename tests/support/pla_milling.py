@@ -229,6 +229,8 @@ class Press(Desk):
 
     def wants(self, number: int) -> None:
         """Something is proposed, by a brain that believes whatever it is told."""
+        if self.warden.mode == "OBSERVE" and number % 5:
+            self.mode("SUGGEST")
         action = ACTIONS[number % len(ACTIONS)]
         more: dict[str, Any] = {}
         if number % 7 == 0:
@@ -237,7 +239,7 @@ class Press(Desk):
             more["digest"] = digest(ACTIONS[(number + 1) % len(ACTIONS)])
         if number % 13 == 0:
             more["two_persons"] = True
-        lifetime = (300.0, 300.0, 5.0)[number % 3]
+        lifetime = (300.0, 5.0, 1.0)[number % 3]
         fields: dict[str, Any] = {"goal": "type: it", "requested_by": "alice", "channel": "cli", "action": action}
         fields |= {"digest": digest(action), "lifetime_s": lifetime} | more
         self.tell(PlaProposalRequested(**fields))
