@@ -3,14 +3,30 @@ is said of it is true."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
 import anyio
 
+from actors.pla.finding import Wanted
+from actors.pla.line import FACTS_WAITING_MAX, Line
 from actors.pla.wire.lines import encode
-from contracts.hid import HidDisarmRequested, HidEnded, HidLost, HidPrepared, HidSilent, HidStatusRequested, HidTold
+from contracts.hid import (
+    HidDisarmRequested,
+    HidEnded,
+    HidLinked,
+    HidLost,
+    HidPinged,
+    HidPingRequested,
+    HidPrepared,
+    HidReported,
+    HidSilent,
+    HidStatusRequested,
+    HidTold,
+)
+from contracts.payload import Payload
 from contracts.pla import TypeText
 from contracts.pla_events import PlaContractBroken
 from tests.support.fault_pipe import (
@@ -27,8 +43,8 @@ from tests.support.fault_pipe import (
     overlong,
     passing,
 )
-from tests.support.pla_pty import Held, Pretend, held, pretend
-from tests.support.pla_wired import TIME, arm, commit, prepare
+from tests.support.pla_pty import Held, Pretend, Told, held, pretend
+from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
 TEXT = TypeText(text="Two parts: " + '"\\' * 30)
 Scene = Callable[[Pretend, FaultPipe, Held], Awaitable[None]]
@@ -235,3 +251,54 @@ def test_the_cable_is_pulled_out_and_put_back_while_it_types(tmp_path: Path) -> 
             assert silent.sent
 
     anyio.run(main)
+
+
+def test_a_log_that_does_not_keep_up_costs_the_link_and_no_fact(tmp_path: Path) -> None:
+    """Where what is typed could not be recorded in time, nothing is to be typed; and no fact is left out or told out of
+    order."""
+
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            with FaultPipe(device.path, tmp_path / "cable") as pipe:
+                line, facts, gate = Line(), Told[Payload](), anyio.Event()
+                switched: list[bool] = []
+
+                async def append(fact: Payload) -> None:
+                    if isinstance(fact, HidReported):
+                        await gate.wait()
+                    facts.add(fact)
+
+                def switching(said: bytes) -> bytes:
+                    """Each status that is told has Caps Lock the other way."""
+                    if b'"caps_lock":false' not in said:
+                        return said
+                    switched.append(not (switched and switched[-1]))
+                    return encode(json.loads(said[:-6].replace(b'"caps_lock":false', _json(switched[-1]))))
+
+                pipe.to_host = switching
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(line.run, Wanted(str(pipe.path)), append, lambda _: None)
+                    linked = await facts.until(lambda fact: isinstance(fact, HidLinked))
+                    assert isinstance(linked, HidLinked)
+                    ping = event(HidPingRequested(boot_id=linked.boot_id, at=TIME))
+                    pings = 0
+                    while isinstance(await line.perform(ping, None, TIME), HidPinged):
+                        pings += 1
+                    assert pings >= FACTS_WAITING_MAX
+                    assert isinstance(await line.perform(ping, None, TIME), HidSilent), "not opened again meanwhile"
+                    assert facts.all == [linked]
+                    gate.set()
+                    lost = await facts.until(lambda fact: isinstance(fact, HidLost))
+                    assert isinstance(lost, HidLost)
+                    assert lost.code == "closed"
+                    told = [fact.caps_lock for fact in facts.all if isinstance(fact, HidReported)]
+                    assert FACTS_WAITING_MAX < len(told) <= len(switched)
+                    assert told == switched[: len(told)]
+                    await facts.until(lambda fact: isinstance(fact, HidLinked), times=2)
+                    tasks.cancel_scope.cancel()
+
+    anyio.run(main)
+
+
+def _json(is_on: bool) -> bytes:
+    return b'"caps_lock":' + json.dumps(is_on).encode()
