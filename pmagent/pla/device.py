@@ -18,7 +18,7 @@ Commands come on stdin, one word a line, and are told on stdout when they are do
 | ``mute``, ``deaf`` | nothing is said; nothing is read. ``well`` ends both |
 | ``swallow`` | the answer to the next commit, and what is said unasked within it, is lost |
 
-The end of stdin, or SIGTERM, is the end of the device.
+The end of stdin, SIGTERM, or Ctrl-C is the end of the device.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ BUSY_MS: Final = 2
 IDLE_MS: Final = 20
 _CHUNK: Final = 4096
 _STDIN, _STDOUT = 0, 1
+_ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
 
 class Terminal:
@@ -138,6 +139,7 @@ class PretendDevice:
         begun = b""
         wait = BUSY_MS
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
             while True:
                 if self._wait(control, wait):
                     data = os.read(control, _CHUNK)
@@ -295,7 +297,9 @@ def main() -> None:
     asked = parser.parse_args()
     typed = asked.typed.open("ab") if asked.typed is not None else None
     identity = asked.device_id, asked.contract_version, asked.contract_hash
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)  # until there is somebody to take the terminal away
+    for number in _ENDING:
+        signal.signal(number, lambda *_: sys.exit(0))
     with open(_STDOUT, "wb", closefd=False) as told:
         PretendDevice(asked.link, identity, told, typed).run(_STDIN)
 

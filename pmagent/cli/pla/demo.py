@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, NoReturn
 
 import click
 
@@ -12,10 +16,16 @@ from pmagent.cli.frame import App, Command, pass_app
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
+_ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
+
 
 @click.command(cls=Command, example="pmagent pla demo")
-@click.option("--keep", type=click.Path(path_type=Path), metavar="DIR",
-              help="Play in DIR, which must not exist yet, and leave it there.")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Play in DIR, which must not exist yet, and leave it there.",
+)
 @pass_app
 def demo(app: App, keep: Path | None) -> int:
     """Play a session in a workspace of its own: look, propose, approve, type; then stale and changed approvals, a lost
@@ -33,12 +43,38 @@ def demo(app: App, keep: Path | None) -> int:
         app.output.line(line)
         app.output.flush()  # it is watched
 
-    if keep is None:
-        with tempfile.TemporaryDirectory(prefix="pmagent-demo-") as folder:
-            play(Path(folder), show)
-    else:
-        keep.mkdir(parents=True)
-        play(keep.resolve(), show)
+    with _put_away():
+        if keep is None:
+            with tempfile.TemporaryDirectory(prefix="pmagent-demo-") as folder:
+                play(Path(folder), show)
+        else:
+            _new_folder(keep)
+            play(keep.resolve(), show)
     app.output.line("")
     app.output.line(Styled("✓ everything was as expected", "green"), f"; it lies in {keep}" if keep else "")
     return Exit.DONE
+
+
+def _new_folder(folder: Path) -> None:
+    """Raises UsageError."""
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise click.UsageError(f"--keep {folder}: {why}; name a folder that does not exist yet") from error
+
+
+@contextmanager
+def _put_away() -> Iterator[None]:
+    """While this lasts, a signal that would end this process at once is as Ctrl-C: daemon and device are ended, and the
+    folder is removed."""
+    before = {number: signal.signal(number, _interrupt) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _interrupt(*_: object) -> NoReturn:
+    raise KeyboardInterrupt

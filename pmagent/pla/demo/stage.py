@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from events.disk import RealDisk
 from events.errors import PmagentError
+from events.event import StoredEvent
 from events.reader import Follower
 from events.segments import SegmentReader
 from pmagent.layout import Layout
@@ -206,15 +207,16 @@ class Stage:
         with closing(self._log()) as log:
             return log.tail().position
 
-    def await_event(self, type: str, after: int) -> None:
-        """Return when the log holds an event of this type behind position ``after``. Raises Surprise."""
+    def await_event(self, type: str, after: int, **fields: object) -> None:
+        """Return when the log holds an event of this type, with these ``fields``, behind position ``after``. Raises
+        Surprise."""
         deadline = time.monotonic() + SECONDS
         with closing(self._log()) as log:
             follower = Follower(log, after + 1)
             while True:
                 found = follower.poll()
                 if isinstance(found, Sequence):
-                    if any(event.type == type for event in found):
+                    if any(event.type == type and _has(event, fields) for event in found):
                         return
                 elif time.monotonic() > deadline:
                     raise Surprise(f"there was no {type} in {SECONDS:g} s")
@@ -276,3 +278,9 @@ def _quoted(argument: str) -> str:
 def _environment() -> dict[str, str]:
     """This process's environment without settings of ours."""
     return {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
+
+
+def _has(event: StoredEvent, fields: dict[str, object]) -> bool:
+    """Whether an event's payload has these fields."""
+    data = json.loads(bytes(event.data))
+    return all(data.get(name) == value for name, value in fields.items())
