@@ -12,6 +12,8 @@ from typing import Final
 
 import msgspec
 
+from actors.engine import ENGINE
+from actors.ledger import GATE
 from actors.pla import hid_arming as arming
 from actors.pla import hid_execution as execution
 from actors.pla.hid_state import HID, Arming, HidState, Link
@@ -19,7 +21,7 @@ from actors.pla.tripping import WARDEN, disarmed, lapsed, tripped
 from actors.pla.violations import violation
 from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, RequestRefused
+from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, EffectRefused, RequestRefused
 from contracts.hid import (
     ARM_SUBJECT,
     HidArmed,
@@ -51,6 +53,9 @@ from contracts.pla_events import (
     PlaSessionEnded,
 )
 from events.event import Event, time_after
+
+OA: Final = "oa"
+"""The actor that grants permits."""
 
 SETTLE_SECONDS: Final = 2.0
 """So long after a disarm a report may still be one from before."""
@@ -108,6 +113,8 @@ class HidLink:
 
     def decide(self, state: HidState, event: Event) -> Iterable[Payload | Correlated]:
         """What an input leads to."""
+        if not _is_genuine(event):
+            return []
         match event.data:
             case PlaArmRequested():
                 return list(arming.on_request(state, event))
@@ -122,6 +129,19 @@ class HidLink:
         if isinstance(event.data, (*_OUTCOMES, EffectEnd)):
             return list(_answered(state, event, event.data.request))
         return list(_news(state, event))
+
+
+def _is_genuine(event: Event) -> bool:
+    """Whether it is from whom such a thing comes: what the device says, and how effects end, are facts, permits are the
+    OA's, and refusals the gate's or the engine's. Who else writes such a thing is not believed."""
+    match event.data:
+        case OaPermitGranted() | OaPermitRefused():
+            return (event.kind, event.actor) == ("decision", OA)
+        case EffectRefused() | RequestRefused():
+            return event.kind == "decision" and event.actor in (GATE, ENGINE)
+    if isinstance(event.data, (HidLinked, HidReported, HidLost, *_OUTCOMES, EffectEnd)):
+        return event.kind == "fact"
+    return True
 
 
 def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload | Correlated]:
