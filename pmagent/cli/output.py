@@ -142,6 +142,11 @@ class Output:
         except OSError:
             self._stderr = _Nowhere()
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether what is written goes to a terminal, where somebody may read it."""
+        return _is_terminal(self._stdout)
+
     def notes_screen(self) -> os.terminal_size | None:
         """How large the terminal is that notes go to; None where they go elsewhere, or to one that cannot move its
         cursor."""

@@ -111,7 +111,7 @@ def _only_document(**others: object) -> None:
 def _shown(app: App, proposal_id: str, *, reveal: bool, ask_yes: bool, as_json: bool) -> dict[str, Any]:
     """The proposal as it stands; on a terminal it is shown, and approving it has to be confirmed. Raises UsageError
     where nobody can be shown anything, KeyboardInterrupt when the answer is not yes."""
-    if ask_yes and (as_json or not _on_terminal()):
+    if ask_yes and (as_json or not (_is_answered() and app.output.is_seen)):
         raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
     shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
     if ask_yes and shown["stands"] == "open":
@@ -136,9 +136,10 @@ def _unseen(*, reveal: bool) -> Exception:
     return NotHeld("the masked text is not held any more, so it cannot be shown, and not be typed", "propose it again")
 
 
-def _on_terminal() -> bool:
+def _is_answered() -> bool:
+    """Whether somebody can type an answer."""
     try:
-        return sys.stdin is not None and sys.stdin.isatty() and sys.stdout is not None and sys.stdout.isatty()
+        return sys.stdin is not None and sys.stdin.isatty()
     except ValueError:  # closed
         return False
 
