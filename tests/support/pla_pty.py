@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -17,7 +17,7 @@ from anyio.abc import ByteReceiveStream, Process
 from actors.pla.finding import PortUnusable, Wanted
 from actors.pla.line import Line
 from actors.pla.wire.words import Check
-from contracts.hid import HidLinked
+from contracts.hid import HidLinked, HidLost
 from contracts.payload import Payload
 from tests.support.pla_wired import TIME, arm, commit, event, prepare
 
@@ -171,3 +171,21 @@ def opened(path: Path) -> int:
     """How many descriptors of this process lead to ``path``."""
     real = os.path.realpath(path)
     return sum(os.path.realpath(f"/proc/self/fd/{name}") == real for name in os.listdir("/proc/self/fd"))
+
+
+Scene = Callable[[Pretend, Held], Awaitable[None]]
+
+
+def play(folder: Path, scene: Scene, *options: str) -> None:
+    """Run a scene with a device and a line to it."""
+
+    async def main() -> None:
+        async with pretend(folder, *options) as device, held(device.path) as line:
+            await scene(device, line)
+
+    anyio.run(main)
+
+
+def lost(code: str) -> Callable[[object], bool]:
+    """Whether a fact says that the device was lost so."""
+    return lambda fact: isinstance(fact, HidLost) and fact.code == code
