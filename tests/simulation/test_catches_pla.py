@@ -14,7 +14,8 @@ from actors.pla.wire import exchanges
 from firmware import executions, lines
 from firmware.core import Core
 from firmware.executions import Executions
-from replay.simulation.pla import device, goals, link
+from firmware.loop import Board
+from replay.simulation.pla import goals, link
 from tests.support.planted import plant
 from tests.support.simulated import TYPINGS, failure
 
@@ -29,7 +30,8 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (approvals, "_differs", "if asked.digest == view.proposed.digest:", "if True:"),
     ]),
     "an approval is used twice": ("it is decided|is closed and was not open", [
-        (approvals, "_stands", 'if view.stands != "open":', "if False:"),
+        (approvals, "_stands", 'if view.stands != "open" and view.outcome != "expired":', "if False:",
+         'if view.stands != "open" or', "if"),
     ]),
     "who asked for it may approve it": ("by who asked for it", [
         (approvals, "_approving", "proposed.two_persons and", "False and"),
@@ -112,7 +114,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (Core, "_look", "if killed and not self.killed:", "if False:"),
     ]),
     "a reset takes a kill away": ("after the kill|light is on while", [
-        (device, "serve", "if core.killed:", "if False:"),
+        (Board, "mark", "KILLED_MARK if killed else 0", "0"),
     ]),
     "a lease has no end": ("not armed", [
         (Core, "_pass", "if self.armed and self._lease_left == 0:", "if False:"),

@@ -189,8 +189,8 @@ class Desk:
 
     def _after_approval(self) -> None:
         if self._faults.strike("clock: jumps after an approval"):
-            ahead = self._between(1.0, 90.0)
-            self._world.later(self._between(0.0, 0.05), "clock", lambda: self._world.set_clock(ahead))
+            ahead = self._between(*self._random.choice(((1.0, 59.0), (60.0, 90.0), (60.0, 90.0))))
+            self._world.later(self._between(0.0, 0.03), "clock", lambda: self._world.set_clock(ahead))
         if self._faults.strike("operator: lowers the mode after an approval"):
             self._world.later(self._between(0.0, 0.04), "operator", lambda: self.operators.mode("OBSERVE"))
         if self._faults.strike("switch: hit between approval and order"):

@@ -44,6 +44,8 @@ class Operators:
         self._history = history
         self._sight = Sight()
         self._number = 0
+        self._looked_at = ""
+        """The proposal that somebody reads already."""
         self.approved: Callable[[], None] = lambda: None
         """Called when an approval was sent."""
 
@@ -62,7 +64,8 @@ class Operators:
     def _further(self, tries: int, goal: str, who: str, *, stays: bool) -> None:
         sight = self.sight
         if sight.open is not None:
-            if not self._faults.strike("operator: never decides"):
+            looked_at = sight.open.data.proposal_id == self._looked_at and self._random.random() < 0.8
+            if not looked_at and not self._faults.strike("operator: never decides"):
                 self._look_at(sight.open)
             return
         if tries == 0:
@@ -130,6 +133,7 @@ class Operators:
     def _look_at(self, event: Event) -> None:
         proposed: PlaProposed = event.data
         faults = self._faults
+        self._looked_at = proposed.proposal_id
         seconds = self._between(0.1, 1.5)
         if proposed.credential_warning and not faults.strike("operator: does not wait"):
             seconds = self._between(5.0, 7.0)
