@@ -47,7 +47,7 @@ class Attached(msgspec.Struct, frozen=True):
 
 class Wanted(msgspec.Struct, frozen=True):
     """Which device to hold the line of: on this ``path`` ("": found by its USB identity), with this ``serial`` number
-    ("": whichever)."""
+    ("": whichever). Where USB tells none, as behind an adapter for a UART, it is the device's id that has to be so."""
 
     path: str = ""
     serial: str = ""
@@ -108,7 +108,7 @@ def held_to(wanted: Wanted, port: Attached) -> Attached:
     if not wanted.serial and port.product not in ("", PRODUCT):
         raise PortUnusable(
             "another", f"{wanted.path} calls itself {port.product!a}, not {PRODUCT!r}",
-            "correct pla.device, or set pla.device_serial to its serial number if it is the device all the same",
+            "if it leads to the device all the same, set pla.device_serial to its serial number, or to the device's id",
         )  # fmt: skip
     return port
 
