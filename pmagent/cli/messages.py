@@ -15,14 +15,23 @@ _INFO: Final = 20
 
 
 class _Notes:
-    """What structlog calls a logger: takes pieces, says them."""
+    """What structlog calls a logger: takes pieces, says them. It never waits: whoever logs may be the event loop, which
+    keeps a device's lease and hears who disarms. What nobody reads is counted instead, and told of later."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
+        self._lost = 0
 
     def msg(self, level: str, text: str) -> None:
-        """Say it."""
-        self._output.note(Styled(now(), "dim"), " ", Styled(f"{level:<7}", _STYLES.get(level, "cyan")), f" {text}")
+        """Say it, if somebody reads."""
+        if self._lost and self._say("warning", f"{self._lost} messages before this were not shown: nobody read them"):
+            self._lost = 0
+        if self._lost or not self._say(level, text):
+            self._lost += 1
+
+    def _say(self, level: str, text: str) -> bool:
+        style = _STYLES.get(level, "cyan")
+        return self._output.try_note(Styled(now(), "dim"), " ", Styled(f"{level:<7}", style), f" {text}")
 
     debug = info = warning = error = critical = exception = msg
 
@@ -35,7 +44,8 @@ def _rendered(_logger: Any, level: str, event: MutableMapping[str, Any]) -> tupl
 
 def log_through(output: Output) -> None:
     """From now on, messages leave through ``output``."""
+    notes = _Notes(output)
     structlog.configure(
         processors=[_rendered], wrapper_class=structlog.make_filtering_bound_logger(_INFO),
-        logger_factory=lambda *_: _Notes(output), cache_logger_on_first_use=False,
+        logger_factory=lambda *_: notes, cache_logger_on_first_use=False,
     )

@@ -22,6 +22,8 @@ from pmagent.cli.clean import clean_block, clean_line
 _CODES: Final = {
     "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2", "bold": "1",
 }
+NOTE_BYTES_MAX: Final = select.PIPE_BUF
+"""A line up to here is taken whole by a pipe that takes anything."""
 PIPED_COLUMNS: Final = 160
 """How wide a line for people is where there is no terminal that tells."""
 
@@ -146,6 +148,28 @@ class Output:
     def is_seen(self) -> bool:
         """Whether what is written goes to a terminal, where somebody may read it."""
         return _is_terminal(self._stdout)
+
+    def try_note(self, *pieces: Piece) -> bool:
+        """``note`` for who must not wait: whether it was written. It is not when nobody reads what stands there already
+        (a full pipe, a terminal that was stopped with Ctrl-S). A long line is cut."""
+        line = _line(pieces, self._stderr_color, self._encodings[1])
+        if len(line) > NOTE_BYTES_MAX:
+            end = "\u2026\x1b[0m\n" if self._stderr_color else "\u2026\n"
+            kept = line[: NOTE_BYTES_MAX - 16].decode(self._encodings[1], "ignore")
+            line = (kept + end).encode(self._encodings[1], "replace")
+        try:
+            poll = select.poll()
+            poll.register(self._stderr.fileno(), select.POLLOUT)
+            if not poll.poll(0):
+                return False
+        except (OSError, ValueError):
+            pass  # it has no descriptor, so it is no pipe and no terminal
+        try:
+            self._stderr.write(line)
+            self._stderr.flush()
+        except OSError:
+            self._stderr = _Nowhere()
+        return True
 
     def notes_screen(self) -> os.terminal_size | None:
         """How large the terminal is that notes go to; None where they go elsewhere, or to one that cannot move its
