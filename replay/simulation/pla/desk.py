@@ -44,6 +44,9 @@ from replay.simulation.world import World, require
 LAST: Final = "type: all is well\n"
 """Asked for once nothing is wrong any more."""
 
+WISHES: Final = 16
+"""So often it is asked for: a performer that hangs may be waited for meanwhile, for three minutes at most."""
+
 REQUESTS: Final = (
     HidArmRequested, HidDisarmRequested, HidPingRequested, HidPrepareRequested, HidCommitRequested, HidStatusRequested,
 )  # fmt: skip
@@ -297,7 +300,7 @@ class Desk:
         """Where the clock was set back, the log's time stands still until it has caught up: nothing that waits for a
         time, like the lease's pings, goes on before."""
         behind = self._world.until(self._machine.watch.history[-1].time)
-        self._world.later(behind, "last wish", lambda: self._last(8))
+        self._world.later(behind, "last wish", lambda: self._last(WISHES))
 
     def _last(self, wishes: int) -> None:
         """What was under way may end a wish once more; in the end one is fulfilled."""
