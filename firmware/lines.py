@@ -6,6 +6,8 @@ LINE_MAX = 2048
 """Bytes of a line, newline included."""
 
 _TAIL = 5  # the star and four digits
+_SPOILER = 0x7E
+"""Makes an unfinished line a damaged one. Alone on a line it means nothing."""
 
 
 def _table() -> list[int]:
@@ -61,7 +63,8 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[dict[str, object] | None]:
-        """The lines that ``data`` ends: objects, and None for each that is damaged. Empty lines mean nothing."""
+        """The lines that ``data`` ends: objects, and None for each that is damaged. Empty lines mean nothing, and
+        those of a spoiler alone."""
         found: list[dict[str, object] | None] = []
         begin = 0
         while begin < len(data):
@@ -72,7 +75,7 @@ class LineReader:
                 break
             if self._skipping:
                 found.append(None)
-            elif self._length:
+            elif self._length > 1 or (self._length and self._held[0] != _SPOILER):
                 found.append(decode(bytes(self._held[: self._length])))
             self.clear()
             begin = newline + 1

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from firmware.hands import Hands
     from firmware.shapes import Sha256
+    from firmware.uart import UartLine
 
 CHUNK = 64
-"""Bytes that are read or written in a round: a USB packet."""
+"""Bytes that are read in a round, and written to USB: one of its packets."""
 
 KILLED_MARK = 0x4B
 """In the first byte of the memory that outlives a reset: the kill switch was open since power-on."""
@@ -26,18 +27,20 @@ EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 class Board:
-    """What the loop has in its hands. ``switch`` reads True when it is open, which kills."""
+    """What the loop has in its hands. ``switch`` reads True when it is open, which kills. ``line`` takes ``piece``
+    bytes at once when none is waiting."""
 
     def __init__(
         self,
         ticks_ms: "Callable[[], int]",
         switch: "DigitalInOut",
         light: "DigitalInOut",
-        line: "Serial",
+        line: "Serial | UartLine",
         hands: "Hands",
         usb_connected: "Callable[[], bool]",
         watchdog: "WatchDogTimer",
         memory: "ByteArray",
+        piece: int = CHUNK,
     ) -> None:
         self.ticks_ms = ticks_ms
         self.switch = switch
@@ -47,6 +50,7 @@ class Board:
         self.usb_connected = usb_connected
         self.watchdog = watchdog
         self.memory = memory
+        self.piece = piece
 
     def killed_before(self) -> bool:
         """Whether the switch was open before a reset that was no power-on."""
@@ -69,7 +73,7 @@ def serve(core: Core, board: Board) -> None:
         dtr=board.line.connected,
         usb=usb,
         caps_lock=usb and board.hands.caps_lock(),
-        room=0 if board.line.out_waiting else CHUNK,
+        room=0 if board.line.out_waiting else board.piece,
     )
     board.light.value = step.led
     for report in step.reports:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = ("boot.py", "code.py", "hands.py", "loop.py", "safemode.py")
+PROGRAMS = ("boot.py", "code.py", "hands.py", "loop.py", "safemode.py", "uart.py")
 BOARD = "raspberry_pi_pico"
 
 
@@ -46,6 +46,7 @@ def test_what_the_board_does_not_have_is_found(place: Path) -> None:
         "board.GP14": "board.GP99",
         "supervisor.ticks_ms": "supervisor.ticks",
         "usb_hid.devices)": "[1])",
+        "receiver_buffer_size=": "buffer_size=",
     }
     code = place / "firmware" / "code.py"
     text = code.read_text()
@@ -55,5 +56,5 @@ def test_what_the_board_does_not_have_is_found(place: Path) -> None:
     code.write_text(text)
     done = mypy(place)
     assert done.returncode == 1
-    for what in ("GP99", '"ticks"', "incompatible type"):
+    for what in ("GP99", '"ticks"', "incompatible type", "buffer_size"):
         assert what in done.stdout, done.stdout

@@ -34,7 +34,7 @@ try:
 except SyntaxError:
     print(len({names}))
 """
-    assert {"boot.py", "code.py", "core.py", "hands.py", "loop.py", "safemode.py"} <= set(names)
+    assert {"boot.py", "code.py", "core.py", "hands.py", "loop.py", "safemode.py", "uart.py"} <= set(names)
     assert run(program, tmp_path) == f"{len(names)}\n"
 
 

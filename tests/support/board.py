@@ -4,14 +4,18 @@ test holds. ``adafruit_hid`` is the real one."""
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest import mock
+
+from tests.support.board_uart import Uart
 
 TICKS = 1 << 29
-OURS = ("firmware.code", "firmware.boot", "firmware.safemode", "firmware.hands", "firmware.loop")
+OURS = ("firmware.code", "firmware.boot", "firmware.safemode", "firmware.hands", "firmware.loop", "firmware.uart")
 
 
 class Pin:
@@ -34,6 +38,8 @@ class Pin:
 
     @property
     def value(self) -> bool:
+        if self._name == "GP14":
+            self._board.begin_round()
         return self.history[-1] if self.history else self._board.inputs[self._name]()
 
     @value.setter
@@ -90,18 +96,22 @@ class Device:
 
 
 class FakeBoard:
-    """Everything around the program; ``each_round`` is called with the number of the round, when its clock is read."""
+    """Everything around the program; ``each_round`` is called with the number of the round, when the switch is read.
+    ``setting``: what settings.toml says of the line, if there is one. ``fifo``: what a UART takes without waiting."""
 
     def __init__(
-        self, reset_reason: str = "POWER_ON", memory: bytearray | None = None, *, console: bool = False
-    ) -> None:
+        self, reset_reason: str = "POWER_ON", memory: bytearray | None = None, *, console: bool = False,
+        setting: str | None = None, fifo: int = 32,
+    ) -> None:  # fmt: skip
         self.now = TICKS - 500
         self.rounds = 0
         self.each_round: Callable[[int], None] = lambda _: None
         self.on_report: Callable[[], None] = lambda: None
         self.pins: dict[str, Pin] = {}
         self.inputs: dict[str, Callable[[], bool]] = {"GP14": lambda: False, "GP15": lambda: True}
-        self.line: Line | None = Line()
+        self.setting, self.fifo = setting, fifo
+        self.line: Line | None = Line() if setting in (None, "usb") else None
+        self.uart: Uart | None = None
         self.reports: list[tuple[int, bytes]] = []
         self.caps_lock = False
         self.usb_connected = True
@@ -114,12 +124,22 @@ class FakeBoard:
         self.reset_reason = f"microcontroller.ResetReason.{reset_reason}"
         self.run_reason = "supervisor.RunReason.STARTUP"
 
-    def ticks_ms(self) -> int:
-        """The clock: each round takes 4 ms."""
+    def begin_round(self) -> None:
+        """Each round takes 4 ms."""
         self.each_round(self.rounds)
         self.rounds += 1
-        self.now = (self.now + 4) % TICKS
-        return self.now
+        self.let_pass(4)
+
+    def let_pass(self, milliseconds: int) -> None:
+        """So much time goes by."""
+        self.now = (self.now + milliseconds) % TICKS
+        if self.uart is not None:
+            self.uart.let_pass(milliseconds)
+
+    def _open_uart(self, *pins: str, **named: Any) -> Uart:
+        assert self.uart is None, "in use"
+        self.uart = Uart(self.let_pass, self.fifo, *pins, **named)
+        return self.uart
 
     def modules(self) -> dict[str, ModuleType]:
         """What may be imported on the board."""
@@ -142,7 +162,8 @@ class FakeBoard:
 
         device = type("Device", (Device,), {"KEYBOARD": "keyboard", "MOUSE": "mouse"})
         contents: dict[str, dict[str, Any]] = {
-            "board": {name: name for name in ("GP2", "GP14", "GP15")},
+            "board": {name: name for name in ("GP0", "GP1", "GP2", "GP14", "GP15")},
+            "busio": {"UART": self._open_uart},
             "digitalio": {"DigitalInOut": lambda name: Pin(self, name), "Pull": SimpleNamespace(UP="up")},
             "microcontroller": {
                 "watchdog": self.watchdog,
@@ -151,7 +172,7 @@ class FakeBoard:
                 "cpu": SimpleNamespace(uid=bytearray(range(8)), reset_reason=self.reset_reason),
             },
             "supervisor": {
-                "ticks_ms": self.ticks_ms,
+                "ticks_ms": lambda: self.now,
                 "runtime": Runtime(),
                 "set_usb_identification": did("identify"),
             },
@@ -177,7 +198,9 @@ class FakeBoard:
             for module in stale:
                 del sys.modules[module]
             sys.modules.update(self.modules())
-            yield importlib.import_module(f"firmware.{name}")
+            settings = {} if self.setting is None else {"PMAGENT_LINE": self.setting}
+            with mock.patch.dict(os.environ, settings):
+                yield importlib.import_module(f"firmware.{name}")
         finally:
             sys.modules.clear()
             sys.modules.update(before)

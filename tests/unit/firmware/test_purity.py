@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[3] / "firmware"
-THE_BOARD = {"boot", "code", "hands", "loop", "safemode"}
+THE_BOARD = {"boot", "code", "hands", "loop", "safemode", "uart"}
 """These touch hardware."""
 TYPES_ONLY = {"shapes"}
 CORE = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in THE_BOARD | TYPES_ONLY)
@@ -33,8 +33,8 @@ def test_the_core_imports_itself_only(name: str) -> None:
 
 def test_the_board_s_modules_import_the_core_and_hardware_only() -> None:
     hardware = {
-        "adafruit_hid.keyboard", "adafruit_hid.mouse", "board", "digitalio", "hashlib", "microcontroller", "os",
-        "storage", "supervisor", "usb_cdc", "usb_hid", "usb_midi", "watchdog",
+        "adafruit_hid.keyboard", "adafruit_hid.mouse", "board", "busio", "digitalio", "hashlib", "microcontroller",
+        "os", "storage", "supervisor", "usb_cdc", "usb_hid", "usb_midi", "watchdog",
     }  # fmt: skip
     for name in THE_BOARD:
         found = imported(ast.parse((FOLDER / f"{name}.py").read_text()))
