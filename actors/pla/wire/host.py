@@ -43,7 +43,7 @@ GRACE_SECONDS: Final = 0.25
 NUMBER_MAX: Final = 999_999_999
 
 _SPOILT: Final = b"~\n"
-"""No line ends so."""
+"""No line ends so; alone it means nothing."""
 _ACTS: Final = frozenset(("arm", "prepare", "commit"))
 """What no device gets that has another contract."""
 _BOUND: Final = _ACTS | {"ping"}
@@ -104,7 +104,7 @@ class HostLink:
     # --- what the driver does ---------------------------------------------------------------------------------------
 
     def begin(self, now: float, time: str) -> None:
-        """Open the line with a newline and hello; ``time`` (RFC 3339, UTC) sets the device's clock."""
+        """Open the line with what ends another's, and hello; ``time`` (RFC 3339, UTC) sets the device's clock."""
         assert self._state == "new", "a link begins once"
         self._state, self._time, self._heard_at = "opening", time, now
         self._say_hello(now)
@@ -325,11 +325,10 @@ class HostLink:
     def _send(self, request: _Request, now: float) -> None:
         self._number = self._number % NUMBER_MAX + 1
         request.number, request.due = self._number, now + request.seconds
-        # What the device has of a line without its end ends there: before hello as it is, else as a damaged one, so
-        # that an order of which nobody knows is not carried out late.
-        self._out = (b"\n" if request.op == "hello" else _SPOILT if self._unanswered else b"") + encode(
-            {"n": request.number, "op": request.op, **request.fields}
-        )
+        # What the device has of a line without its end ends there, as a damaged one, so that an order of which nobody
+        # knows is not carried out late: not one of ours, nor of another host whose going the device could not see.
+        spoilt = _SPOILT if request.op == "hello" or self._unanswered else b""
+        self._out = spoilt + encode({"n": request.number, "op": request.op, **request.fields})
         self._now = request
 
     def _go_on(self, now: float) -> None:
