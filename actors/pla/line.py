@@ -44,6 +44,9 @@ GOODBYE_SECONDS: Final = 2.0
 """So long the device has to answer a last disarm; its lease ends what it does not hear."""
 FACTS_WAITING_MAX: Final = 64
 """A log that is so far behind is not one that typing could be recorded in."""
+REPORTS_MAX: Final = 100
+REPORTS_SECONDS: Final = 10.0
+"""More than so many facts within so long are no device's: one that means to fill the log is let go."""
 NUMBERS: Final = 900_000_000
 
 _PRESSING: Final = (HidArmRequested, HidPrepareRequested, HidCommitRequested)
@@ -73,6 +76,7 @@ class _Session:
         self.link = link
         self._talks = Talks(link)
         self._waiting: dict[int, _Outcome] = {}
+        self._told: deque[float] = deque()
 
     def begin(self, conversation: Exchange) -> tuple[int, _Outcome]:
         """Begin a conversation: its number, and where its outcome will be."""
@@ -99,6 +103,16 @@ class _Session:
                 outcome.there.set()
         if self.port.is_clear and (data := self.link.to_send()):
             self.port.write(data)
+
+    def count(self, facts: int) -> None:
+        """So many facts came of what was heard now."""
+        now = anyio.current_time()
+        self._told.extend([now] * facts)
+        while self._told and self._told[0] <= now - REPORTS_SECONDS:
+            self._told.popleft()
+        if len(self._told) > REPORTS_MAX:
+            what = f"the device told of more than {REPORTS_MAX} changes within {REPORTS_SECONDS:g} s"
+            self.link.closed("garbled", what)
 
     def next_at(self) -> float:
         """When to come back, if nothing comes before."""
@@ -239,7 +253,9 @@ class Line:
         """What was heard goes to the log."""
         if self._facts.are_late:
             session.link.closed("closed", "the log is too far behind to record what is typed")
-        self._facts.put(self._reporter.facts(session.link.heard()))
+        facts = self._reporter.facts(session.link.heard())
+        session.count(len(facts))
+        self._facts.put(facts)
         if session.link.hello is not None:
             self.trouble = None
 
