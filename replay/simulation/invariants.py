@@ -35,6 +35,7 @@ from replay.simulation.invariants_models import check_models, check_models_ended
 from replay.simulation.invariants_pla import OWN, check_pla, check_pla_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
 from replay.simulation.invariants_runs import check_runs
+from replay.simulation.invariants_session_logs import check_session_logs
 from replay.simulation.world import Violation, require
 
 DOCUMENTS: Final = "/workspace"
@@ -264,6 +265,7 @@ class Watch:
         require(files.keys() == shown.keys(), f"other documents on the disk: {sorted(files.keys() ^ shown.keys())[:5]}")
         for path, content in files.items():
             require(content == whole(shown[path], self._blobs), f"the document {path} is not what the log says")
+        check_session_logs(files, DOCUMENTS, self.history, self.sums)
 
     def check_order(self) -> None:
         """Each id once; decisions in the order of their causes; times never go back; what was acknowledged is there."""
