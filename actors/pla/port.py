@@ -12,8 +12,10 @@ import errno
 import fcntl
 import os
 import termios
+import threading
 import tty
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import anyio
@@ -37,29 +39,41 @@ async def open_port(path: str, wake: Callable[[], None]) -> Port:
     """Open the port for this process alone. ``wake`` is called on the event loop when bytes have come, when it takes
     bytes again, and at its end. Raises PortUnusable."""
     raw = await anyio.to_thread.run_sync(_opened, path)
-    port = Port(path, wake)
+    port = Port(path, wake, raw)
     try:
         transport, _ = await connection_for_serial(asyncio.get_running_loop(), lambda: port, raw)
-    except (OSError, termios.error) as error:
-        raw.close()
-        raise _unusable(path, error) from error
-    try:
+        port.begin(transport)
         # The transport's own settings come first; then what has come before they held is thrown away.
         _set_up(raw.fileno())
         raw.reset_input_buffer()
     except (OSError, termios.error) as error:
-        transport.abort()  # which closes it
+        await port.close()
         raise _unusable(path, error) from error
-    port.begin(transport)
     return port
+
+
+class _Serial(serial.Serial):
+    """A port of pyserial that waits for nobody: the transport flushes and closes it on the event loop, and with a
+    device that does not read either may take half a minute, or for ever."""
+
+    def flush(self) -> None:
+        """What has not left is thrown away (``Port.close``)."""
+
+    def close(self) -> None:
+        """Nothing yet; see ``let_go``."""
+
+    def let_go(self) -> None:
+        """Close it. May wait for the device."""
+        super().close()
 
 
 class Port(asyncio.Protocol):
     """An open port; ``open_port`` makes one."""
 
-    def __init__(self, path: str, wake: Callable[[], None]) -> None:
+    def __init__(self, path: str, wake: Callable[[], None], raw: _Serial) -> None:
         self.path = path
         self._wake = wake
+        self._raw = raw
         self._transport: SerialTransport | None = None
         self._received = bytearray()
         self._clear = True
@@ -89,21 +103,16 @@ class Port(asyncio.Protocol):
         self._transport.write(data)
 
     async def close(self) -> None:
-        """Close it; what has not left is thrown away, also what the kernel holds, for a device that does not read would
-        keep the closing waiting, and what was meant for now must not arrive later. Returns within a second or so."""
-        transport = self._transport
-        assert transport is not None, "open"
-        if not self.ended:
-            try:
-                transport.serial.reset_output_buffer()
-                if not _is_pseudo(transport.serial.fileno()):
-                    fcntl.ioctl(transport.serial.fileno(), termios.TIOCNXCL)
-            except (OSError, termios.error):
-                pass  # it was unplugged this moment: there is nothing left to throw away
-            if not transport.is_closing():
-                transport.abort()
+        """Close it; what has not left is thrown away, also what the kernel holds: what was meant for now must not
+        arrive later. A device that keeps the closing waiting is not waited for longer than ``CLOSE_SECONDS``."""
+        with suppress(OSError, termios.error):  # it was unplugged: there is nothing left to throw away
+            self._raw.reset_output_buffer()
         with anyio.move_on_after(CLOSE_SECONDS):
-            await self._closed.wait()
+            if self._transport is not None:
+                if not self._transport.is_closing():
+                    self._transport.abort()
+                await self._closed.wait()
+        await _in_background(self._raw.let_go)
 
     # --- asyncio.Protocol -------------------------------------------------------------------------------------------
 
@@ -129,10 +138,10 @@ class Port(asyncio.Protocol):
         self._wake()
 
 
-def _opened(path: str) -> serial.Serial:
+def _opened(path: str) -> _Serial:
     """In a thread: opening may wait for the device. Raises PortUnusable."""
     try:
-        raw = serial.Serial(path, _BAUD, timeout=0, write_timeout=0, exclusive=True)
+        raw = _Serial(path, _BAUD, timeout=0, write_timeout=0, exclusive=True)
     except (OSError, termios.error, ValueError) as error:
         raise _unusable(path, error) from error
     try:
@@ -141,9 +150,25 @@ def _opened(path: str) -> serial.Serial:
             # a process that is killed, as long as the other side lives.
             fcntl.ioctl(raw.fileno(), termios.TIOCEXCL)
     except (OSError, termios.error) as error:
-        raw.close()
+        raw.let_go()
         raise _unusable(path, error) from error
     return raw
+
+
+async def _in_background(close: Callable[[], None]) -> None:
+    """Call it in a thread that may outlive the event loop, and does not keep the process; wait for it a while."""
+    loop, done = asyncio.get_running_loop(), asyncio.Event()
+
+    def run() -> None:
+        try:
+            close()
+        finally:
+            with suppress(RuntimeError):  # the event loop has ended meanwhile
+                loop.call_soon_threadsafe(done.set)
+
+    threading.Thread(target=run, daemon=True).start()
+    with anyio.move_on_after(CLOSE_SECONDS):
+        await done.wait()
 
 
 def _set_up(descriptor: int) -> None:

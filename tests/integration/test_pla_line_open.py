@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from pathlib import Path
 
 import anyio
 import pytest
 
 from actors.pla.finding import PortUnusable
-from actors.pla.port import open_port
+from actors.pla.port import _Serial, open_port
 from contracts.hid import (
     HidDisarmRequested,
     HidRefused,
@@ -19,7 +20,7 @@ from contracts.hid import (
     HidStatusRequested,
     HidTold,
 )
-from tests.support.pla_pty import Held, Pretend, held, lost, play, pretend
+from tests.support.pla_pty import Held, Pretend, held, lost, opened, play, pretend
 from tests.support.pla_wired import HI, TIME, arm, commit, prepare
 
 
@@ -69,6 +70,7 @@ def test_a_device_that_reads_nothing_gets_nothing_later(tmp_path: Path) -> None:
         assert silent.sent
         await line.ask(HidDisarmRequested(boot_id="", why="a test"))
         await line.facts.until(lost("silent"))
+        await device.told.until(lambda one: one.get("line") == "closed")
         after = len(line.facts.all)
         await device.obey("well")
         await line.linked(after)
@@ -202,5 +204,50 @@ def test_the_line_opens_raw_whatever_it_was_and_is_free_again(tmp_path: Path) ->
             fcntl.flock(again, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.close(again)
             assert device.text == "hi"
+
+    anyio.run(main)
+
+
+def test_a_device_that_keeps_the_closing_waiting_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel may hold up the closing of a port whose device does not read; the event loop is not held up."""
+    reads, closed = threading.Event(), threading.Event()
+
+    def let_go(self: _Serial) -> None:
+        reads.wait()
+        real(self)
+        closed.set()
+
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            port = await open_port(str(device.path), lambda: None)
+            began = anyio.current_time()
+            await port.close()
+            assert anyio.current_time() - began < 5
+            assert opened(device.path) == 1
+            reads.set()
+            assert await anyio.to_thread.run_sync(closed.wait, 10)
+            assert opened(device.path) == 0
+
+    monkeypatch.setattr("actors.pla.port.CLOSE_SECONDS", 0.05)
+    real = _Serial.let_go
+    monkeypatch.setattr(_Serial, "let_go", let_go)
+    anyio.run(main)
+
+
+def test_what_was_written_and_not_taken_leaves_with_the_line(tmp_path: Path) -> None:
+    """More than the terminal holds, to a device that reads nothing: closing takes no time, and throws it away."""
+
+    async def main() -> None:
+        async with pretend(tmp_path) as device:
+            await device.obey("deaf")
+            port = await open_port(str(device.path), lambda: None)
+            port.write(b"x" * 200_000)
+            assert not port.is_clear
+            with anyio.fail_after(5):
+                await port.close()
+            assert port.ended
+            assert opened(device.path) == 0
 
     anyio.run(main)
