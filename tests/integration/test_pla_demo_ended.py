@@ -5,11 +5,20 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, invoke
+
+
+def commands() -> Iterator[bytes]:
+    """The command lines of all processes."""
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has just ended
+            yield place.read_bytes()
 
 
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
@@ -46,8 +55,7 @@ def test_a_demo_that_is_ended_puts_everything_away(tmp_path: Path, ending: signa
         demo.communicate(timeout=SECONDS)
     assert demo.returncode == 130
     assert list(tmp_path.iterdir()) == []
-    running = [place.read_bytes() for place in Path("/proc").glob("[0-9]*/cmdline") if place.exists()]
-    assert not [one for one in running if str(tmp_path).encode() in one], "daemon and device have ended"
+    assert not [words for words in commands() if str(tmp_path).encode() in words], "daemon and device have ended"
 
 
 def test_a_folder_that_exists_is_not_played_in(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from events.disk import RealDisk
 from events.errors import PmagentError
@@ -27,6 +28,8 @@ SECONDS: Final = 60.0
 """Nothing in the demo takes so long; what would is a surprise."""
 
 POLL_SECONDS: Final = 0.02
+
+_ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Told = Callable[[str], None]
 
@@ -142,6 +145,7 @@ class Stage:
         self.link = folder / "device"
         self._errors = folder / "daemon.stderr"
         self._show = show
+        self._started: list[subprocess.Popen[str]] = []
         self._settings: dict[str, str] = {
             "device": json.dumps(str(self.link)), "operator": '"ada"', "frames": '"frames"',
         }  # fmt: skip
@@ -185,10 +189,17 @@ class Stage:
         """Start a command and show it."""
         if not quiet:
             self._show("$ pmagent " + " ".join(_quoted(argument) for argument in arguments))
-        return subprocess.Popen(
-            [sys.executable, "-I", "-m", "pmagent", "--workspace", str(self.workspace), *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment(),
-        )  # fmt: skip
+        return self._launched(arguments, subprocess.PIPE)
+
+    def _launched(self, arguments: Sequence[str], output: int | BinaryIO) -> subprocess.Popen[str]:
+        """A command, started and remembered, whatever signal comes meanwhile."""
+        with _undisturbed():
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-m", "pmagent", "--workspace", str(self.workspace), *arguments],
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output, text=True, env=_environment(),
+            )  # fmt: skip
+            self._started.append(process)
+        return process
 
     def finish(self, process: subprocess.Popen[str], *, expect: int) -> Ran:
         """Wait for a command that was started, and show its answer. Raises Surprise."""
@@ -237,12 +248,9 @@ class Stage:
     def daemon(self) -> Iterator[None]:
         """A daemon for the length of the block, which ends in order. Raises Surprise."""
         self._show("$ pmagent up &")
-        with self._errors.open("wb") as errors:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "pmagent", "--workspace", str(self.workspace), "up"],
-                stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, env=_environment(),
-            )  # fmt: skip
         try:
+            with self._errors.open("wb") as errors:
+                process = self._launched(["up"], errors)
             deadline = time.monotonic() + SECONDS
             while not Layout(self.workspace).socket.exists():
                 if process.poll() is not None or time.monotonic() > deadline:
@@ -252,22 +260,44 @@ class Stage:
             process.terminate()
             self.expect("the daemon ended in order, with", 0, process.wait(SECONDS))
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            for one in self._started:
+                _end(one)
+            self._started.clear()
 
     def _ended(self, process: subprocess.Popen[str]) -> Ran:
         try:
             out, err = process.communicate(timeout=SECONDS)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
             raise Surprise(f"a command did not end in {SECONDS:g} s") from None
+        finally:
+            _end(process)
+            self._started.remove(process)
         return Ran(process.returncode, out, err)
 
     def _told(self, ran: Ran) -> None:
         for line in (*ran.out.splitlines(), *ran.err.splitlines()):
             self._show(f"  {line}")
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Signals that end this process, and come within the block, are acted on behind it."""
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda got, _: came.append(got)) for number in _ENDING}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for one in came:
+            signal.raise_signal(one)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """Kill it, unless it has ended."""
+    if process.poll() is None:
+        process.kill()
+        process.wait()
 
 
 def _quoted(argument: str) -> str:
