@@ -109,7 +109,7 @@ def on_answer(state: HidState, event: Event, arming: Arming) -> Iterator[Payload
             refused = [(f"it was not armed ({event.type})", f"pmagent log why {event.position}")]
     yield Correlated(_answer(state, arming.request, refused, armed=False), arming.correlation)
     if arming.asked and not isinstance(data, HidRefused | EffectRefused):
-        yield from disarmed(state, "arming did not come to its end", always=True)
+        yield from disarmed(replace(state, arming=None), "arming did not come to its end", always=True)
     if isinstance(data, HidRefused) and data.code == "KILLED":
         yield from tripped(replace(state, arming=None), "killed", "the device says that it is killed")
 

@@ -44,7 +44,8 @@ def disarmed(state: HidState, why: str, *, always: bool = False) -> Iterator[Pay
     """Disarm the device, if it is armed or may be (``always``: in any case, if there is one)."""
     if not (always or state.armed or (state.arming is not None and state.arming.asked)):
         return
-    for effect in (state.ping, state.watch):
+    arming = state.arming.at if state.arming is not None and state.arming.asked else 0
+    for effect in (state.ping, state.watch, arming):  # an order to arm that has not left yet never leaves
         if effect:
             yield _of_session(state, EffectCancelRequested(request=effect))
     if state.link is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from contracts.effect import EffectFailed
+from contracts.effect import EffectCancelRequested, EffectFailed
 from contracts.hid import (
     HidArmed,
     HidArmRequested,
@@ -173,10 +173,34 @@ def test_disarming_while_it_is_armed_ends_the_arming_first() -> None:
     answers = {event.correlation: event.data for event in desk.of(PlaArmAnswered)}
     assert not answers[first.correlation].accepted
     assert answers[second.correlation].accepted
+    (order,) = desk.of(HidArmRequested)
+    assert not desk.engine.effects.is_open(order.position), "what has not left yet never leaves"
     desk.mute = set()
     desk.go()
     assert not desk.armed, "what comes after it is disarmed again"
     assert len(answers) == len(desk.of(PlaArmAnswered)) == 2
+
+
+@pytest.mark.parametrize("cancelled", [True, False], ids=["has not left", "is on its way"])
+def test_an_order_to_arm_that_is_overtaken_by_disarming_leaves_nothing_armed(cancelled: bool) -> None:
+    """Whether the line can still take it back, or it comes to the device after all."""
+    desk = Desk()
+    desk.link()
+    desk.mode("SUGGEST", "EXECUTE")
+    desk.mute = {HidArmRequested}
+    desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
+    (order,) = desk.of(HidArmRequested)
+    disarm = desk.fact(PlaDisarmRequested(operator_id=ALICE, channel="cli")).events
+    assert [event.data.request for event in disarm if isinstance(event.data, EffectCancelRequested)] == [order.position]
+    if not cancelled:
+        desk.armed = True
+        desk.finish(order.position, HidArmed(request=order.position, boot_id=BOOT, lease_ms=5000))
+    desk.mute = set()
+    desk.go()
+    assert len(desk.of(HidDisarmRequested)) == (1 if cancelled else 2)
+    assert not desk.armed
+    assert not desk.warden.armed
+    assert desk.warden.mode == "EXECUTE"
 
 
 def test_a_silent_answer_carries_what_the_performer_said() -> None:
