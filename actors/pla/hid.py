@@ -17,6 +17,7 @@ from actors.ledger import GATE
 from actors.pla import hid_arming as arming
 from actors.pla import hid_execution as execution
 from actors.pla.hid_state import HID, Arming, HidState, Link
+from actors.pla.switch import latched
 from actors.pla.tripping import WARDEN, disarmed, lapsed, tripped
 from actors.pla.violations import violation
 from contracts.clock import TimerFired, TimerRequested
@@ -218,7 +219,8 @@ def _fact(state: HidState, event: Event) -> HidState:
         case HidReported(boot_id=boot, kill_switch_state=kill) | HidPinged(boot_id=boot, kill_switch_state=kill):
             if state.link is None or state.link.boot_id != boot:
                 return state
-            heard = replace(state, link=replace(state.link, kill_switch_state=kill))
+            stands = latched(state.link.kill_switch_state, kill)
+            heard = replace(state, link=replace(state.link, kill_switch_state=stands))
             return replace(heard, heard_at=event.time) if state.armed else heard
         case PlaDisarmRequested():
             return replace(state, wishes={**state.wishes, event.position: event.correlation})

@@ -17,6 +17,7 @@ from actors.pla import modes
 from actors.pla.approvals import on_decision
 from actors.pla.closing import closed, ended_when_idle
 from actors.pla.ids import derived
+from actors.pla.switch import latched
 from actors.pla.violations import HANDLING, Kind, violation
 from actors.pla.warden_state import Device, ProposalView, WardenState, held
 from contracts.clock import TimerFired, TimerRequested
@@ -188,9 +189,11 @@ def _heard(state: WardenState, event: Event) -> WardenState:
         case HidLost():
             return replace(state, armed=False, device=None)
         case HidReported(boot_id=boot, kill_switch_state=kill) if device is not None and boot == device.boot_id:
-            return replace(state, device=replace(device, kill_switch_state=kill))
+            stands = latched(device.kill_switch_state, kill)
+            return replace(state, device=replace(device, kill_switch_state=stands))
         case HidPinged(boot_id=boot, kill_switch_state=kill, armed=armed) if device and boot == device.boot_id:
-            return replace(state, armed=armed and state.armed, device=replace(device, kill_switch_state=kill))
+            stands = latched(device.kill_switch_state, kill)
+            return replace(state, armed=armed and state.armed, device=replace(device, kill_switch_state=stands))
     return state
 
 

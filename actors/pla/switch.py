@@ -1,0 +1,11 @@
+"""How the kill switch stands, as far as one boot of the device tells; pure (rulings C, Device)."""
+
+from __future__ import annotations
+
+from contracts.pla import KillSwitch
+
+
+def latched(before: KillSwitch, told: KillSwitch) -> KillSwitch:
+    """The state after a boot that stood at ``before`` tells of ``told``. A device takes a kill back at power-on, and
+    that is another boot: what says otherwise is an older report that came late, or again."""
+    return before if before == "DISABLED" else told
