@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from pmagent.pla.asked import (
@@ -69,7 +70,7 @@ def test_what_does_not_fit_is_refused(shape: type, arguments: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize("shape", [ProposeArguments, OperatorArguments, ModeArguments, ShowArguments])
-def test_bytes_that_were_no_text_are_refused(shape: type) -> None:
+def test_bytes_that_were_no_text_are_refused(shape: type[msgspec.Struct]) -> None:
     for name in shape.__struct_fields__:
         with pytest.raises(BadPla, match=f"^{name} is no text in UTF-8"):
             understood({**WHO, name: "a\udcff"}, shape)
