@@ -37,6 +37,8 @@ def lapsed(state: HidState, why: str, *, code: str = "mode", always: bool = Fals
     execution = state.execution
     if execution is not None and execution.step in ("prepare", "permit"):
         yield not_executed(state, code, why)
+        if execution.step == "prepare":  # the device is to hold nothing that nobody will order any more
+            yield _of_session(state, EffectCancelRequested(request=execution.at))
     yield from disarmed(state, why, always=always)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from actors.pla.hid_execution import VIOLATIONS
 from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.effect import EffectCancelRequested, EffectFailed, EffectInterrupted, EffectTimedOut
 from contracts.hid import (
     HidCommitRequested,
     HidDisarmRequested,
@@ -311,6 +311,8 @@ def test_what_is_not_begun_never_begins(fact: msgspec.Struct) -> None:
     out = desk.fact(fact)
     (ended,) = [event.data for event in out.events if isinstance(event.data, PlaExecuted)]
     assert (ended.outcome, ended.done) == ("not_executed", 0)
+    taken_back = [event.data.request for event in out.events if isinstance(event.data, EffectCancelRequested)]
+    assert prepared[0].position in taken_back, "the device is handed nothing more of it"
     desk.finish(prepared[0].position, obedient(prepared[0]) or Poked(n=1))  # too late
     desk.go()
     assert desk.of(HidCommitRequested) == []
