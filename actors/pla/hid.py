@@ -153,6 +153,9 @@ def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload |
         yield from execution.on_answer(state, event, state.execution)
     elif request == state.ping:
         yield from arming.on_ping(state, event)
+    elif isinstance(event.data, HidPinged) and state.link is not None and state.link.kill_switch_state != "ARMED":
+        # The answer to a ping of the process before: what it tells of the switch counts all the same.
+        yield from tripped(state, "killed", f"the kill switch is {state.link.kill_switch_state}")
     elif state.over:
         yield from arming.on_disarmed(state, event)
     elif isinstance(event.data, HidArmed):  # of a wish that is forgotten: nobody wants it armed any more
