@@ -1,7 +1,9 @@
 """Which port the device is on: by its USB identity, and then by its hello; never by the name of the port alone.
 
 A name (``/dev/ttyACM0``) is whoever came first. So ports are told apart by what USB says of them; what the device says
-of itself in its hello is compared when the line is open (``actors.pla.line``).
+of itself in its hello is compared when the line is open (``actors.pla.line``). Where the line leads to a UART of the
+device, what USB knows is an adapter: that is found by its serial number, or by a name that stands for a place or a
+thing (``/dev/serial/by-path/…``), which is a link.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ PRODUCT: Final = "PLA keyboard"
 DATA: Final = "CDC2"
 """In the name of the interface that carries the protocol, where the console is another."""
 
-_PATTERN: Final = "/dev/ttyACM*"
-"""A CDC device of Linux. Where there is none, nothing else is looked at."""
+_PATTERNS: Final = ("/dev/ttyACM*", "/dev/ttyUSB*")
+"""CDC devices of Linux, and adapters. Where there is neither, nothing else is looked at."""
 
 
 class PortUnusable(PmagentError):
@@ -55,7 +57,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
 def attached() -> list[Attached]:
     """The serial ports that USB has brought. Blocking; reads sysfs. Raises PortUnusable."""
-    if not glob.glob(_PATTERN):
+    if not any(map(glob.glob, _PATTERNS)):
         return []
     return _ports()
 
@@ -72,43 +74,49 @@ def attached_at(path: str) -> Attached:
 def find(wanted: Wanted) -> Attached:
     """The port to open. Blocking. Raises PortUnusable."""
     if wanted.path:
-        return held_to(wanted, attached_at(wanted.path))
+        return held_to(wanted, attached_at(wanted.path), lasting=os.path.islink(wanted.path))
     return chosen(wanted, attached())
 
 
 def chosen(wanted: Wanted, ports: Sequence[Attached]) -> Attached:
-    """The one device of ours among ``ports``. Raises PortUnusable when there is none, or more than one."""
-    ours = [port for port in ports if port.product == PRODUCT and wanted.serial in ("", port.serial)]
+    """The one device of ours among ``ports``, or the one with the wanted serial number, whatever it calls itself: an
+    adapter has a name of its own. Raises PortUnusable when there is none, or more than one."""
+    ours = [port for port in ports if (port.serial == wanted.serial if wanted.serial else port.product == PRODUCT)]
     devices = sorted({port.where or port.path for port in ours})
     if not devices:
         whose = f" with serial number {wanted.serial}" if wanted.serial else ""
         raise PortUnusable(
             "missing",
             f"no device{whose} is plugged in",
-            f"it calls itself {PRODUCT!r}; pmagent pla device lists what is there",
+            f"it calls itself {PRODUCT!r}, or is named by pla.device_serial; pmagent pla device lists what is there",
         )
     if len(devices) > 1:
         serials = ", ".join(sorted({port.serial or "none" for port in ours}))
         raise PortUnusable(
             "several", f"{len(devices)} devices are plugged in (serial numbers: {serials})",
-            "unplug all but one, or set pla.device_serial",
+            "unplug all but one, or set pla.device_serial, or pla.device to one's name below /dev/serial",
         )  # fmt: skip
-    data = [port for port in ours if DATA in port.interface]
-    return max(data or ours, key=lambda port: port.path)
+    data = [port for port in ours if DATA in port.interface] or ours
+    if len(data) > 1 and any(port.product != PRODUCT for port in data):
+        raise PortUnusable(
+            "several", f"the adapter with serial number {wanted.serial} has {len(data)} ports",
+            "set pla.device to the name of one below /dev/serial",
+        )  # fmt: skip
+    return max(data, key=lambda port: port.path)
 
 
-def held_to(wanted: Wanted, port: Attached) -> Attached:
-    """The port at the wanted path, unless USB says that it is another's: today's name may be a modem's tomorrow. Raises
-    PortUnusable."""
+def held_to(wanted: Wanted, port: Attached, *, lasting: bool = False) -> Attached:
+    """The port at the wanted path, unless USB says that it is another's: today's name may be a modem's tomorrow, if it
+    is not ``lasting`` (a link, which stands for a place or a thing). Raises PortUnusable."""
     if wanted.serial and port.serial and port.serial != wanted.serial:
         raise PortUnusable(
             "another", f"{wanted.path} has serial number {port.serial}, not {wanted.serial}",
             "correct pla.device or pla.device_serial; pmagent pla device lists what is there",
         )  # fmt: skip
-    if not wanted.serial and port.product not in ("", PRODUCT):
+    if not (wanted.serial or lasting) and port.product not in ("", PRODUCT):
         raise PortUnusable(
             "another", f"{wanted.path} calls itself {port.product!a}, not {PRODUCT!r}",
-            "if it leads to the device all the same, set pla.device_serial to its serial number, or to the device's id",
+            "if it leads to the device, set pla.device to its name below /dev/serial, or pla.device_serial",
         )  # fmt: skip
     return port
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from actors.pla.finding import PRODUCT, Attached, PortUnusable, Wanted, attached, attached_at, chosen, find, held_to
@@ -16,6 +18,7 @@ from contracts.pla_events import PlaContractBroken
 ONE = Attached(path="/dev/ttyACM0", serial="E66", product=PRODUCT, where="/sys/1-1")
 TWO = Attached(path="/dev/ttyACM1", serial="E77", product=PRODUCT, where="/sys/1-2")
 MODEM = Attached(path="/dev/ttyACM2", serial="M1", product="Modem", where="/sys/1-3")
+ADAPTER = Attached(path="/dev/ttyUSB0", serial="A5XK", product="FT232R USB UART", where="/sys/1-4")
 
 HELLO: dict[str, Any] = {
     "device_id": "pla-e66", "boot_id": "00" * 8, "contract_version": "1.0.0", "contract_hash": "ab" * 32,
@@ -67,6 +70,48 @@ def test_a_named_port_that_calls_itself_otherwise_is_taken_by_its_serial_number_
     with pytest.raises(PortUnusable, match="calls itself 'Modem', not 'PLA keyboard'"):
         held_to(Wanted(path="/dev/ttyACM2"), MODEM)
     assert held_to(Wanted(path="/dev/ttyACM2", serial="M1"), MODEM) == MODEM
+
+
+def test_an_adapter_is_found_by_its_serial_number_whatever_it_calls_itself() -> None:
+    assert chosen(Wanted(serial="A5XK"), [ONE, MODEM, ADAPTER]) == ADAPTER
+    assert chosen(Wanted(), [ONE, MODEM, ADAPTER]) == ONE
+    assert held_to(Wanted(path="/dev/ttyUSB0", serial="A5XK"), ADAPTER) == ADAPTER
+    for ports in ([], [ONE, MODEM]):
+        with pytest.raises(PortUnusable, match="no device with serial number A5XK") as raised:
+            chosen(Wanted(serial="A5XK"), ports)
+        assert raised.value.code == "missing"
+
+
+def test_of_adapters_that_are_all_alike_and_of_one_s_many_ports_none_is_taken() -> None:
+    twin = msgspec.structs.replace(ADAPTER, path="/dev/ttyUSB1", where="/sys/1-5")
+    with pytest.raises(PortUnusable, match="2 devices are plugged in") as raised:
+        chosen(Wanted(serial="A5XK"), [ADAPTER, twin])
+    assert raised.value.code == "several"
+    other_port = msgspec.structs.replace(ADAPTER, path="/dev/ttyUSB1")
+    with pytest.raises(PortUnusable, match="the adapter with serial number A5XK has 2 ports") as raised:
+        chosen(Wanted(serial="A5XK"), [ADAPTER, other_port])
+    assert raised.value.code == "several"
+
+
+def test_an_adapter_is_taken_by_a_name_that_lasts_or_by_the_device_s_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cheap ones have no serial number; then it is the place that is named, or the device's hello that is compared."""
+    port = SimpleNamespace(
+        device="/dev/ttyUSB0", vid=0x1A86, pid=0x7523, serial_number=None, product="USB Serial", interface=None,
+        usb_device_path="/sys/1-4",
+    )  # fmt: skip
+    monkeypatch.setattr("serial.tools.list_ports.comports", lambda: [port])
+    by_path = tmp_path / "pci-0000:00:14.0-usb-0:2:1.0-port0"
+    by_path.symlink_to("/dev/ttyUSB0")
+    assert find(Wanted(path=str(by_path))).product == "USB Serial"
+    with pytest.raises(PortUnusable, match="calls itself 'USB Serial'") as raised:
+        find(Wanted(path="/dev/ttyUSB0"))
+    assert raised.value.code == "another"
+    found = find(Wanted(path="/dev/ttyUSB0", serial="pla-e66"))
+    assert found.serial == "", "so that the device has to say it"
+    monkeypatch.setattr("actors.pla.finding.glob.glob", lambda pattern: [port.device] if "USB" in pattern else [])
+    assert [one.path for one in attached()] == ["/dev/ttyUSB0"]
 
 
 def test_what_usb_has_brought_is_read_as_it_stands_there(monkeypatch: pytest.MonkeyPatch) -> None:
