@@ -192,7 +192,8 @@ def _explain(error: BaseException) -> tuple[int, str, str]:
         return error.exit_code, error.message, error.hint
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "pmagent"
-        return Exit.USAGE, error.format_message(), f"{where} --help"
+        message = error.format_message().replace("\n\t", " ")  # click puts each choice on a line
+        return Exit.USAGE, message, f"{where} --help"
     if isinstance(error, click.ClickException):
         return Exit.USAGE, error.format_message(), ""
     if isinstance(error, OSError) and error.strerror:
