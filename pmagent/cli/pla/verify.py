@@ -49,7 +49,9 @@ def _screen(output: Output, verdicts: list[dict[str, Any]]) -> None:
     for verdict in verdicts:
         if verdict["ok"]:
             how = "and equal to the log" if verdict["compared"] else "by itself"
-            output.line(Styled("✓ intact", "green"), f": {verdict['path']}: {verdict['entries']} entries, {how}")
+            count = verdict["entries"]
+            entries = f"{count} entr{'y' if count == 1 else 'ies'}"
+            output.line(Styled("✓ intact", "green"), f": {verdict['path']}: {entries}, {how}")
             output.line(Styled(f"  checksum  {verdict['checksum']}", "dim"))
         else:
             where = f"{verdict['path']}, line {verdict['line']}"
