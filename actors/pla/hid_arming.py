@@ -150,7 +150,8 @@ def on_disarm(state: HidState, event: Event, asked: PlaDisarmRequested) -> Itera
     """Somebody wants it disarmed: what is typed ends, and what was not begun never begins."""
     why = asked.reason or f"{asked.operator_id} disarms"
     if state.link is None:
-        yield _answer(state, event.position, [], armed=False)
+        lease = "no device is linked; one that was armed disarms itself within 5 s"
+        yield _unconfirmed(state, event.position, lease)
         return
     yield from lapsed(state, why, code="disarmed", always=True)
 
@@ -160,19 +161,25 @@ def on_disarmed(state: HidState, event: Event) -> Iterator[Payload | Correlated]
     correlation = state.wishes.get(state.over)
     if correlation is None:
         return
-    lease = "the device did not answer; its lease ends by itself within 5 s"
-    found = [] if isinstance(event.data, HidDisarmed) else [(lease, "pmagent pla device shows how it stands")]
-    answer = PlaArmAnswered(
-        request=state.over, session_id=state.session_id, armed=False, accepted=True,
-        reasons=[reason for reason, _ in found], mend=[mend for _, mend in found],
-    )  # fmt: skip
-    yield Correlated(answer, correlation)
+    if isinstance(event.data, HidDisarmed):
+        yield Correlated(_answer(state, state.over, [], armed=False), correlation)
+    else:
+        lease = "the device did not answer; its lease ends by itself within 5 s"
+        yield Correlated(_unconfirmed(state, state.over, lease), correlation)
 
 
 def unanswered(state: HidState, why: str) -> Iterator[Payload | Correlated]:
     """Wishes to disarm whose answer does not come any more."""
     for request, correlation in state.wishes.items():
         yield Correlated(_answer(state, request, [(why, "ask again")], armed=False), correlation)
+
+
+def _unconfirmed(state: HidState, request: int, lease: str) -> PlaArmAnswered:
+    """It is disarmed on this side; the device has not said so."""
+    return PlaArmAnswered(
+        request=request, session_id=state.session_id, armed=False, accepted=True, reasons=[lease],
+        mend=["pmagent pla device shows how it stands"],
+    )  # fmt: skip
 
 
 def _answer(state: HidState, request: int, found: list[Objection], *, armed: bool) -> PlaArmAnswered:

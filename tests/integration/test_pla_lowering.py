@@ -56,3 +56,11 @@ def test_a_name_that_is_none_is_refused_with_good_settings_and_with_bad_ones(lab
     for settings in (b"", b"= no TOML"):
         (lab / ".pmagent" / "config.toml").write_bytes(settings)
         assert "--operator is no operator's name" in pla(lab, "disarm", "--operator", "a b", expect=2).errors
+
+
+def test_no_device_is_said_to_be_disarmed_that_did_not_say_so(lab: Path) -> None:
+    done = pla(lab, "disarm")
+    assert done.lines == [
+        "✓ disarmed on this side:",
+        "  no device is linked; one that was armed disarms itself within 5 s",
+    ]

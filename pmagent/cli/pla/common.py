@@ -71,6 +71,11 @@ def _warned(app: App, answer: Answer) -> Answer:
 def refusal(output: Output, what: str, document: dict[str, Any]) -> None:
     """A refusal: what was not done, why, and what would mend it."""
     output.line(Styled("✗ refused", "red"), f": {what}")
+    because(output, document)
+
+
+def because(output: Output, document: dict[str, Any]) -> None:
+    """The reasons of an answer, and what would mend them."""
     for reason in document["reasons"]:
         output.line(f"  {reason}")
     for mend in dict.fromkeys(document["mend"]):  # several reasons may have one way out

@@ -6,7 +6,7 @@ import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Styled
-from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option, refusal
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, operator_option, refusal
 
 
 @click.command(cls=Command, example="pmagent pla arm")
@@ -40,8 +40,11 @@ def disarm(app: App, reason: str, operator: str | None, format: str) -> int:
     document = answer.document
     if format == "json":
         app.output.document(document)
-    elif document["accepted"] and not document["reasons"]:
-        app.output.line(Styled("✓ disarmed", "green"))
+    elif document["accepted"] and document["reasons"]:
+        app.output.line(Styled("✓ disarmed", "green"), " on this side:")
+        because(app.output, document)
+    elif document["accepted"]:
+        app.output.line(Styled("✓ disarmed", "green"), ", the device says so")
     else:
         refusal(app.output, "the device did not say that it is disarmed", document)
     return answer.exit_code

@@ -161,6 +161,7 @@ def test_disarming_without_a_device_is_answered_at_once() -> None:
     desk = Desk()
     desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
     assert desk.last(PlaArmAnswered).accepted
+    assert desk.last(PlaArmAnswered).reasons == ["no device is linked; one that was armed disarms itself within 5 s"]
 
 
 def test_disarming_while_it_is_armed_ends_the_arming_first() -> None:
