@@ -101,6 +101,11 @@ def streams() -> list[dict[str, Any]]:
             first, second]},
         {"name": "a newline ends what another left unfinished", "chunks": [one[:9], "\n" + two], "lines": [
             damaged(one[:9], "checksum"), second]},
+        {"name": "a spoiler makes it a damaged line, also when it lacked nothing but its end", "chunks": [
+            one[:-1], "~\n" + two], "lines": [damaged(one[:-1] + "~", "checksum"), second]},
+        {"name": "a spoiler alone means nothing", "chunks": ["~\n", "~", "\n" + one, "\n~\n"], "lines": [first]},
+        {"name": "two spoilers are a damaged line", "chunks": ["~~\n" + one], "lines": [
+            damaged("~~", "checksum"), first]},
         {"name": "without a newline in between both are lost", "chunks": [one[:9] + two], "lines": [
             damaged(one[:9] + two[:-1], "checksum")]},
         {"name": "what is too long is skipped to its newline", "chunks": ["y" * 1500] * 2 + ["\n" + one], "lines": [

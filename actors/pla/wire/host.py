@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.pla.wire.answers import HelloAnswer, StatusAnswer, answer_of, broken, ended_of
-from actors.pla.wire.lines import Damaged, LineReader, encode
+from actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
 from actors.pla.wire.words import (
     ANSWER_SECONDS,
     Answered,
@@ -42,8 +42,7 @@ GRACE_SECONDS: Final = 0.25
 """A request whose answer is due is waited for no longer than this once a disarm wants to go."""
 NUMBER_MAX: Final = 999_999_999
 
-_SPOILT: Final = b"~\n"
-"""No line ends so; alone it means nothing."""
+_SPOILT: Final = SPOILER + b"\n"
 _ACTS: Final = frozenset(("arm", "prepare", "commit"))
 """What no device gets that has another contract."""
 _BOUND: Final = _ACTS | {"ping"}

@@ -21,6 +21,9 @@ Damage = Literal["overlong", "checksum", "shape"]
 """Why a line is not acted on: longer than a line may be; a checksum that does not fit, or none; no JSON object as the
 protocol has them (a key twice, not ASCII, a space outside texts, half a character, a number that is none, too deep)."""
 
+SPOILER: Final = b"~"
+"""Makes an unfinished line a damaged one. Alone on a line it means nothing."""
+
 _TAIL: Final = re.compile(rb"\*[0-9a-f]{4}\Z")
 _TAIL_BYTES: Final = 5
 _TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
@@ -81,14 +84,14 @@ class LineReader:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[dict[str, Any] | Damaged]:
-        """The lines that ``data`` ends, in order; empty ones mean nothing."""
+        """The lines that ``data`` ends, in order; empty ones mean nothing, and a spoiler alone."""
         found: list[dict[str, Any] | Damaged] = []
         *ended, rest = data.split(b"\n")
         for piece in ended:
             self._hold(piece)
             if self._skipping:
                 found.append(Damaged("overlong"))
-            elif self._held:
+            elif self._held and self._held != SPOILER:
                 found.append(decode(bytes(self._held)))
             self._skipping = False
             self._held.clear()
