@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from firmware.contract import CONTRACT_HASH, CONTRACT_VERSION
-from firmware.core import TICKS, Core
+from firmware.core import FIRMWARE_VERSION, TICKS, Core
 from pmagent.pla.swallowing import Swallower
 from pmagent.pla.typed import Screen
 
@@ -165,7 +165,7 @@ class PretendDevice:
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def _do_kill(self) -> None:
-        self._switch_open = True
+        self._switch_open = self._killed = True  # nothing is told to be done that the device might not have seen
 
     def _do_restore(self) -> None:
         self._switch_open = False
@@ -212,7 +212,7 @@ class PretendDevice:
         self._boot_id = os.urandom(8).hex()
         self._killed = self._killed and reason != "POWER_ON"  # the board writes it down
         self._core = Core(
-            device_id, self._boot_id, version, schemas, "1.0.0", reason,
+            device_id, self._boot_id, version, schemas, FIRMWARE_VERSION, reason,
             sha256=lambda data: sha256(data).hexdigest(),
         )  # fmt: skip
         self._screen = Screen()

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from actors.pla.wire.lines import encode
+from actors.pla.wire.lines import LineReader, encode
 from contracts.pla import KeyCombo, TypeText
+from firmware.core import FIRMWARE_VERSION
 from pmagent.pla.device import PretendDevice
 from pmagent.pla.swallowing import Swallower
 from pmagent.pla.typed import Screen
-from tests.support.pla_wired import Wired, commit
+from tests.support.pla_wired import TIME, Wired, commit
 
 EVERYTHING = "".join(chr(code) for code in range(32, 127)) + "\n\taaAA"
 
@@ -89,3 +90,33 @@ def test_words_that_are_no_commands_change_nothing(tmp_path: Path) -> None:
     assert [event["unknown"] for event in events if "unknown" in event] == ["explode", "_boot", ""]
     assert [event["did"] for event in events if "did" in event] == ["kill"]
     assert not (tmp_path / "device").is_symlink(), "its terminal is gone with it"
+
+
+def test_it_says_which_firmware_it_runs_and_nothing_but_power_takes_its_kill_back(tmp_path: Path) -> None:
+    device = PretendDevice(tmp_path / "device", ("pretend-device", "1.0.0", "ab" * 32), io.BytesIO(), None)
+
+    def hello() -> dict[str, object]:
+        line = os.open(tmp_path / "device", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+        try:
+            device._step()
+            asked = {"n": 1, "op": "hello", "contract_version": "1.0.0", "contract_hash": "ab" * 32, "time": TIME}
+            os.write(line, encode(asked))
+            device._step()
+            device._step()
+            [answer] = [one for one in LineReader().feed(os.read(line, 4096)) if isinstance(one, dict) and "re" in one]
+        finally:
+            os.close(line)
+        device._step()
+        found: dict[str, object] = answer["hello"]
+        return found
+
+    first = hello()
+    assert (first["firmware_version"], first["kill_switch_state"]) == (FIRMWARE_VERSION, "ARMED")
+    for words, switch in (
+        (("kill", "restore"), "DISABLED"), (("reset",), "DISABLED"), (("unplug", "plug"), "ARMED"),
+        (("kill", "unplug", "plug"), "DISABLED"), (("restore", "unplug", "plug"), "ARMED"),
+    ):  # fmt: skip
+        for word in words:
+            device.obey(word)
+        assert hello()["kill_switch_state"] == switch, words
+    device.obey("unplug")
