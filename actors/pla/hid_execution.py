@@ -53,6 +53,11 @@ VIOLATIONS: Final[dict[str, Kind]] = {
 }  # fmt: skip
 """The device's word -> the row of the specification's table."""
 
+TRIPS: Final = {
+    "KILLED": "killed", "NOT_ARMED": "lease_lost", "BOOT_MISMATCH": "device_reset", "NO_HELLO": "device_reset",
+}  # fmt: skip
+"""The device's word -> why the link trips: things do not stand as they were taken to."""
+
 replace = msgspec.structs.replace
 
 
@@ -300,7 +305,7 @@ def _device_refused(state: HidState, execution: Execution, code: str, text: str)
             proposal_id=execution.proposal_id, execution_id=execution.execution_id,
         )  # fmt: skip
     yield not_executed(state, code, f"the device refused it: {text}")
-    trip = {"KILLED": "killed", "BOOT_MISMATCH": "device_reset", "NO_HELLO": "device_reset"}.get(code)
+    trip = TRIPS.get(code)
     if trip is not None:
         yield from tripped(replace(state, execution=None), trip, f"the device refused an execution: {code}")
 
