@@ -82,7 +82,8 @@ class Desk:
         self._vault: dict[str, Action] = {}
         self._vault_of = 0
         self._frames = 0
-        self._fell_at: float | None = None
+        self._fell = 0, 0.0
+        """With which event the mode fell, and when a key was first pressed behind it (seconds)."""
         self.witness = Witness(lambda: world.micros, self._approved)
         self.device = Device(world, faults, random, self.witness)
         self.device.typing = self._mid_typing
@@ -168,12 +169,12 @@ class Desk:
 
     def _soon_over(self) -> None:
         """Once the mode has fallen, what is being typed ends: at the latest with the lease."""
-        if self.operators.sight.mode == "EXECUTE":
-            self._fell_at = None
+        sight, now = self.operators.sight, self._world.seconds
+        if sight.mode == "EXECUTE":
             return
-        now = self._world.seconds
-        self._fell_at = now if self._fell_at is None else self._fell_at
-        require(now - self._fell_at < LEASE_SECONDS + 1.0, "the device still types though the mode has fallen")
+        if self._fell[0] != sight.mode_since:
+            self._fell = sight.mode_since, now
+        require(now - self._fell[1] < LEASE_SECONDS + 1.0, "the device still types though the mode has fallen")
 
     def _stop(self) -> None:
         if self._machine.up:

@@ -28,6 +28,8 @@ class Sight:
         self._read = 0
         self.session_id = ""
         self.mode: PlaMode = "OBSERVE"
+        self.mode_since = 0
+        """Position of the event that it changed with."""
         self.surface = ""
         self.linked: HidLinked | None = None
         self.kernel = ""
@@ -70,7 +72,7 @@ class Sight:
             case PlaSessionEnded():
                 self.session_id = ""
             case PlaModeChanged(mode=mode) if event.actor == "warden":
-                self.mode = mode
+                self.mode, self.mode_since = mode, event.position
                 self.armed = self.armed and mode == "EXECUTE"
             case _:
                 self._proposal(event)
