@@ -15,9 +15,12 @@ from firmware import executions, lines
 from firmware.core import Core
 from firmware.executions import Executions
 from firmware.loop import Board
+from projections.pla import job, said
+from projections.pla.chain import Chain
 from replay.simulation.pla import goals, link
+from replay.simulation.runner import run_seeds
 from tests.support.planted import plant
-from tests.support.simulated import TYPINGS, failure
+from tests.support.simulated import TYPINGS, documents, failure
 
 NOT_BEGUN = 'execution is not None and execution.step in ("prepare", "permit")'
 OTHER = "msgspec.convert({'action_type': 'TYPE_TEXT', 'text': 'x'}, Action)"
@@ -161,3 +164,26 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
         plant(monkeypatch, owner, name, *pieces)
     assert re.search(says, failure(load=TYPINGS))
 
+
+
+LOGGED: dict[str, tuple[str, Planted]] = {
+    "an approval stands in no session log": ("pla.approved at [0-9]+ stands in no session log", [
+        (said, "_of_proposals", "executes=executes):", "executes=executes) if False:"),
+    ]),
+    "the chain of a session log is none": ("the chain is broken", [
+        (Chain, "added", "self.tail}", "GENESIS}"),
+    ]),
+    "a job never ends": ("and its job says running", [
+        (job, "job_status", "status=session.state", "status='running'", 'if session.state == "failed":', "if False:",
+         'elif session.state == "complete":', "elif False:"),
+    ]),
+}
+
+
+@pytest.mark.parametrize("fault", LOGGED)
+def test_a_planted_fault_in_session_logs_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    says, exchanged = LOGGED[fault]
+    for owner, name, *pieces in exchanged:
+        plant(monkeypatch, owner, name, *pieces)
+    made = run_seeds(1, 30, documents=documents, failures_max=1, load=TYPINGS)
+    assert re.search(says, next(iter(made.failures), ""))
