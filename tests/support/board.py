@@ -104,6 +104,7 @@ class FakeBoard:
         setting: str | None = None, fifo: int = 32,
     ) -> None:  # fmt: skip
         self.now = TICKS - 500
+        self.round_ms = 4
         self.rounds = 0
         self.each_round: Callable[[int], None] = lambda _: None
         self.on_report: Callable[[], None] = lambda: None
@@ -125,10 +126,10 @@ class FakeBoard:
         self.run_reason = "supervisor.RunReason.STARTUP"
 
     def begin_round(self) -> None:
-        """Each round takes 4 ms."""
+        """Each round takes ``round_ms``."""
         self.each_round(self.rounds)
         self.rounds += 1
-        self.let_pass(4)
+        self.let_pass(self.round_ms)
 
     def let_pass(self, milliseconds: int) -> None:
         """So much time goes by."""
