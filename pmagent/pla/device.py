@@ -16,6 +16,7 @@ Commands come on stdin, one word a line, and are told on stdout when they are do
 | ``suspend``, ``resume`` | the machine takes no reports; takes them again |
 | ``caps`` | the machine's Caps Lock changes |
 | ``mute``, ``deaf`` | nothing is said; nothing is read. ``well`` ends both |
+| ``mark`` | nothing: what is told before it is all that has happened |
 | ``swallow`` | the answer to the next commit, and what is said unasked within it, is lost |
 
 The end of stdin, SIGTERM, or Ctrl-C is the end of the device.
@@ -201,6 +202,9 @@ class PretendDevice:
 
     def _do_well(self) -> None:
         self._mute = self._deaf = False
+
+    def _do_mark(self) -> None:
+        """Nothing."""
 
     def _do_swallow(self) -> None:
         self._swallower.swallow()

@@ -38,7 +38,7 @@ def test_what_is_approved_is_typed_and_the_line_is_let_go_disarmed(tmp_path: Pat
                 await line.ask(arm((await line.linked()).boot_id))
             assert device.text == text.text
             await device.told.until(lambda one: one.get("line") == "closed")
-            assert device.heard("disarm") == 1
+            assert await device.heard("disarm") == 1
             await device.dark()
             assert opened(device.path) == 0
 
@@ -127,7 +127,7 @@ def test_a_reset_while_it_types_is_a_lost_device_and_an_unknown_end(tmp_path: Pa
         assert isinstance(outcome, HidSilent)
         assert outcome.sent
         await line.facts.until(lost("reset"))
-        assert device.heard("commit") == 1
+        assert await device.heard("commit") == 1
 
     play(tmp_path, scene)
 
@@ -179,7 +179,7 @@ def test_a_commit_that_is_not_waited_for_any_more_is_stopped(tmp_path: Path) -> 
             tasks.start_soon(go)
             await device.presses(5)
             tasks.cancel_scope.cancel()
-        assert device.heard("disarm") == 1
+        assert await device.heard("disarm") == 1
         told = await line.ask(
             HidStatusRequested(boot_id=(await line.linked()).boot_id, execution_id="exec-0001", at=TIME)
         )
@@ -199,7 +199,7 @@ def test_letting_go_of_the_line_ends_the_typing(tmp_path: Path) -> None:
                 after = len(device.told.all)
                 tasks.cancel_scope.cancel()
             await device.dark(after)
-            assert device.heard("disarm") >= 1
+            assert await device.heard("disarm") >= 1
             assert len(device.text) < 20
 
     anyio.run(main)

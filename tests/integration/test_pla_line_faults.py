@@ -116,7 +116,7 @@ def test_a_fault_in_the_answer_to_it(tmp_path: Path) -> None:
             )
         assert isinstance(result, HidEnded | HidTold)
         assert (result.state, device.text) == ("DONE", SMALL.text)
-        assert device.heard("commit") == 1
+        assert await device.heard("commit") == 1
 
     play(tmp_path, *(partial(scene, fault) for fault in FAULTS))
 
@@ -162,7 +162,7 @@ def test_an_order_that_comes_late_is_an_old_one(tmp_path: Path) -> None:
         assert result.state == "PREPARED"
         pipe.inject("to_device", late.let_go())
         await line.ask(HidDisarmRequested(boot_id="", why="a test"))
-        assert (device.heard("commit"), device.text) == (1, "")
+        assert (await device.heard("commit"), device.text) == (1, "")
 
     play(tmp_path, scene)
 

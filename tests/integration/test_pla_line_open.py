@@ -36,7 +36,7 @@ def test_a_lost_answer_to_commit_is_found_out_and_nothing_is_typed_twice(tmp_pat
         )
         assert isinstance(told, HidTold)
         assert told.state == "DONE"
-        assert (device.text, device.heard("commit")) == ("hi", 1)
+        assert (device.text, await device.heard("commit")) == ("hi", 1)
 
     play(tmp_path, scene)
 
@@ -113,7 +113,7 @@ def test_a_device_with_another_contract_is_shown_and_never_told_to_type(
             outcome = await line.ask(payload)
             assert isinstance(outcome, HidRefused)
             assert outcome.code == "CONTRACT_MISMATCH"
-        assert device.heard("commit") == device.heard("prepare") == device.heard("arm") == 0
+        assert [await device.heard(op) for op in ("arm", "prepare", "commit")] == [0, 0, 0]
         await line.facts.until(lambda fact: isinstance(fact, HidReported))
 
     play(tmp_path, scene, *options)

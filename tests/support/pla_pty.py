@@ -78,8 +78,9 @@ class Pretend:
         """What has been typed."""
         return self._typed.read_text() if self._typed.exists() else ""
 
-    def heard(self, op: str) -> int:
-        """How often a request has come whole."""
+    async def heard(self, op: str) -> int:
+        """How often a request has come whole, until now."""
+        await self.obey("mark")
         return sum(one.get("heard") == op for one in self.told.all)
 
     async def released(self, after: int) -> None:

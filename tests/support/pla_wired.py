@@ -140,7 +140,8 @@ class Wired:
     def presses(self) -> int:
         """How many keys or buttons went down."""
         return sum(
-            bool(report[0] == "keyboard" and report[2] or report[0] == "mouse" and report[1]) for report in self.typed
+            bool((report[0] == "keyboard" and report[2]) or (report[0] == "mouse" and report[1]))
+            for report in self.typed
         )
 
 
