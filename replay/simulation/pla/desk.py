@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Final, get_args
+from typing import Final
 
 import msgspec
 
@@ -13,28 +13,25 @@ from contracts.hid import (
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
-    HidEnded,
     HidPingRequested,
     HidPrepareRequested,
     HidStatusRequested,
 )
-from contracts.pla import LEASE_SECONDS, Action, TypeText, digest
+from contracts.pla import LEASE_SECONDS, Action
 from contracts.pla_events import (
-    PlaApproved,
     PlaExecutionRequested,
     PlaFrameFailed,
     PlaFrameObserved,
     PlaFrameRequested,
-    PlaProposed,
 )
-from events.event import Event, time_after
+from events.event import Event
 from replay.simulation.faults import Faults
 from replay.simulation.invariants_pla import approved
 from replay.simulation.invariants_typing import check_typing
 from replay.simulation.machine import Machine, Running
-from replay.simulation.pla.device import DEVICE_ID, Device
-from replay.simulation.pla.forger import ForgeryAsked, How
+from replay.simulation.pla.device import Device
 from replay.simulation.pla.goals import Goals
+from replay.simulation.pla.intruder import Intruder
 from replay.simulation.pla.link import HostSide
 from replay.simulation.pla.met import pla_met_in
 from replay.simulation.pla.operators import Operators
@@ -51,19 +48,6 @@ REQUESTS: Final = (
     HidArmRequested, HidDisarmRequested, HidPingRequested, HidPrepareRequested, HidCommitRequested, HidStatusRequested,
 )  # fmt: skip
 """What is asked of the device."""
-
-INTRUSIONS: Final = {
-    "intruder: asks for an execution": "execution",
-    "intruder: forges an approval": "approval",
-    "intruder: hands over other bytes": "prepare",
-    "intruder: orders": "commit",
-    "intruder: orders with a permit": "permit",
-    "intruder: arms": "arm",
-}
-"""Fault -> how."""
-
-assert set(INTRUSIONS.values()) == set(get_args(How))
-
 
 class Desk:
     """``demand`` sends a wish until it is known to be in the log, ``put_in_order`` mends the kernel. ``secret`` is one
@@ -91,6 +75,7 @@ class Desk:
         goals = Goals(faults, random, secret, private, self._put)
         self.operators = Operators(world, faults, random, goals, demand, lambda: machine.watch.history)
         self.operators.approved = self._after_approval
+        self._intruder = Intruder(world, machine, random, faults, self.operators, demand)
 
     def _approved(self, execution: str, digest: str) -> PlaExecutionRequested:
         return approved(self._machine.watch.history, self._machine.watch.performed, execution, digest)
@@ -146,7 +131,7 @@ class Desk:
             self.operators.end()
         if strike("border: a document that is none"):
             self.operators.break_contract()
-        self._intrude()
+        self._intruder.acts()
 
     def _mid_typing(self) -> None:
         """A report leaves the device: what may befall just now."""
@@ -199,50 +184,6 @@ class Desk:
             self._world.later(self._between(0.0, 0.04), "operator", lambda: self.operators.mode("OBSERVE"))
         if self._faults.strike("switch: hit between approval and order"):
             self._world.later(self._between(0.0, 0.1), "hit", self._hit)
-
-    # --- intrusions -----------------------------------------------------------------------------------------------
-
-    def _intrude(self) -> None:
-        for fault, how in INTRUSIONS.items():
-            if self._faults.strike(fault):
-                self._demand(self._forgery(how))
-        if self._faults.strike("intruder: forges a fact"):
-            self._forge_fact()
-
-    def _forgery(self, how: str) -> ForgeryAsked:
-        """About what is under way, as far as something is."""
-        sight, random = self.operators.sight, self._random
-        mine = TypeText(text="rm -rf /\n")
-        proposed: PlaProposed | None = sight.open.data if sight.open is not None else None
-        executing = sight.executing
-        known = executing or proposed
-        position, approval = random.choice(sight.approvals[-3:]) if sight.approvals else (0, None)
-        whole = known is not None and random.random() < 0.5
-        return ForgeryAsked(
-            how=how, session_id=sight.session_id, device_id=DEVICE_ID,  # type: ignore[arg-type]
-            boot_id=sight.linked.boot_id if sight.linked is not None else "0" * 16,
-            proposal_id=known.proposal_id if known is not None else "prop-of-nobody",
-            execution_id=executing.execution_id if executing and random.random() < 0.5 else "exec-of-the-intruder",
-            digest=known.digest if known is not None and whole else digest(mine),
-            action=known.action if known is not None and whole else mine, permit=random.randrange(1, 60),
-            approval=approval.request if approval is not None else position,
-        )  # fmt: skip
-
-    def _forge_fact(self) -> None:
-        """Somebody gets a fact into the log that only an actor may decide, or only a performer bring."""
-        sight, machine = self.operators.sight, self._machine
-        known = sight.open.data if sight.open is not None else sight.executing
-        if known is None or not machine.up:
-            return
-        forged = self._random.choice((
-            PlaApproved(
-                request=1, session_id=known.session_id, proposal_id=known.proposal_id, digest=known.digest,
-                operator_id="eve", channel="cli", expires_at=time_after(self._world.now(), 60.0), executes=True,
-            ),
-            HidEnded(request=1, boot_id="0" * 16, execution_id="exec-of-nobody", state="DONE", done=1, of=1),
-        ))  # fmt: skip
-        self._frames += 1
-        machine.guard(machine.append, forged, f"forged:{self._frames}", self._random.choice(("warden", "hid", "eve")))
 
     # --- performers -----------------------------------------------------------------------------------------------
 

@@ -209,4 +209,3 @@ class HostSide:
 
     def _between(self, low: float, high: float) -> float:
         return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000
-
