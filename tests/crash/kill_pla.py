@@ -1,11 +1,11 @@
 """Daemons that hold the line to a device, to be killed; each is a process of its own, made by fork so that many take
 seconds.
 
-Started by ``test_pla_kill.py`` as ``python -m tests.crash.kill_pla WORKSPACE``. For each line on stdin, ``TYPE:N`` or
-``never``, a daemon serves the workspace until it is ended. With ``TYPE:N`` it kills itself when its Nth event of this
-type has become durable, before anything that the event leads to is begun. On stdout come, a line each: ``up`` and its
-process id when it answers commands, the type of each event that has become durable since it was opened, and ``ended``
-with its exit code.
+Started by ``test_pla_kill.py`` as ``python -m tests.crash.kill_pla WORKSPACE``. For each line on stdin, ``never``,
+``KILL TYPE:N`` or ``STOP TYPE:N``, a daemon serves the workspace until it is ended. It sends itself that signal when
+its Nth event of this type has become durable, before anything that the event leads to is begun. On stdout come, a line
+each: ``up`` and its process id when it answers commands, the type of each event that has become durable since it was
+opened, and ``ended`` with its exit code.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ def tell(line: str) -> None:
     os.write(1, f"{line}\n".encode())
 
 
-def serve(workspace: Path, kill: str) -> None:
+def serve(workspace: Path, what: str) -> None:
     """Be a daemon."""
-    kind, _, count = kill.partition(":")
+    name, _, moment = what.partition(" ")
+    kind, _, count = moment.partition(":")
     left = int(count or 0)
 
     def hear(events: Sequence[Event], _sums: Any) -> None:
@@ -41,7 +42,7 @@ def serve(workspace: Path, kill: str) -> None:
             if event.type == kind:
                 left -= 1
                 if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    os.kill(os.getpid(), signal.Signals[f"SIG{name}"])
 
     def ready(host: Host) -> None:
         host.runtime.listen(hear)
@@ -50,13 +51,13 @@ def serve(workspace: Path, kill: str) -> None:
     daemon.serve(workspace, ready)
 
 
-def play(workspace: Path, kill: str) -> int:
+def play(workspace: Path, what: str) -> int:
     """Fork, and wait for its end: its exit code."""
     child = os.fork()
     if child == 0:
         reader.QUIET_S = 0.0  # nobody writes surfaces here
         try:
-            serve(workspace, kill)
+            serve(workspace, what)
             os._exit(0)
         finally:  # it never returns
             traceback.print_exc()

@@ -1,4 +1,4 @@
-"""A daemon is killed with SIGKILL while it has a device type, in each phase of that: nothing is ever typed twice,
+"""A daemon is killed with SIGKILL, or stopped, while it has a device type, in each phase: nothing is ever typed twice,
 nothing that was not ordered is typed later, and what became of it is known afterwards, or told to be unknown."""
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,16 +47,16 @@ class Daemons:
         self._pid = 0
         self._count = 0
 
-    def start(self, kill: str) -> None:
-        """Start one that kills itself then."""
+    def start(self, what: str) -> None:
+        """Start one that does that to itself."""
         assert self._process.stdin is not None
-        self._process.stdin.write(f"{kill}\n")
+        self._process.stdin.write(f"{what}\n")
         self._process.stdin.flush()
         self._pid = int(self.wait("up ").split()[1])
 
-    def begin(self, kill: str = "never") -> None:
+    def begin(self, what: str = "never") -> None:
         """The same, and wait until the device is linked."""
-        self.start(kill)
+        self.start(what)
         # What is done with the mode needs the device; the link may have been made before or after "up".
         if not self.ask("pla.status", whose=False)["device"]:
             self.wait("hid.linked")
@@ -73,6 +74,10 @@ class Daemons:
         """Kill it."""
         os.kill(self._pid, signal.SIGKILL)
         self.wait(KILLED)
+
+    def go_on(self) -> None:
+        """It had stopped itself."""
+        os.kill(self._pid, signal.SIGCONT)
 
     def end(self) -> None:
         """End it in order."""
@@ -167,7 +172,7 @@ def test_a_daemon_that_is_killed_at_any_event_types_nothing_later_and_knows_what
     with daemons(workspace) as daemon:
         before = ""
         for number, (kill, _) in enumerate(PHASES):
-            daemon.begin(kill)
+            daemon.begin(f"KILL {kill}")
             if before:
                 assert daemon.outcome(before) in PHASES[number - 1][1], PHASES[number - 1][0]
             daemon.armed()
@@ -213,7 +218,7 @@ def test_a_daemon_that_is_killed_while_the_device_types_finds_out_how_far_it_cam
         if meanwhile == "reset":
             device.do("reset")
         elif meanwhile == "another kill":
-            daemon.start("hid.told:1")
+            daemon.start("KILL hid.told:1")
             daemon.wait(KILLED)
         daemon.begin()
         expected = "unknown" if meanwhile == "reset" else "aborted"
@@ -221,6 +226,26 @@ def test_a_daemon_that_is_killed_while_the_device_types_finds_out_how_far_it_cam
         assert device.typed == stopped_at
         _types_once_more(daemon, 1)
         assert device.typed == stopped_at + text(1)
+        daemon.end()
+    check(workspace, device.typed)
+
+
+def test_a_daemon_that_was_stopped_before_it_gave_the_order_does_not_give_it_late(
+    workspace: Path, device: Device
+) -> None:
+    """The lease has ended meanwhile, so the order comes to a device that is not armed."""
+    with daemons(workspace) as daemon:
+        daemon.begin("STOP hid.commit_requested:1")
+        daemon.armed()
+        proposal = daemon.proposed(text(0))
+        with ThreadPoolExecutor(1) as asking:
+            approving = asking.submit(daemon.approve, proposal)
+            device.wait(lambda told: told.get("light") is True)
+            device.wait(lambda told: told.get("light") is False)
+            daemon.go_on()
+            approving.result()
+        assert daemon.outcome(proposal["proposal_id"]) == "not_executed"
+        assert device.typed == ""
         daemon.end()
     check(workspace, device.typed)
 
