@@ -29,7 +29,7 @@ def shown(board: FakeBoard) -> str:
 
 @pytest.mark.parametrize(("round_ms", "rounds"), [(1, 21_000), (4, 6_500), (15, 3_200)])
 def test_the_longest_text_is_handed_over_ordered_and_typed(round_ms: int, rounds: int) -> None:
-    """By quick and by slow boards: the line is fast enough for the answers, the buffer large enough for the requests."""
+    """By quick and by slow boards: the line is fast enough for answers, the buffer large enough for requests."""
     board = FakeBoard(setting="uart")
     board.round_ms = round_ms
     host = HostOnBoard(board, WHOLE)
