@@ -15,6 +15,7 @@ import msgspec
 
 from actors.engine import Engine
 from actors.pla.goals import parse_goal
+from actors.pla.warden_state import ProposalView
 from contracts.payload import Payload
 from contracts.pla import Channel
 from contracts.pla_events import (
@@ -178,11 +179,26 @@ async def outcome(host: Host, arguments: dict[str, Any]) -> Answer:
     if patience.cancelled_caught:
         raise OutcomeOpen(f"{name} is not over after {asked.seconds:g} s; it goes on", f"pmagent pla show {name}")
     await host.flush()
-    document = reading.proposal_document(reading.called(host.runtime.engine, name), now())
-    return Answer(document=document, exit_code=0 if document["outcome"] in _FINE else 1)
+    return _outcome(reading.called(host.runtime.engine, name))
 
 
 _FINE: Final = ("executed", "recorded")
+
+
+def _outcome(view: ProposalView) -> Answer:
+    """How a closed proposal ended."""
+    document = reading.proposal_document(view, now())
+    return Answer(document=document, exit_code=0 if document["outcome"] in _FINE else 1)
+
+
+def _outcome_alone(view: ProposalView) -> Answer:
+    """The same where no daemon runs: nothing is typed, and only a daemon has a line on which to ask what was. It is not
+    waited for, since whoever waits for it here would keep a daemon from starting. Raises OutcomeOpen."""
+    name = view.proposed.proposal_id
+    if view.stands != "closed":
+        what = f"{name} is not over, and there is no daemon that could tell what became of it"
+        raise OutcomeOpen(what, f"pmagent up asks the device; then pmagent pla show {name}")
+    return _outcome(view)
 
 
 async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -247,13 +263,15 @@ OPERATIONS: Final = {
 
 
 def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
-    """``status``, ``list``, ``show`` of a log that nobody writes; nothing is recorded. Raises BadPla,
-    NoSuchProposal."""
+    """``status``, ``list``, ``show``, ``outcome`` of a log that nobody writes; nothing is recorded. Raises BadPla,
+    NoSuchProposal, OutcomeOpen."""
     if name == STATUS:
         understood(arguments, StatusArguments)
         return Answer(document=reading.status_document(engine, now(), running=False))
     if name == LIST:
         return Answer(document=reading.list_document(engine, now(), understood(arguments, ListArguments).count))
+    if name == OUTCOME:
+        return _outcome_alone(reading.called(engine, understood(arguments, OutcomeArguments).proposal_id))
     asked = understood(arguments, ShowArguments)
     view = reading.called(engine, asked.proposal_id)
     document = {**reading.proposal_document(view, now()), "action_proposal": reading.contract_document(view)}
@@ -262,7 +280,7 @@ def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
     return Answer(document=document)
 
 
-READING: Final = frozenset((STATUS, LIST, SHOW))
+READING: Final = frozenset((STATUS, LIST, SHOW, OUTCOME))
 """The operations that ``read`` knows."""
 
 
