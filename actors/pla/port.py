@@ -21,7 +21,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 import serial
-from serial_asyncio import SerialTransport, connection_for_serial
+from serial_asyncio import SerialTransport
 
 from actors.pla.finding import PortUnusable
 
@@ -41,8 +41,7 @@ async def open_port(path: str, wake: Callable[[], None]) -> Port:
     raw = await anyio.to_thread.run_sync(_opened, path)
     port = Port(path, wake, raw)
     try:
-        transport, _ = await connection_for_serial(asyncio.get_running_loop(), lambda: port, raw)
-        port.begin(transport)
+        port.begin(_Transport(asyncio.get_running_loop(), port, raw))
         # The transport's own settings come first; then what has come before they held is thrown away.
         _set_up(raw.fileno())
         raw.reset_input_buffer()
@@ -65,6 +64,15 @@ class _Serial(serial.Serial):
     def let_go(self) -> None:
         """Close it. May wait for the device."""
         super().close()
+
+
+class _Transport(SerialTransport):  # type: ignore[misc]  # no types
+    """A transport to which a device that is unplugged while something is written is no bug of ours: ``connection_lost``
+    is told, as of any other end, and no traceback is."""
+
+    def _fatal_error(self, exc: Exception, message: str = "") -> None:
+        del message
+        self._abort(exc)
 
 
 class Port(asyncio.Protocol):
