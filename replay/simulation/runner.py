@@ -165,6 +165,8 @@ def _play(
     outside.resume_halted()
     if desk is not None:
         desk.calm()
+        # What was asked for while the machine was down comes to it now, and may halt an actor once more.
+        world.later(10.0, "resume", outside.resume_halted)
     while world.step():
         require(world.steps < 2 * STEPS_MAX and world.seconds < LIVENESS_SECONDS, "it does not come to an end")
 
