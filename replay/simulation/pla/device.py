@@ -31,7 +31,7 @@ class Firmware(Exception):
 
 class Device:
     """``hear`` takes bytes from the line; ``send`` brings them to it while ``connected`` says that a host holds it
-    open."""
+    open, which a UART does not tell."""
 
     def __init__(self, world: World, faults: Faults, random: Random, witness: Witness) -> None:
         self._world = world
@@ -46,6 +46,8 @@ class Device:
         """Called for each report that was taken."""
         self.plugged = True
         self.resting = False
+        self.on_uart = faults.strike("device: its line is a UART")
+        """Then it cannot see who holds its line, nor the host whether it is there."""
         self._asleep = False
         self._moment = 0
         self._typed = False
@@ -106,7 +108,8 @@ class Device:
         self._light.value = False
         self._moment += 1
         self._witness.powered("", cold=False)
-        self.left()
+        if not self.on_uart:
+            self.left()
 
     def hit_switch(self) -> None:
         """Somebody hits the switch, or its wire breaks."""
@@ -210,7 +213,7 @@ class Device:
         return ""
 
     def _held_open(self) -> bool:
-        return self.connected()
+        return self.on_uart or self.connected()
 
     def _usb(self) -> bool:
         return self.plugged and not self._asleep
