@@ -11,7 +11,7 @@ import pytest
 from actors.pla import approvals, hid, hid_arming, hid_execution, modes, tripping, warden
 from actors.pla import brain_objections as brain
 from actors.pla.wire import exchanges
-from firmware import executions, lines
+from firmware import executions
 from firmware.core import Core
 from firmware.executions import Executions
 from firmware.loop import Board
@@ -128,7 +128,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
     "a machine that sleeps leaves the device armed": ("not armed", [
         (Core, "_look", "if not usb and (self.armed or self._usb):", "if False:"),
     ]),
-    "the device takes old orders, and forgets what it typed": ("typed again|typed what was not approved", [
+    "the device takes old orders, and forgets what it typed": ("typed again|typed what was not approved|without an order", [
         (Core, "_answer", "number <= self._last_n", "False"),
         (Core, "_commit", 'if found is not None and found.state != "PREPARED":', "if False:"),
         (Executions, "begin", "self.running = execution", "self.running = execution; execution.done = 0"),
@@ -145,14 +145,14 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (Core, "_stop", "self._release = True", "pass"),
         (Core, "_end", "self._release = True", "pass"),
     ]),
-    "damaged lines are acted on": (".", [
-        (lines, "decode", 'if line[-_TAIL:] != f"*{crc16(body):04x}".encode():', "if False:"),
-    ]),
 }
 
 
-RARE = {"the device takes old orders, and forgets what it typed", "damaged lines are acted on"}
-"""What takes more than one unlucky line."""
+RARE = {
+    "what is being typed is told as ended", "the device takes old orders, and forgets what it typed",
+    "a reset takes a kill away", "credentials are approved without a word", "a rejection needs no reason",
+}
+"""What takes more than one unlucky moment."""
 
 FAULTS = [pytest.param(fault, marks=[pytest.mark.slow] if fault in RARE else []) for fault in PLANTED]
 

@@ -14,6 +14,7 @@ PLA_CHANCES: Final[dict[str, float]] = {
     "line: probed as a modem": 0.02,
     "line: echoes": 0.02,
     "line: an answer to commit is lost": 0.5,
+    "line: an order comes again": 0.3,
     "line: another device answers": 0.1,
     "switch: hit": 0.1,
     "switch: hit while it types": 0.03,

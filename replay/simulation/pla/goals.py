@@ -71,7 +71,7 @@ class Goals:
             return f"move: {random.randint(-1000, 5000)} {random.randint(-300, 300)}"
         if kind == 2:
             return f"click: {random.choice(('left', 'right', 'middle'))}"
-        length = random.choice((1, 1, 3, 3, 8, 8, 20, 20, 20, 20, 80, 600))
+        length = random.choice((1, 3, 8, 20, 20, 20, 80, 80, 80, 600))
         return f"type: {n} " + "".join(chr(random.randint(32, 126)) for _ in range(length))
 
     def _literal(self, asked: PlaProposalRequested, goal: str) -> PlaProposalRequested:

@@ -131,6 +131,8 @@ class HostSide:
             return
         opening = self._opening
         self._cable.to_device(data, self._device.hear, lambda piece: self._arrived(opening, piece))
+        if b'"op":"commit"' in data and self._faults.strike("line: an order comes again"):
+            self._world.later(self._between(0.1, 4.0), "order again", partial(self._device.hear, data))
 
     # --- the pump -------------------------------------------------------------------------------------------------
 
