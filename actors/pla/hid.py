@@ -211,7 +211,11 @@ def _unexplained(state: HidState, event: Event) -> bool:
 def _fact(state: HidState, event: Event) -> HidState:
     match event.data:
         case DaemonStarted() | DaemonStopped():
-            return replace(state, link=None, armed=False, ping=0, watch=0, disarming={}, approvals={}, mode="OBSERVE")
+            lasting = isinstance(event.data, DaemonStarted) and event.data.surface == "daemon"
+            return replace(
+                state, link=None, armed=False, ping=0, watch=0, disarming={}, approvals={}, mode="OBSERVE",
+                lasting=lasting,
+            )  # fmt: skip
         case HidLinked() as linked:
             link = Link(
                 linked.device_id, linked.boot_id, linked.compatible, linked.text[:500], linked.kill_switch_state

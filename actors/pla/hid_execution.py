@@ -264,7 +264,7 @@ def _on_told(state: HidState, event: Event, execution: Execution) -> Iterator[Pa
                 yield from _unknown(state, execution, f"the device says {told.state} of other bytes, or without end")
         case HidRefused(code="BOOT_MISMATCH" | "NO_HELLO"):
             yield from _unknown(state, execution, "the device was started anew meanwhile, and remembers nothing")
-        case _ if event.time < execution.deadline:
+        case _ if event.time < execution.deadline or not state.lasting:  # a command has no line: it finds out nothing
             yield from _ask(execution, event.time, min(8.0, ASK_SECONDS * 2.0**execution.tries))
         case _:
             yield from _unknown(state, execution, "no device answered that could tell")

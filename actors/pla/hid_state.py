@@ -63,7 +63,7 @@ class HidState(msgspec.Struct, frozen=True):
     after it; ``wishes``: position of an operator's wish to disarm -> its correlation; ``disarming``: position of a
     disarm request -> the wish that it answers (0: nobody's); ``over``: the wish of the one that has just ended;
     ``settled_at``: until then a report may be older than what the device was told; ``unwarded``: the warden is
-    halted."""
+    halted; ``lasting``: the process is a daemon, which alone has a line."""
 
     session_id: str = ""
     mode: PlaMode = "OBSERVE"
@@ -81,3 +81,4 @@ class HidState(msgspec.Struct, frozen=True):
     approvals: dict[str, PlaApproved] = {}
     execution: Execution | None = None
     unwarded: bool = False
+    lasting: bool = False

@@ -60,9 +60,12 @@ def on_end(state: WardenState, event: Event, asked: PlaEndRequested) -> Iterator
     yield from lowered(state, asked.operator_id, "ended", "the session is ended", channel=asked.channel)
     if state.executing is None:
         yield from ended_when_idle(state)
+    reasons = [] if state.session_id else ["there is no session"]
+    if state.executing is not None:
+        reasons = ["it is over as soon as it is known what became of its last execution"]
     yield PlaModeAnswered(
         request=event.position, session_id=state.session_id, accepted=bool(state.session_id), mode="OBSERVE",
-        reasons=[] if state.session_id else ["there is no session"], mend=[],
+        reasons=reasons, mend=[],
     )  # fmt: skip
 
 
@@ -72,7 +75,7 @@ def _objections(state: WardenState, to: PlaMode) -> list[tuple[str, str]]:
         return []
     if state.ending:
         text = "the session before is not over: what became of its last execution is not known yet"
-        return [(text, "ask again in half a minute")]
+        return [(text, "ask again in half a minute" if state.lasting else "pmagent up: a daemon asks the device")]
     if MODES.index(to) > MODES.index(state.mode) + 1:
         between = MODES[MODES.index(state.mode) + 1]
         return [(f"from {state.mode} the next mode is {between}", f"pmagent pla mode {between}")]

@@ -9,7 +9,7 @@ import click
 from pmagent.cli.clean import shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import acting, ask, ask_to_lower, mode_piece, operator_option, refusal
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, operator_option, refusal
 
 MODES = ("OBSERVE", "SUGGEST", "EXECUTE")
 CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic")
@@ -54,7 +54,9 @@ def end(app: App, operator: str | None, format: str) -> int:
     if format == "json":
         app.output.document(document)
     elif document["accepted"]:
-        app.output.line(Styled("✓ ended", "green"), f": {document['session_id']}")
+        how = "✓ ending" if document["reasons"] else "✓ ended"
+        app.output.line(Styled(how, "green"), f": {document['session_id']}")
+        because(app.output, document)
     else:
         refusal(app.output, "nothing is ended", document)
     return answer.exit_code
@@ -94,5 +96,3 @@ def _frame_screen(output: Output, frame: dict[str, Any]) -> None:
         output.line("              ", shorten(frame["note"], output.columns - 14))
     for line in frame["ocr_text"].splitlines()[:20]:
         output.line("              │ ", Styled(shorten(line, output.columns - 18), "dim"))
-
-

@@ -32,9 +32,12 @@ from contracts.pla import TypeText, digest
 from contracts.pla_events import (
     PlaApproved,
     PlaDisarmRequested,
+    PlaEndRequested,
     PlaExecuted,
     PlaExecutionRequested,
+    PlaModeAnswered,
     PlaModeChanged,
+    PlaModeRequested,
     PlaProposalClosed,
     PlaViolation,
 )
@@ -280,6 +283,48 @@ def test_a_daemon_that_comes_back_late_still_asks_though_commands_without_a_line
     desk.advance(8)
     assert desk.last(PlaExecuted).outcome == "done"
     assert desk.of(HidOutcomeUnknown) == []
+
+
+def test_commands_without_a_line_leave_the_finding_out_to_a_daemon_however_late_they_come() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidCommitRequested}
+    desk.decide(desk.propose())
+    (order,) = desk.of(HidCommitRequested)
+    answering(desk, "hid.status_requested", partial(silent, sent=False))
+    desk.finish(order.position, EffectInterrupted(request=order.position, reason="crash"))
+    for _ in range(3):
+        desk.fact(DaemonStarted(version="0", python="3", surface="pla.mode"))
+        desk.advance(60)
+    desk.tell(PlaModeRequested(mode="SUGGEST", operator_id=ALICE, channel="cli"))
+    assert desk.last(PlaModeAnswered).mend == ["pmagent up: a daemon asks the device"]
+    desk.tell(PlaEndRequested(operator_id=ALICE, channel="cli"))
+    assert desk.last(PlaModeAnswered).accepted
+    assert "as soon as it is known" in desk.last(PlaModeAnswered).reasons[0]
+    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
+    answering(desk, "hid.status_requested", told("DONE"))
+    desk.link()
+    desk.advance(8)
+    assert desk.last(PlaExecuted).outcome == "done"
+    assert desk.of(HidOutcomeUnknown) == []
+    assert desk.warden.session_id == ""
+
+
+def test_a_daemon_that_hears_of_no_device_says_after_half_a_minute_that_nobody_knows() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidCommitRequested}
+    desk.decide(desk.propose())
+    (order,) = desk.of(HidCommitRequested)
+    answering(desk, "hid.status_requested", partial(silent, sent=False))
+    desk.finish(order.position, EffectInterrupted(request=order.position, reason="crash"))
+    desk.fact(DaemonStarted(version="0", python="3", surface="pla.mode"))
+    desk.advance(60)
+    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))
+    desk.advance(29)
+    assert desk.of(HidOutcomeUnknown) == []
+    desk.advance(20)
+    assert len(desk.of(HidOutcomeUnknown)) == 1
 
 
 @pytest.mark.parametrize(
