@@ -128,7 +128,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
     "a machine that sleeps leaves the device armed": ("not armed", [
         (Core, "_look", "if not usb and (self.armed or self._usb):", "if False:"),
     ]),
-    "the device takes old orders, and forgets what it typed": ("typed again|typed what was not approved|without an order", [
+    "the device takes old orders, and forgets what it typed": ("typed again|not approved|without an order", [
         (Core, "_answer", "number <= self._last_n", "False"),
         (Core, "_commit", 'if found is not None and found.state != "PREPARED":', "if False:"),
         (Executions, "begin", "self.running = execution", "self.running = execution; execution.done = 0"),
