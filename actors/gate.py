@@ -9,6 +9,7 @@ the actor that granted it is not halted. While the gate itself is halted, the en
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,9 @@ from contracts.effect import ActorHalted, EffectRefused
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import OutwardRequest, Payload, types
 from events.event import Event
+
+GRANTOR: Final = "oa"
+"""Who grants permits; another's word for one is none."""
 
 
 class Permit(msgspec.Struct, frozen=True):
@@ -60,7 +64,7 @@ class Gate:
             return GateState(state.permits)  # only decisions grant, use and take away: a fact is somebody's word
         if isinstance(data, OutwardRequest):
             return _use(state, event, data)
-        if isinstance(data, OaPermitGranted):
+        if isinstance(data, OaPermitGranted) and event.actor == GRANTOR:
             permit = Permit(data.action, data.subject, data.holder, event.actor, data.uses, data.expires_at)
             return GateState({**_unexpired(state.permits, event.time), event.position: permit})
         if isinstance(data, OaPermitRevoked):

@@ -259,6 +259,9 @@ def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated
             executing = state.executing
             if name == HID and executing is not None:
                 yield from closed(executing, "unknown", "the HID link is halted; look at the screen")
+            if name == HID and state.device is not None:  # it cannot any more, and what is typed has to end
+                disarm = HidDisarmRequested(boot_id=state.device.boot_id, why="the HID link is halted")
+                yield Correlated(disarm, state.session_id) if state.session_id else disarm
         case ActorResumed(name=name) if name == WARDEN:
             yield from modes.lowered(state, "engine", "halted", "the warden was halted")
             yield from _concluded(state)

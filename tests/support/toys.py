@@ -164,10 +164,10 @@ class GrantorState(msgspec.Struct, frozen=True):
 
 
 class Grantor:
-    """Grants each permit that is asked for, under the name of ``grantor``; revokes the oldest on ``toy.poked`` with a
+    """Grants each permit that is asked for, in the OA's name; revokes the oldest on ``toy.poked`` with a
     number divisible by seven."""
 
-    name = "grantor"
+    name = "oa"
     hears: frozenset[type[msgspec.Struct]] = frozenset((OaPermitRequested, Poked))
 
     def initial(self) -> GrantorState:

@@ -246,6 +246,17 @@ def test_a_permit_for_something_else_does_not_count(changes: dict[str, object], 
     assert any(words in reason for reason in bench.of(EffectRefused)[0].data.reasons)
 
 
+def test_a_permit_that_another_than_the_oa_grants_is_none() -> None:
+    class Usurper(Grantor):
+        name = "usurper"
+
+    script = Scripted("worker", lambda event: [], [Poked])
+    bench = Bench([Usurper(), script])
+    bench.fact(permit_for("worker"))
+    assert bench.types().count("oa.permit_granted") == 1
+    assert bench.engine.states["gate"].permits == {}
+
+
 def test_a_permit_counts_until_the_moment_it_expires() -> None:
     for seconds, starts in ((1.0, 0), (1.000001, 1)):
         bench, permit = permitted(seconds=seconds)

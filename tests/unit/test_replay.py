@@ -90,7 +90,7 @@ def test_folding_gives_the_states_that_the_run_had(bench: Bench, log: MemoryStor
     assert engine.states == bench.engine.states
 
 
-@pytest.mark.parametrize("actor", ["ada", "bob", "grantor"])
+@pytest.mark.parametrize("actor", ["ada", "bob", "oa"])
 def test_an_altered_decision_is_found_and_shown(bench: Bench, log: MemoryStorage, actor: str) -> None:
     target = decision(bench, actor)
     found = only(replay_log(altered_log(log, {target.position: changed_data}), toys()).divergences)
@@ -190,7 +190,7 @@ def test_until_leaves_the_rest_unread(bench: Bench, log: MemoryStorage) -> None:
 def test_only_one_actor_is_compared_when_asked(bench: Bench, log: MemoryStorage) -> None:
     target = decision(bench, "ada", "toy.echoed")
     altered = altered_log(log, {target.position: changed_data})
-    result = replay_log(altered, toys(), actor="grantor")
+    result = replay_log(altered, toys(), actor="oa")
     assert result.equal
     assert 0 < result.decisions < replay_log(log, toys()).decisions
     assert only(replay_log(altered, toys(), actor="ada").divergences).position == target.position

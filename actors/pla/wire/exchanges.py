@@ -23,6 +23,7 @@ from actors.pla.wire.answers import (
     StatusAnswer,
 )
 from actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
+from contracts.checking import check
 from contracts.hid import (
     HidArmed,
     HidArmRequested,
@@ -176,7 +177,11 @@ def _prepare(position: int, asked: HidPrepareRequested, plain: Action | None, no
     if unfit is not None:
         return _other(position, asked, unfit)
     assert action is not None, "else it is unfit"
-    parts = parts_of(document(asked, action, now))
+    execute = document(asked, action, now)
+    broken = check("action_execute", execute)
+    if broken:  # the last border on this side; the device looks at all of it again
+        return _other(position, asked, Refused("SCHEMA", f"{broken[0].pointer}: {broken[0].text}"))
+    parts = parts_of(execute)
     reply: Reply | Ended | None = None
     for _ in range(TRIES):
         reply = yield from _hand_over(asked, parts)

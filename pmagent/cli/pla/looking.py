@@ -39,6 +39,9 @@ def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | No
         return {"count": (app.workspace / path).read_bytes().count(b"\n"), "path": path}
     except FileNotFoundError:
         return None
+    except OSError as error:
+        app.output.note(f"{path} cannot be read ({error.strerror}), so violations are not counted")
+        return None
 
 
 def _status_screen(output: Output, document: dict[str, Any]) -> None:

@@ -161,6 +161,16 @@ def test_nothing_is_typed_while_somebody_it_rests_on_is_halted(name: str) -> Non
     assert (changed.code, changed.mode) == ("halted", "OBSERVE")
 
 
+def test_what_is_typed_ends_when_the_link_is_halted() -> None:
+    desk = Desk()
+    desk.ready()
+    warden = next(actor for actor in desk.actors if actor.name == "warden")
+    halted = ActorHalted(name="hid", input=1, error="ValueError", place="here")
+    at = replace(desk.history[0], data=halted, kind="decision", actor="engine", type="actor.halted", position=999)
+    decided = [one.payload for one in warden.decide(warden.evolve(desk.warden, at), at) if isinstance(one, Correlated)]
+    assert any(isinstance(one, HidDisarmRequested) and one.boot_id == BOOT for one in decided)
+
+
 def test_arming_in_the_wrong_mode_is_a_violation_that_disables_hid() -> None:
     desk = Desk()
     desk.link()
