@@ -104,7 +104,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (hid_execution, "_unknown", "yield Correlated(unknown, execution.session_id)", "pass"),
     ]),
     "the host hands over other bytes, and the device looks away": ("typed what was not approved", [
-        (exchanges, "_prepare", "parts_of(document(asked, action, now))", f"parts_of(document(asked, {OTHER}, now))"),
+        (exchanges, "_prepare", "document(asked, action, now)", f"document(asked, {OTHER}, now)"),
         (executions, "check", 'if digest != own or approved not in ("", own):', "if False:"),
     ]),
     "a credential is proposed against the policy": ("which the policy refuses", [
@@ -139,7 +139,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (Core, "_next", "elif self.armed and", "elif"),
     ]),
     "the ticks do not wrap": (".", [
-        (Core, "_pass", "(now_ms - self._now) % TICKS", "max(0, now_ms - self._now)"),
+        (Core, "_pass", "(now_ms - self._now) % TICKS", "now_ms - self._now"),
     ]),
     "keys stay down": ("stays down|still down", [
         (Core, "_stop", "self._release = True", "pass"),
@@ -149,8 +149,8 @@ PLANTED: dict[str, tuple[str, Planted]] = {
 
 
 RARE = {
-    "what is being typed is told as ended", "the device takes old orders, and forgets what it typed",
-    "a reset takes a kill away", "credentials are approved without a word", "a rejection needs no reason",
+    "an approval while it is not armed waits to be typed", "what was not begun goes on when the mode falls",
+    "the device takes old orders, and forgets what it typed", "a reset takes a kill away", "credentials are approved without a word", "a rejection needs no reason",
 }
 """What takes more than one unlucky moment."""
 
