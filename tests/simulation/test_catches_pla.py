@@ -150,7 +150,8 @@ PLANTED: dict[str, tuple[str, Planted]] = {
 
 RARE = {
     "an approval while it is not armed waits to be typed", "what was not begun goes on when the mode falls",
-    "the device takes old orders, and forgets what it typed", "a reset takes a kill away", "credentials are approved without a word", "a rejection needs no reason",
+    "the device takes old orders, and forgets what it typed", "a reset takes a kill away",
+    "credentials are approved without a word", "a rejection needs no reason",
 }
 """What takes more than one unlucky moment."""
 
