@@ -13,9 +13,9 @@ from actors.oa.reasoning.actor import Reasoner
 from actors.orchestra.coordinator import Coordinator
 from actors.orchestra.orchestrator import Orchestrator
 from actors.orchestra.worker import Worker
-from actors.pla.brain import Brain
-from actors.pla.hid import HidLink
-from actors.pla.warden import Warden
+from actors.pla.brain.actor import Brain
+from actors.pla.hid.actor import HidLink
+from actors.pla.warden.actor import Warden
 
 
 def all_actors() -> list[AnyActor]:

@@ -16,8 +16,8 @@ from typing import Any
 
 import anyio
 
-from actors.pla.finding import Wanted
-from actors.pla.line import Line
+from actors.pla.line.finding import Wanted
+from actors.pla.line.holding import Line
 from benchmarks.harness import Bench, Row, Spread, percentile
 from contracts.hid import HidArmRequested, HidCommitRequested, HidEnded, HidLinked, HidPrepareRequested
 from contracts.payload import Payload, encode, type_of

@@ -21,10 +21,10 @@ import msgspec
 
 from actors.audit.effects import FOLDER as AUDITS_FOLDER
 from actors.audit.effects import PERFORMERS as AUDITS
-from actors.audit.repository.leftover import end_cut_off
 from actors.checks.effects import FOLDER as CHECKS_FOLDER
 from actors.checks.effects import PERFORMERS as CHECKS
 from actors.clock.effects import PERFORMERS as CLOCK
+from actors.confined.leftover import end_cut_off
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.kernel.effects import PERFORMERS as KERNEL
@@ -36,7 +36,7 @@ from actors.orchestra.effects import sweep
 from actors.orchestra.planner import PERFORMERS as PLANNER
 from actors.pla.effects import pla_performers
 from actors.pla.frames.taking import FRAME_PERFORMERS as FRAMES
-from actors.pla.line import Line
+from actors.pla.line.holding import Line
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped

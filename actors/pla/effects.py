@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from actors.actor import Io, Performers
-from actors.pla.line import Line
+from actors.pla.line.holding import Line
 from contracts.hid import (
     HidArmRequested,
     HidCommitRequested,

@@ -15,7 +15,7 @@ import msgspec
 
 from actors.engine import Engine
 from actors.pla.goals import parse_goal
-from actors.pla.warden_state import ProposalView
+from actors.pla.warden.state import ProposalView
 from contracts.payload import Payload
 from contracts.pla import Channel
 from contracts.pla_events import (

@@ -12,7 +12,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 
-from actors.pla.finding import PortUnusable, Wanted
+from actors.pla.line.finding import PortUnusable, Wanted
 from contracts.hid import HidLinked, HidLost
 from contracts.payload import Payload, type_of
 from contracts.pla_events import PlaContractBroken

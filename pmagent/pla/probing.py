@@ -11,8 +11,8 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.pla.finding import Attached, PortUnusable, Wanted, attached, find
-from actors.pla.line import NUMBERS, check_contract
+from actors.pla.line.finding import Attached, PortUnusable, Wanted, attached, find
+from actors.pla.line.holding import NUMBERS, check_contract
 from actors.pla.wire.host import HostLink
 from actors.pla.wire.words import Broken, Heard, Hello, Status
 from contracts.pla import CONTRACT_VERSION
@@ -47,7 +47,7 @@ def probe(wanted: Wanted) -> Probed:
 
 
 async def _probe(wanted: Wanted) -> Probed:
-    from actors.pla.port import open_port  # only who opens a port needs pyserial
+    from actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
     found = await anyio.to_thread.run_sync(find, wanted)
     awake = anyio.Event()

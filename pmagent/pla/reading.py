@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.engine import Engine
-from actors.pla.warden_state import ProposalView, WardenState
+from actors.pla.warden.state import ProposalView, WardenState
 from contracts.pla import (
     MIN_ACTION_DELAY_MS,
     OCR_CHARS_MAX,

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from actors.pla.credentials import findings, masked
-from actors.pla.goal_masking import masked_beside, masked_goal
+from actors.pla.credentials.findings import findings, masked
+from actors.pla.credentials.goal_masking import masked_beside, masked_goal
 from actors.pla.goals import parse_goal
 from contracts.pla import Action, Channel, TypeText, digest, objections
 from contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from actors.pla.warden import BRAIN, HID, WARDEN
+from actors.pla.warden.actor import BRAIN, HID, WARDEN
 from contracts.effect import ActorHalted, RequestRefused
 from contracts.hid import HidArmed, HidCommitRequested, HidDisarmed, HidLost, HidOutcomeUnknown, HidTripped
 from contracts.pla_events import (

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import anyio
 
-from actors.pla.finding import Wanted
-from actors.pla.line import FACTS_WAITING_MAX, Line
+from actors.pla.line.finding import Wanted
+from actors.pla.line.holding import FACTS_WAITING_MAX, Line
 from actors.pla.wire.lines import encode
 from contracts.hid import (
     HidDisarmRequested,

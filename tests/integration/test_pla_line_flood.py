@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from actors.pla.line import REPORTS_MAX
+from actors.pla.line.holding import REPORTS_MAX
 from actors.pla.wire.lines import encode
 from contracts.hid import HidLost, HidPinged, HidPingRequested, HidReported
 from tests.support.fault_pipe import FaultPipe

@@ -10,8 +10,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from actors.pla.finding import PortUnusable
-from actors.pla.port import _Serial, open_port
+from actors.pla.line.finding import PortUnusable
+from actors.pla.line.port import _Serial, open_port
 from contracts.hid import (
     HidDisarmRequested,
     HidRefused,
@@ -230,7 +230,7 @@ def test_a_device_that_keeps_the_closing_waiting_is_not_waited_for(
             assert await anyio.to_thread.run_sync(closed.wait, 10)
             assert opened(device.path) == 0
 
-    monkeypatch.setattr("actors.pla.port.CLOSE_SECONDS", 0.05)
+    monkeypatch.setattr("actors.pla.line.port.CLOSE_SECONDS", 0.05)
     real = _Serial.let_go
     monkeypatch.setattr(_Serial, "let_go", let_go)
     anyio.run(main)

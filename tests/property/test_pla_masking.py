@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.pla.goal_masking import masked_beside, masked_goal
+from actors.pla.credentials.goal_masking import masked_beside, masked_goal
 from contracts.model import ModelLimits
 from contracts.pla import TypeText, digest
 from contracts.pla_events import PlaProposalRequested

@@ -9,8 +9,8 @@ import fastjsonschema
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.model_goal import SHAPE_NAME, answer_shape
-from actors.pla.model_reply import Misfit, Proposal, read_proposal
+from actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
+from actors.pla.brain.model_reply import Misfit, Proposal, read_proposal
 from contracts.model import ModelReplied, ModelToolCall, ModelUsage
 from contracts.pla import KEYS, action_type, objections, payload
 

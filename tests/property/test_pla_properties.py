@@ -16,9 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla import approvals, hid, hid_arming, hid_execution, modes, tripping, warden
-from actors.pla.hid_state import HidState
-from actors.pla.warden_state import WardenState
+from actors.pla.hid import actor as hid
+from actors.pla.hid import arming as hid_arming
+from actors.pla.hid import execution as hid_execution
+from actors.pla.hid import tripping
+from actors.pla.hid.state import HidState
+from actors.pla.warden import actor as warden
+from actors.pla.warden import approvals, modes
+from actors.pla.warden.state import WardenState
 from contracts.hid import HidCommitRequested, HidOutcomeUnknown
 from contracts.payload import Correlated
 from contracts.pla_events import PlaExecuted, PlaProposalClosed, PlaSessionEnded

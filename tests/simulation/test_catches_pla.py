@@ -8,8 +8,13 @@ from typing import Any
 
 import pytest
 
-from actors.pla import approvals, hid, hid_arming, hid_execution, modes, tripping, warden
-from actors.pla import brain_objections as brain
+from actors.pla.brain import objections as brain
+from actors.pla.hid import actor as hid
+from actors.pla.hid import arming as hid_arming
+from actors.pla.hid import execution as hid_execution
+from actors.pla.hid import tripping
+from actors.pla.warden import actor as warden
+from actors.pla.warden import approvals, modes
 from actors.pla.wire import exchanges
 from firmware import executions
 from firmware.core import Core

@@ -11,10 +11,10 @@ import msgspec
 from actors.actor import AnyActor
 from actors.kernel.actor import KernelWatcher
 from actors.oa.actor import Oa
-from actors.pla.hid import HidLink
+from actors.pla.hid.actor import HidLink
 from actors.pla.ids import derived
-from actors.pla.warden import Warden
-from actors.pla.warden_state import WardenState
+from actors.pla.warden.actor import Warden
+from actors.pla.warden.state import WardenState
 from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted
 from contracts.effect import EffectCancelled

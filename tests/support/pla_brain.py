@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from actors.model.actor import Gateway
-from actors.pla.brain import Brain
-from actors.pla.brain_state import BrainState
+from actors.pla.brain.actor import Brain
+from actors.pla.brain.state import BrainState
 from contracts.model import ModelAsked, ModelCallRequested, ModelMessage, ModelReplied, ModelUsage
 from contracts.pla import Action, action_type, payload
 from contracts.pla_events import (

@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 import anyio
 from anyio.abc import ByteReceiveStream, Process
 
-from actors.pla.finding import PortUnusable, Wanted
-from actors.pla.line import Line
+from actors.pla.line.finding import PortUnusable, Wanted
+from actors.pla.line.holding import Line
 from actors.pla.wire.words import Check
 from contracts.hid import HidLinked, HidLost
 from contracts.payload import Payload

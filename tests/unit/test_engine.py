@@ -250,8 +250,7 @@ def test_a_permit_that_another_than_the_oa_grants_is_none() -> None:
     class Usurper(Grantor):
         name = "usurper"
 
-    script = Scripted("worker", lambda event: [], [Poked])
-    bench = Bench([Usurper(), script])
+    bench = Bench([Usurper()])
     bench.fact(permit_for("worker"))
     assert bench.types().count("oa.permit_granted") == 1
     assert bench.engine.states["gate"].permits == {}

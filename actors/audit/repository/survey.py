@@ -15,8 +15,8 @@ from actors.audit.repository.clone import REF, Clone, fetch
 from actors.audit.repository.history import history
 from actors.audit.repository.survey_child import Answer, Request
 from actors.audit.repository.tree import Entry, Tree, tree
-from actors.audit.repository.wall import UNWALLED, wall
 from actors.audit.repository.wary import answered
+from actors.confined.wall import UNWALLED, wall
 from contracts.audit_events import AuditLimits, Question
 from contracts.audit_facts import FILES_MAX, History, RepoSurvey
 

@@ -7,7 +7,7 @@ import stat
 import threading
 from typing import Final
 
-from actors.audit.repository.wall import UNWALLED
+from actors.confined.wall import UNWALLED
 from actors.pla.frames.folder import BYTES_MAX, Taken
 from actors.pla.frames.pictures import NotAPicture, TooLarge, picture
 from actors.pla.frames.problem import NoFrame

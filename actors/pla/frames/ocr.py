@@ -8,7 +8,7 @@ import re
 import threading
 from typing import Final, NamedTuple
 
-from actors.audit.repository.wall import UNWALLED
+from actors.confined.wall import UNWALLED
 from actors.pla.frames.program import found, run
 from events.unseen import UNSEEN
 

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from actors.actor import Io, Performers
-from actors.pla.credentials import masked_screen
+from actors.pla.credentials.findings import masked_screen
 from actors.pla.frames import camera, folder, ocr
 from actors.pla.frames.folder import Taken
 from actors.pla.frames.problem import NoFrame

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.hid_state import HID
+from actors.pla.hid.state import HID
 from actors.pla.wire.answers import (
     ArmAnswer,
     CommitAnswer,

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.credentials import findings, masked
+from actors.pla.credentials.findings import findings, masked
 from actors.pla.goals import GoalError, parse_goal
 from contracts.pla import KEYS, MODIFIERS, Action, CredentialPolicy, TypeText, digest, objections
 from contracts.pla_events import FrameSource, PlaProposalRequested

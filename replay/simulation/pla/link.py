@@ -1,5 +1,5 @@
 """The host's end of the line in the simulation: the real sans-I/O link and the real exchanges, driven by the calendar
-as ``actors/pla/line.py`` drives them on a port."""
+as ``actors/pla/line/holding.py`` drives them on a port."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from actors.pla.reports import Reporter
 from actors.pla.wire.exchanges import exchange, goodbye, without_device
 from actors.pla.wire.host import HostLink
+from actors.pla.wire.reports import Reporter
 from actors.pla.wire.talks import Talks
 from contracts.checking import check
 from contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from actors.pla.model_goal import SHAPE_NAME
+from actors.pla.brain.model_goal import SHAPE_NAME
 from replay.simulation.world import World
 
 ANSWER: Final = SHAPE_NAME

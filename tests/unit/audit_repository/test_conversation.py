@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.repository.conversation import Conversation
+from actors.confined.conversation import Conversation
 
 
 def started(script: str) -> subprocess.Popen[bytes]:

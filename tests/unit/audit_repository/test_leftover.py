@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from actors.audit.repository.leftover import end_cut_off
+from actors.confined.leftover import end_cut_off
 from tests.support.boxes import real_boxes
 from tests.support.planners import all_end
 
 SECONDS = 20.0
-MODULE = "actors.audit.repository.confined"
+MODULE = "actors.confined.limits"
 
 
 @contextmanager

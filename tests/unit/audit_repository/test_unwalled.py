@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from actors.audit.pdf.reading import read_pdf
-from actors.audit.repository import wall as walls
 from actors.audit.repository.survey import survey_repository
-from actors.audit.repository.wall import UNWALLED
+from actors.confined import wall as walls
+from actors.confined.wall import UNWALLED
 from contracts.audit_events import AuditLimits
 from tests.support.audits_history import sources
 

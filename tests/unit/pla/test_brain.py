@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from actors.engine import Engine
-from actors.pla.brain import Brain
-from actors.pla.brain_state import BrainState
+from actors.pla.brain.actor import Brain
+from actors.pla.brain.state import BrainState
 from actors.snapshot import EngineState, export_engine, restore_engine
 from contracts.effect import (
     ActorHalted,
@@ -327,7 +327,7 @@ def test_nothing_is_proposed_while_the_warden_is_halted(monkeypatch: pytest.Monk
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("actors.pla.warden.Warden.decide", broken)
+        patched.setattr("actors.pla.warden.actor.Warden.decide", broken)
         desk.mode("EXECUTE")
     assert desk.of(ActorHalted)[-1].data.name == "warden"
     assert refusal(desk.answer(request)) == ("mode", "the warden is halted")
@@ -346,7 +346,7 @@ def test_a_request_on_which_the_warden_breaks_has_the_brains_answer_all_the_same
         raise ValueError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("actors.pla.warden.Warden.decide", broken)
+        patched.setattr("actors.pla.warden.actor.Warden.decide", broken)
         request = desk.ask(HELLO, frame=SOURCE)
     assert desk.last(RequestRefused).name == "warden"
     assert refusal(desk.answer(request)) == ("mode", "the warden is halted")

@@ -9,8 +9,8 @@ import fastjsonschema
 import msgspec
 import pytest
 
-from actors.pla.model_goal import SHAPE_NAME, answer_shape
-from actors.pla.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
+from actors.pla.brain.model_goal import SHAPE_NAME, answer_shape
+from actors.pla.brain.model_reply import REPLY_BYTES_MAX, Misfit, read_proposal
 from contracts.effect import ActorHalted
 from contracts.model import (
     PROMPT_BYTES_MAX,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from actors.pla.credentials import findings, masked, masked_screen
+from actors.pla.credentials.findings import findings, masked, masked_screen
 from contracts.pla import is_typable
 from events.redact import Redactor
 from events.secret_forms import MASK

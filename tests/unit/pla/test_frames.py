@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from actors.audit.repository import limited, wall
-from actors.audit.repository.limited import run_limited
+from actors.confined import limited, wall
+from actors.confined.limited import run_limited
 from actors.pla.frames import camera, folder, ocr
 from actors.pla.frames.folder import BYTES_MAX, newest
 from actors.pla.frames.problem import NoFrame

@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from actors.pla.reports import Reporter
 from actors.pla.wire.exchanges import exchange
 from actors.pla.wire.host import HostLink
 from actors.pla.wire.lines import encode
+from actors.pla.wire.reports import Reporter
 from actors.pla.wire.talks import Talks
 from contracts.checking import check
 from contracts.hid import HidDisarmRequested, HidEnded, HidPingRequested, HidPrepared, HidStatusRequested

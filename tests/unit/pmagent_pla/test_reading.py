@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from actors.pla.warden_state import ProposalView
+from actors.pla.warden.state import ProposalView
 from contracts.checking import check
 from contracts.pla import TEXT_CHARS_MAX, Action, TypeText, digest
 from contracts.pla_events import PlaProposed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.pla.hid_state import HidState
+from actors.pla.hid.state import HidState
 from contracts.effect import EffectCancelRequested
 from contracts.hid import HidDisarmRequested, HidTripped
 from contracts.payload import Correlated, Payload

@@ -7,8 +7,8 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.brain_state import BrainState
-from actors.pla.credentials import findings
+from actors.pla.brain.state import BrainState
+from actors.pla.credentials.findings import findings
 from contracts.pla import TEXT_CHARS_MAX, Action, TypeText, Unfit, digest, objections
 from contracts.pla_events import PlaProposalRequested
 from contracts.reasoning import END

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.model.actor import GATEWAY
-from actors.pla import brain_state as fold
-from actors.pla.brain_answers import (
+from actors.pla.brain import state as fold
+from actors.pla.brain.answers import (
     HALTED,
     Decision,
     ended,
@@ -29,12 +29,12 @@ from actors.pla.brain_answers import (
     refused,
     refused_at_once,
 )
-from actors.pla.brain_objections import refusal
-from actors.pla.brain_question import question
-from actors.pla.brain_reply import on_reply
-from actors.pla.brain_state import LOOKS_MAX, BrainState, Look, Pending
-from actors.pla.model_goal import is_showable
-from actors.pla.warden import BRAIN, WARDEN
+from actors.pla.brain.model_goal import is_showable
+from actors.pla.brain.objections import refusal
+from actors.pla.brain.question import question
+from actors.pla.brain.reply import on_reply
+from actors.pla.brain.state import LOOKS_MAX, BrainState, Look, Pending
+from actors.pla.warden.actor import BRAIN, WARDEN
 from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, RequestRefused
 from contracts.model import ModelAsked, ModelFailed, ModelReplied
 from contracts.pla_events import (

@@ -16,8 +16,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from actors.pla.credential_places import masked_places, put
-from actors.pla.credential_shapes import DETECTORS, KNOWN
+from actors.pla.credentials.places import masked_places, put
+from actors.pla.credentials.shapes import DETECTORS, KNOWN
 from events.secret_forms import MASK
 
 Redact = Callable[[str], str]

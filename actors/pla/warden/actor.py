@@ -13,13 +13,13 @@ import msgspec
 
 from actors.kernel.mode import judge
 from actors.ledger import WATCHER
-from actors.pla import modes
-from actors.pla.approvals import on_decision
-from actors.pla.closing import closed, ended_when_idle
 from actors.pla.ids import derived
 from actors.pla.switch import latched
 from actors.pla.violations import HANDLING, Kind, violation
-from actors.pla.warden_state import Device, ProposalView, WardenState, held
+from actors.pla.warden import modes
+from actors.pla.warden.approvals import on_decision
+from actors.pla.warden.closing import closed, ended_when_idle
+from actors.pla.warden.state import Device, ProposalView, WardenState, held
 from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import ActorHalted, ActorResumed

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.hid_state import HID, Arming, HidState
-from actors.pla.tripping import disarmed, lapsed, tripped
+from actors.pla.hid.state import HID, Arming, HidState
+from actors.pla.hid.tripping import disarmed, lapsed, tripped
 from contracts.clock import TimerRequested
 from contracts.effect import EffectRefused, RequestRefused
 from contracts.hid import HidArmed, HidArmRequested, HidDisarmed, HidPinged, HidPingRequested, HidRefused, HidSilent

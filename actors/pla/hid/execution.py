@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from actors.pla.hid_arming import objections as unready
-from actors.pla.hid_state import HID, Execution, HidState
-from actors.pla.tripping import WARDEN, disarmed, not_executed, tripped
+from actors.pla.hid.arming import objections as unready
+from actors.pla.hid.state import HID, Execution, HidState
+from actors.pla.hid.tripping import WARDEN, disarmed, not_executed, tripped
 from actors.pla.violations import Kind, violation
 from contracts.daemon import DaemonStarted
 from contracts.effect import EffectRefused, RequestRefused

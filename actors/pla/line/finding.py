@@ -1,7 +1,7 @@
 """Which port the device is on: by its USB identity, and then by its hello; never by the name of the port alone.
 
 A name (``/dev/ttyACM0``) is whoever came first. So ports are told apart by what USB says of them; what the device says
-of itself in its hello is compared when the line is open (``actors.pla.line``). Where the line leads to a UART of the
+of itself in its hello is compared when the line is open (``holding.py``). Where the line leads to a UART of the
 device, what USB knows is an adapter: that is found by its serial number, or by a name that stands for a place or a
 thing (``/dev/serial/by-path/…``), which is a link.
 """

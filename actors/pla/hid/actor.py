@@ -14,11 +14,10 @@ import msgspec
 
 from actors.engine import ENGINE
 from actors.ledger import GATE
-from actors.pla import hid_arming as arming
-from actors.pla import hid_execution as execution
-from actors.pla.hid_state import HID, Arming, HidState, Link
+from actors.pla.hid import arming, execution
+from actors.pla.hid.state import HID, Arming, HidState, Link
+from actors.pla.hid.tripping import WARDEN, disarmed, lapsed, tripped
 from actors.pla.switch import latched
-from actors.pla.tripping import WARDEN, disarmed, lapsed, tripped
 from actors.pla.violations import violation
 from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted, DaemonStopped

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.pla.closing import closed
 from actors.pla.ids import derived
-from actors.pla.warden_state import ProposalView, WardenState
+from actors.pla.warden.closing import closed
+from actors.pla.warden.state import ProposalView, WardenState
 from contracts.payload import Correlated, Payload
 from contracts.pla import APPROVAL_SECONDS, CREDENTIAL_SECONDS
 from contracts.pla_events import (

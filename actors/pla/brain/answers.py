@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.pla.brain_objections import Refusal, found_in
-from actors.pla.brain_state import BrainState, Look, Pending
+from actors.pla.brain.objections import Refusal, found_in
+from actors.pla.brain.state import BrainState, Look, Pending
 from actors.pla.ids import derived
 from actors.pla.violations import violation
-from actors.pla.warden import BRAIN
+from actors.pla.warden.actor import BRAIN
 from contracts.effect import (
     EffectCancelled,
     EffectCancelRequested,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.pla.closing import closed, ended_when_idle
 from actors.pla.ids import derived
-from actors.pla.warden_state import WardenState
+from actors.pla.warden.closing import closed, ended_when_idle
+from actors.pla.warden.state import WardenState
 from contracts.payload import Correlated, Payload
 from contracts.pla import MODES, ActionClass, Channel, PlaMode
 from contracts.pla_events import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from actors.pla.credentials import Redact, masked
+from actors.pla.credentials.findings import Redact, masked
 from actors.pla.goals import GoalError, parse_goal
 from contracts.pla import TypeText
 from events.secret_forms import MASK

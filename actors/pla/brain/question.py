@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from actors.pla.brain_answers import Decision, in_pending
-from actors.pla.brain_state import Pending
-from actors.pla.model_goal import answer_shape, asked_again
+from actors.pla.brain.answers import Decision, in_pending
+from actors.pla.brain.model_goal import answer_shape, asked_again
+from actors.pla.brain.state import Pending
 from contracts.model import ModelAsked
 
 ACTION: Final = "diagnostic"

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.model_goal import NOTHING, SHAPE_NAME
+from actors.pla.brain.model_goal import NOTHING, SHAPE_NAME
 from contracts.model import ModelReplied
 from contracts.pla import (
     RATIONALE_CHARS_MAX,

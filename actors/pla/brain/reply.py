@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from actors.pla.brain_answers import Decision, proposed, refused, unfit
-from actors.pla.brain_question import question
-from actors.pla.brain_state import Pending, replace
-from actors.pla.credentials import findings, masked
-from actors.pla.model_goal import retry
-from actors.pla.model_reply import Misfit, read_proposal
+from actors.pla.brain.answers import Decision, proposed, refused, unfit
+from actors.pla.brain.model_goal import retry
+from actors.pla.brain.model_reply import Misfit, read_proposal
+from actors.pla.brain.question import question
+from actors.pla.brain.state import Pending, replace
+from actors.pla.credentials.findings import findings, masked
 from contracts.model import ModelReplied
 from contracts.pla import RATIONALE_CHARS_MAX, TypeText
 from events.event import Event

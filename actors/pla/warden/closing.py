@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from actors.pla.warden_state import ProposalView, WardenState
+from actors.pla.warden.state import ProposalView, WardenState
 from contracts.effect import EffectCancelRequested
 from contracts.payload import Correlated
 from contracts.pla_events import PlaProposalClosed, PlaSessionEnded

@@ -13,7 +13,7 @@ import signal
 from typing import Final
 
 PROGRAM: Final = "bwrap"
-_OURS: Final = b"actors.audit.repository.confined"
+_OURS: Final = b"actors.confined.limits"
 """Stands in the command of everything that is run behind a wall."""
 
 

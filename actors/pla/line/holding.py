@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final
 import anyio
 import anyio.to_thread
 
-from actors.pla.finding import Attached, PortUnusable, Wanted, find
-from actors.pla.reports import Reporter
+from actors.pla.line.finding import Attached, PortUnusable, Wanted, find
 from actors.pla.wire.exchanges import Exchange, exchange, goodbye, without_device
 from actors.pla.wire.host import HostLink
+from actors.pla.wire.reports import Reporter
 from actors.pla.wire.talks import Talks
 from actors.pla.wire.words import Check, Problem
 from contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
@@ -29,7 +29,7 @@ from events.event import Event
 from events.log import now as log_time
 
 if TYPE_CHECKING:
-    from actors.pla.port import Port
+    from actors.pla.line.port import Port
 
 OnFact = Callable[[Payload], Awaitable[None]]
 
@@ -215,7 +215,7 @@ class Line:
 
     async def _hold(self, found: Attached, wanted: Wanted) -> None:
         """One link, from opening the port to its loss. Raises PortUnusable when the device was never greeted."""
-        from actors.pla.port import open_port  # only who opens a port needs pyserial
+        from actors.pla.line.port import open_port  # only who opens a port needs pyserial
 
         port = await open_port(found.path, self._wake)
         # What USB does not tell, the device has to.

@@ -1,0 +1,1 @@
+"""The brain: makes proposals of what operators ask for (rulings C, Observe)."""

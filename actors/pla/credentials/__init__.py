@@ -1,0 +1,1 @@
+"""Credentials in what is to be typed: found, and masked before anything is recorded (rulings C)."""

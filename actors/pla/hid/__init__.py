@@ -1,0 +1,1 @@
+"""The HID link: arms, has typed what was approved, and finds out what became of it (rulings C)."""

@@ -1,0 +1,1 @@
+"""The warden: sessions, modes, approvals; what may be typed (rulings C)."""
