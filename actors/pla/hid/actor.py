@@ -155,6 +155,10 @@ def _answered(state: HidState, event: Event, request: int) -> Iterator[Payload |
     elif isinstance(event.data, HidPinged) and state.link is not None and state.link.kill_switch_state != "ARMED":
         # The answer to a ping of the process before: what it tells of the switch counts all the same.
         yield from tripped(state, "killed", f"the kill switch is {state.link.kill_switch_state}")
+    elif isinstance(event.data, HidDisarmed) and state.armed:
+        # Asked for before it was armed, by a process before perhaps: what holds now is what the device says last.
+        yield from tripped(state, "lease_lost", "the device says that it is disarmed")
+        yield from arming.on_disarmed(state, event)
     elif state.over:
         yield from arming.on_disarmed(state, event)
     elif isinstance(event.data, HidArmed):  # of a wish that is forgotten: nobody wants it armed any more

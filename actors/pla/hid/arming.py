@@ -59,6 +59,8 @@ def on_request(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
     found = objections(state)
     if state.arming is not None:
         found.append(("the device is being armed already", "wait for that"))
+    if state.disarming:  # its answer would come after that to arming, and nobody could tell what holds
+        found.append(("the device is being disarmed", "ask again in a moment"))
     if state.execution is not None:
         found.append(("an execution is not over", "wait for its end"))
     link = state.link

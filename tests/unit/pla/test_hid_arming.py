@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from contracts.daemon import DaemonStarted
 from contracts.effect import EffectCancelRequested, EffectFailed
 from contracts.hid import (
     HidArmed,
     HidArmRequested,
+    HidDisarmed,
     HidDisarmRequested,
     HidPinged,
     HidPingRequested,
@@ -17,9 +19,11 @@ from contracts.hid import (
     HidSilent,
     HidTripped,
 )
+from contracts.kernel import KernelReadRequested
 from contracts.oa import OaPermitGranted
 from contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested, PlaModeChanged, PlaModeRequested
 from events.event import Event, parse_time
+from tests.support.orchestra import kernel
 from tests.support.pla import ALICE, BOOT, DEVICE, Desk, answering, silent
 
 
@@ -155,6 +159,35 @@ def test_disarming_is_answered_when_the_device_answers_or_does_not() -> None:
     desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
     assert desk.last(PlaArmAnswered).reasons == ["the device did not answer; its lease ends by itself within 5 s"]
     assert not desk.warden.armed
+
+
+def test_nothing_is_armed_while_it_is_being_disarmed() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidDisarmRequested}
+    desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
+    desk.arm()
+    assert desk.last(PlaArmAnswered).reasons == ["the device is being disarmed"]
+    desk.mute = set()
+    desk.go()
+    desk.arm()
+    assert desk.warden.armed
+
+
+def test_a_device_that_says_it_is_disarmed_is_believed_whoever_asked_for_it() -> None:
+    desk = Desk()
+    desk.ready()
+    desk.mute = {HidDisarmRequested}
+    desk.tell(PlaDisarmRequested(operator_id=ALICE, channel="cli"))
+    (late,) = desk.of(HidDisarmRequested)
+    desk.fact(DaemonStarted(version="0", python="3", surface="daemon"))  # it is performed again, and answers late
+    desk.finish(desk.of(KernelReadRequested)[-1].position, kernel())
+    desk.ready()
+    assert desk.warden.armed
+    desk.finish(late.position, HidDisarmed(request=late.position, boot_id=BOOT))
+    assert desk.last(HidTripped).code == "lease_lost"
+    assert not desk.warden.armed
+    assert desk.warden.mode == "OBSERVE"
 
 
 def test_disarming_without_a_device_is_answered_at_once() -> None:
