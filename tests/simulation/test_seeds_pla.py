@@ -49,6 +49,17 @@ def test_without_faults_whatever_is_wished_for_is_typed() -> None:
     assert not [name for name in PLA_CHANCES if result.struck.get(name)]
 
 
+FOUND = {
+    404_000: "an answer to disarming that came after the device had been armed anew was not believed",
+}
+"""Seeds that have found something, and what that was; each is a small test of its actors too."""
+
+
+@pytest.mark.parametrize("seed", FOUND)
+def test_a_seed_that_found_something_finds_nothing_any_more(seed: int) -> None:
+    assert simulate(seed, load=TYPINGS).seed == seed
+
+
 def test_a_seed_has_one_history() -> None:
     assert simulate(5, load=TYPINGS) == simulate(5, load=TYPINGS)
     assert simulate(5, load=TYPINGS).history != simulate(6, load=TYPINGS).history

@@ -186,8 +186,8 @@ def test_a_device_that_says_it_is_disarmed_is_believed_whoever_asked_for_it() ->
     assert desk.warden.armed
     desk.finish(late.position, HidDisarmed(request=late.position, boot_id=BOOT))
     assert desk.last(HidTripped).code == "lease_lost"
-    assert not desk.warden.armed
-    assert desk.warden.mode == "OBSERVE"
+    assert not desk.engine.states["warden"].armed
+    assert desk.last(PlaModeChanged).mode == "OBSERVE"
 
 
 def test_disarming_without_a_device_is_answered_at_once() -> None:
