@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from pmagent.operations import call
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, running
@@ -209,6 +210,8 @@ def test_a_daemon_that_does_not_come_back_is_told_with_how_to_look(
         def kill() -> None:  # whoever follows is this very process, so another thread watches and kills
             while b'"running"' not in lines.readline():
                 pass
+            for _ in range(3):  # by then the daemon has told the command that it carries the run, which else does that
+                call(workspace, "status")
             first.end(signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
