@@ -52,7 +52,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     ]),
     "a permit's uses are not counted": ("used", [(gate, "_use", "permit.uses_left < 1", "False")]),
     "a revoked permit counts": ("revoked", [(Gate, "evolve", "if at != data.permit", "")]),
-    "the gate refuses what it must not": ("refused for nothing", [
+    "the gate refuses what it must not": ("refused for nothing|nothing can be typed", [
         (gate, "_use", "permit.uses_left < 1", "permit.uses_left < 2"),
     ]),
     "an opening does not sync the folder": ("durable events|is missing|no segment|corrupt", [
@@ -73,7 +73,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "a snapshot of other code counts": ("from a snapshot differs|replay differs|cannot take the event", [
         (machine, "usable", " or snapshot.code != code", ""),
     ]),
-    "an effect is ended a second time": ("[2-9] ends", [
+    "an effect is ended a second time": ("[2-9] ends|has ended", [
         (Engine, "finish", "not self.effects.is_open(request) or ", ""),
     ]),
     "a halted actor decides": ("decides though halted|halted twice", [

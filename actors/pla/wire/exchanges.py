@@ -23,7 +23,6 @@ from actors.pla.wire.answers import (
     StatusAnswer,
 )
 from actors.pla.wire.words import Answered, Ask, Ended, Refused, Reply, Unanswered, WaitEnded
-from contracts.checking import check
 from contracts.hid import (
     HidArmed,
     HidArmRequested,
@@ -177,6 +176,8 @@ def _prepare(position: int, asked: HidPrepareRequested, plain: Action | None, no
     if unfit is not None:
         return _other(position, asked, unfit)
     assert action is not None, "else it is unfit"
+    from contracts.checking import check  # compiles schemas; commands that only look load none of it
+
     execute = document(asked, action, now)
     broken = check("action_execute", execute)
     if broken:  # the last border on this side; the device looks at all of it again

@@ -24,7 +24,11 @@ from tests.support.frames import jpeg, png, put, stand_in
 from tests.support.secrets import KEYS
 
 SHAPES_ONLY = Redactor().text
-NOW = time.time()
+
+
+def ago(seconds: float) -> float:
+    """The time so many seconds before now, whenever the test runs."""
+    return time.time() - seconds
 
 
 @pytest.fixture
@@ -50,46 +54,46 @@ def frames(tmp_path: Path) -> Path:
 
 
 def test_the_newest_picture_is_taken(frames: Path) -> None:
-    put(frames, "b.png", png(4, 3), NOW - 20)
-    put(frames, "a.jpg", jpeg(8, 6), NOW - 10)
-    put(frames, "c.PNG", png(5, 5), NOW - 30)
+    put(frames, "b.png", png(4, 3), ago(20))
+    put(frames, "a.jpg", jpeg(8, 6), ago(10))
+    put(frames, "c.PNG", png(5, 5), ago(30))
     taken = newest(str(frames))
     assert (taken.name, taken.picture.width, taken.notes) == ("a.jpg", 8, [])
     assert taken.content == jpeg(8, 6)
 
 
 def test_a_picture_that_is_old_is_told_to_be(frames: Path) -> None:
-    put(frames, "a.png", png(), NOW - 3600)
+    put(frames, "a.png", png(), ago(3600))
     assert newest(str(frames)).notes[0].startswith("the picture is 36")
 
 
 def test_a_picture_that_is_dated_ahead_is_told_to_be(frames: Path) -> None:
-    put(frames, "a.png", png(), NOW + 3600)
+    put(frames, "a.png", png(), ago(-3600))
     assert "ahead of now" in newest(str(frames)).notes[0]
 
 
 def test_what_is_no_file_of_the_folder_is_passed_over(frames: Path, tmp_path: Path) -> None:
-    secret = put(tmp_path, "secret.png", png(9, 9), NOW)
-    put(frames, "a.png", png(4, 3), NOW - 100)
+    secret = put(tmp_path, "secret.png", png(9, 9), ago(0))
+    put(frames, "a.png", png(4, 3), ago(100))
     (frames / "link.png").symlink_to(secret)
     (frames / "out.png").symlink_to("/etc/passwd")
     os.mkfifo(frames / "pipe.png")
     (frames / "folder.png").mkdir()
-    put(frames, ".hidden.png", png(9, 9), NOW)
-    put(frames, "notes.txt", png(9, 9), NOW)
+    put(frames, ".hidden.png", png(9, 9), ago(0))
+    put(frames, "notes.txt", png(9, 9), ago(0))
     assert newest(str(frames)).name == "a.png"
 
 
 def test_what_becomes_a_link_in_between_is_not_followed(frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    put(frames, "a.png", png(), NOW - 10)
+    put(frames, "a.png", png(), ago(10))
     monkeypatch.setattr(folder, "_newest_first", lambda _: [(1, "b.png"), (1, "gone.png"), (1, "a.png")])
     (frames / "b.png").symlink_to("a.png")
     assert newest(str(frames)).name == "a.png"
 
 
 def test_a_picture_that_is_still_written_is_left_for_the_next_look(frames: Path) -> None:
-    put(frames, "a.png", png(4, 3), NOW - 10)
-    put(frames, "b.png", png(5, 5)[:-4], NOW)
+    put(frames, "a.png", png(4, 3), ago(10))
+    put(frames, "b.png", png(5, 5)[:-4], ago(0))
     taken = newest(str(frames))
     assert taken.name == "a.png"
     assert "b.png is not all there" in taken.notes[0]
@@ -100,7 +104,7 @@ def test_a_picture_that_is_still_written_is_left_for_the_next_look(frames: Path)
     [(b"not a picture", "not_a_picture"), (png()[:-1], "not_a_picture"), (jpeg(60_000, 1), "too_large")],
 )
 def test_what_is_no_frame_is_told(frames: Path, content: bytes, code: str) -> None:
-    put(frames, "a.png", content, NOW)
+    put(frames, "a.png", content, ago(0))
     with pytest.raises(NoFrame) as caught:
         newest(str(frames))
     assert caught.value.code == code
@@ -138,7 +142,7 @@ def test_a_name_that_is_no_text_is_told_as_one(frames: Path) -> None:
 
 @pytest.mark.usefixtures("programs")
 def test_without_a_program_to_read_there_is_a_frame_and_a_note(frames: Path) -> None:
-    put(frames, "a.png", png(), NOW)
+    put(frames, "a.png", png(), ago(0))
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())
     assert (found.text, found.program) == ("", "")
     assert found.notes == [ocr.MISSING]
@@ -204,7 +208,7 @@ def test_a_program_behind_the_wall_sees_neither_files_nor_network(programs: Path
 
 
 def test_what_looks_like_a_credential_is_masked_in_the_text(frames: Path, programs: Path) -> None:
-    put(frames, "a.png", png(), NOW)
+    put(frames, "a.png", png(), ago(0))
     stand_in(programs, "tesseract", f"print('Welcome\\nkey {KEYS['github']} x\\nlast')")
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())
     assert found.text == f"Welcome\nkey {MASK} x\nlast"
@@ -212,7 +216,7 @@ def test_what_looks_like_a_credential_is_masked_in_the_text(frames: Path, progra
 
 
 def test_the_text_is_bounded(frames: Path, programs: Path) -> None:
-    put(frames, "a.png", png(), NOW)
+    put(frames, "a.png", png(), ago(0))
     stand_in(programs, "tesseract", "print('word and word\\n' * 2000)")
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())
     assert len(found.text) == 10_000
@@ -303,7 +307,7 @@ def test_what_is_no_command_is_not_run() -> None:
 
 def test_without_a_wall_it_is_noted(programs: Path, frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited, "wall", lambda _: ())
-    put(frames, "a.png", png(), NOW)
+    put(frames, "a.png", png(), ago(0))
     stand_in(programs, "tesseract", "print('text')")
     found = frame(FrameSource(path=str(frames)), SHAPES_ONLY, threading.Event())
     assert found.text == "text"
