@@ -248,6 +248,7 @@ class Desk:
         """What was under way may end a wish once more; in the end one is fulfilled."""
         typed = self._typed()
         require(wishes > 0, "nothing can be typed though nothing is wrong any more")
+        self.device.release_caps_lock()  # somebody may have pressed it since everything was mended
         self.operators.wish(LAST)
         self._world.later(1.0, "last wish", lambda: self._to_rest(typed, 20, wishes))
 

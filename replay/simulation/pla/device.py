@@ -132,6 +132,10 @@ class Device:
         """Somebody at the machine presses Caps Lock."""
         self._hands.locked = not self._hands.locked
 
+    def release_caps_lock(self) -> None:
+        """Somebody at the machine sees to it that Caps Lock is off."""
+        self._hands.locked = False
+
     def stop_reading(self) -> None:
         """The host does not read the line for a while."""
         self._line.stuck = True
