@@ -60,6 +60,8 @@ KEYS: Final = (
 
 PlaId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=8, max_length=64)]
 OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
+NOBODY: Final = "pmagent"
+"""Who is responsible where no operator is: what the parts of the system do of themselves. No operator has this name."""
 DeviceId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_:-]+" + END, min_length=8, max_length=64)]
 BootId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}" + END)]
 """Drawn by the device at each boot: what it remembers ends with it."""

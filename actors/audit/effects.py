@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeVar
 
-import anyio
-import anyio.to_thread
 import msgspec
 
 from actors.actor import Io, Performers
@@ -19,6 +17,7 @@ from actors.audit.failures import SourceFailed
 from actors.audit.pdf.pictures import read_pictures
 from actors.audit.pdf.reading import read_pdf
 from actors.audit.repository.survey import survey_repository
+from actors.confined.stopping import stoppable
 from contracts.audit_events import (
     AuditCloneRequested,
     AuditPdfRead,
@@ -100,9 +99,8 @@ async def _stored(outcome: AuditPicturesRead, images: Mapping[str, bytes], io: I
 
 async def _performed(event: Event, work: Callable[[threading.Event], T]) -> T | AuditSourceFailed:
     """The work, done in a thread; who stops waiting stops it, and waits until its processes are gone."""
-    stop = threading.Event()
 
-    def guarded() -> T | AuditSourceFailed:
+    def guarded(stop: threading.Event) -> T | AuditSourceFailed:
         try:
             return work(stop)
         except SourceFailed as failed:
@@ -110,22 +108,7 @@ async def _performed(event: Event, work: Callable[[threading.Event], T]) -> T | 
                 request=event.position, code=failed.code, text=failed.message[:1000], mend=failed.hint[:1000]
             )
 
-    outcome: list[T | AuditSourceFailed] = []
-
-    async def run() -> None:
-        with anyio.CancelScope(shield=True):
-            outcome.append(await anyio.to_thread.run_sync(guarded))
-        done.set()
-
-    done = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        try:
-            await done.wait()
-        except BaseException:
-            stop.set()
-            raise
-    return outcome[0]
+    return await stoppable(guarded)
 
 
 def remove(folder: str) -> None:

@@ -7,7 +7,7 @@ import pwd
 import re
 from typing import Final
 
-from contracts.pla import OperatorId
+from contracts.pla import NOBODY, OperatorId
 from events.errors import PmagentError
 
 __all__ = ["BadOperator", "OperatorId", "checked", "login"]
@@ -24,6 +24,8 @@ class BadOperator(PmagentError):
 
 def checked(name: str, source: str) -> str:
     """``name``, if it is an operator's; ``source`` says where it was given. Raises BadOperator."""
+    if name == NOBODY:
+        raise BadOperator(f"{source} is {NOBODY}, which stands for nobody", "give another, e.g. --operator ada")
     if _FIT.fullmatch(name) is None:
         what = f"{source} is no operator's name: it has 2 to 64 letters, digits, _ and -"
         raise BadOperator(what, "give one that is, e.g. --operator ada")
@@ -36,4 +38,4 @@ def login() -> str:
         name = _UNFIT.sub("-", pwd.getpwuid(os.getuid()).pw_name)[:64]
     except KeyError:
         name = ""
-    return name if len(name) >= 2 else f"uid-{os.getuid()}"
+    return name if len(name) >= 2 and name != NOBODY else f"uid-{os.getuid()}"

@@ -10,6 +10,7 @@ import msgspec
 from actors.pla.warden.actor import BRAIN, HID, WARDEN
 from contracts.effect import ActorHalted, RequestRefused
 from contracts.hid import HidArmed, HidCommitRequested, HidDisarmed, HidLost, HidOutcomeUnknown, HidTripped
+from contracts.pla import NOBODY
 from contracts.pla_events import (
     PlaApproved,
     PlaArmAnswered,
@@ -29,7 +30,7 @@ from contracts.pla_events import (
 )
 from events.event import Event
 from projections.pla.view import Carried, Session
-from projections.pla.words import NOBODY, WORD_CHARS, action_told, listed, number, operator, words
+from projections.pla.words import WORD_CHARS, action_told, listed, number, operator, words
 
 EventType = Literal["PROPOSAL", "DECISION", "EXECUTION", "ERROR", "MODE_CHANGE"]
 

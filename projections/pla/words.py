@@ -7,12 +7,10 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final
 
-from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, action_type
+from contracts.pla import NOBODY, Action, KeyCombo, MouseClick, MouseMove, TypeText, action_type
 from events.event import Event
 from projections.markdown import cut, visible
 
-NOBODY: Final = "pmagent"
-"""Who is responsible where no operator is."""
 SUMMARY_CHARS: Final = 500
 MESSAGE_CHARS: Final = 1_000
 WORD_CHARS: Final = 200

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-import anyio
-import anyio.to_thread
-
 from actors.actor import Io, Performers
+from actors.confined.stopping import stoppable
 from actors.pla.credentials.findings import masked_screen
 from actors.pla.frames import camera, folder, ocr
 from actors.pla.frames.folder import Taken
@@ -99,26 +97,11 @@ def _unreachable(path: str, error: OSError) -> NoFrame:
 
 async def _in_thread(work: Callable[[threading.Event], Frame]) -> Frame | NoFrame:
     """The work, done in a thread; who stops waiting stops it, and waits until its processes are gone."""
-    stop = threading.Event()
-    outcome: list[Frame | NoFrame] = []
 
-    def guarded() -> Frame | NoFrame:
+    def guarded(stop: threading.Event) -> Frame | NoFrame:
         try:
             return work(stop)
         except NoFrame as problem:
             return problem
 
-    async def run() -> None:
-        with anyio.CancelScope(shield=True):
-            outcome.append(await anyio.to_thread.run_sync(guarded))
-        done.set()
-
-    done = anyio.Event()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run)
-        try:
-            await done.wait()
-        except BaseException:
-            stop.set()
-            raise
-    return outcome[0]
+    return await stoppable(guarded)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import get_args
 
-from contracts.pla import KEYS, MODES, ActionClass, PlaMode
+import pytest
+
+from contracts.pla import KEYS, MODES, NOBODY, ActionClass, PlaMode
 from pmagent.cli.pla.common import MODE_STYLES
 from pmagent.cli.pla.session import CLASSES
 from pmagent.cli.pla.session import MODES as OFFERED
-from pmagent.pla.operators import checked, login
+from pmagent.pla.operators import BadOperator, checked, login
 from tests.support.commands import invoke
 
 
@@ -25,6 +27,11 @@ def test_the_help_of_propose_names_every_key() -> None:
     assert spelled <= told
     assert {"a", "z", "0", "f1", "f12"} <= told
     assert '\n    type: "TEXT"       the same, with \\n \\t \\" \\\\\n' in text, "as it is written, line by line"
+
+
+def test_no_operator_has_the_name_that_stands_for_nobody() -> None:
+    with pytest.raises(BadOperator, match="stands for nobody"):
+        checked(NOBODY, "--operator")
 
 
 def test_the_login_name_is_made_an_operator_s() -> None:
