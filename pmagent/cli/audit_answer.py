@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from pmagent.audit.progress import JUDGES, Criterion, Progress
+from pmagent.clean import shorten
 from pmagent.cli.audit_table import criterion_rows
-from pmagent.cli.clean import shorten
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.run_table import mark
-from pmagent.cli.when import seconds_between, spoken
 from pmagent.exitcodes import Exit
+from pmagent.when import seconds_between, spoken
 
 TIMED_OUT: Final = ("timed_out", "pdf_timed_out")
 """Codes of failures for want of time."""

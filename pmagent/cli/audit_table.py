@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from pmagent.audit.progress import JUDGES, SOURCES, Criterion, Progress, Source
+from pmagent.clean import pad, shorten, width
 from pmagent.cli import run_table
-from pmagent.cli.clean import pad, shorten, width
 from pmagent.cli.output import Piece, Styled
 from pmagent.cli.run_table import mark
-from pmagent.cli.when import seconds_between, spoken
 from pmagent.jobs.progress import Change
+from pmagent.when import seconds_between, spoken
 
 NAME_COLUMNS_MAX: Final = 40
 STATE_COLUMNS: Final = 10

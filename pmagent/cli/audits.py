@@ -9,14 +9,14 @@ import click
 from contracts.audit_events import AuditConcluded
 from events.lock import is_locked
 from events.log import now
-from pmagent.cli.clean import pad, shorten
+from pmagent.clean import pad, shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import id_prefix
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.run_table import mark
 from pmagent.cli.shell import complete_audits
-from pmagent.cli.when import short
 from pmagent.exitcodes import Exit
+from pmagent.when import short
 
 if TYPE_CHECKING:
     from pmagent.jobs.history import Job

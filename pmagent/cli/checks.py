@@ -24,9 +24,9 @@ from events.reader import event_at
 from events.segments import SegmentReader
 from events.verify import verify_log
 from pmagent import __version__, _origin
-from pmagent.cli.when import sized, spoken
 from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
+from pmagent.when import sized, spoken
 
 State = Literal["ok", "warn", "fail"]
 

@@ -9,8 +9,8 @@ import click
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.oa import mode_piece
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.when import short
 from pmagent.exitcodes import Exit
+from pmagent.when import short
 
 if TYPE_CHECKING:
     from pmagent.host import Host

@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from events.log import now
-from pmagent.cli.clean import width
+from pmagent.clean import width
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.jobs.progress import Change, Folded
 

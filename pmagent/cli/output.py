@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
-from pmagent.cli.clean import clean_block, clean_line
+from pmagent.clean import clean_block, clean_line
 
 _CODES: Final = {
     "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2", "bold": "1",

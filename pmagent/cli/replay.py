@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.log.source import log_folder
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.when import spoken
 from pmagent.exitcodes import Exit
+from pmagent.log.source import log_folder
+from pmagent.when import spoken
 
 if TYPE_CHECKING:
     from replay.divergence import Divergence, ReplayResult

@@ -9,13 +9,13 @@ import msgspec
 
 from actors.orchestra.graph import in_levels
 from contracts.orchestra import TaskDocument
-from pmagent.cli.clean import shorten
+from pmagent.clean import shorten
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.run_table import MARKS, mark
-from pmagent.cli.when import seconds_between, spoken
 from pmagent.exitcodes import Exit
 from pmagent.orchestra.places import folder_of, report_of
 from pmagent.orchestra.progress import Progress, Shown
+from pmagent.when import seconds_between, spoken
 
 FAILED_SHOWN: Final = 10
 LEVELS_SHOWN: Final = 50

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from contracts.orchestra import TaskState
-from pmagent.cli.clean import pad, shorten, width
+from pmagent.clean import pad, shorten, width
 from pmagent.cli.output import Piece, Styled
-from pmagent.cli.when import seconds_between, spoken
 from pmagent.jobs.progress import Change
 from pmagent.orchestra.progress import Progress, Shown
+from pmagent.when import seconds_between, spoken
 
 MARKS: Final[dict[str, tuple[str, str]]] = {
     "done": ("✓", "green"), "failed": ("✗", "red"), "running": ("▸", "cyan"), "planned": ("·", "dim"),

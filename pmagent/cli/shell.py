@@ -64,7 +64,7 @@ def _lnav_folder() -> Path:
 
 def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Event types that begin so."""
-    from pmagent.cli.log.summaries import KNOWN
+    from pmagent.log.summaries import KNOWN
 
     return sorted(name for name in KNOWN if name.startswith(incomplete))
 
@@ -111,7 +111,7 @@ def _workspace(ctx: click.Context) -> Path:
 def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Actors of the latest events that begin so; none when there is no log."""
     from events.errors import PmagentError
-    from pmagent.cli.log.source import line_runs, log_folder, opened
+    from pmagent.log.source import line_runs, log_folder, opened
 
     try:
         with opened(log_folder(_workspace(ctx))) as storage:

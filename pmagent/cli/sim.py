@@ -10,8 +10,8 @@ import msgspec
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.when import spoken
 from pmagent.exitcodes import Exit
+from pmagent.when import spoken
 
 if TYPE_CHECKING:
     from collections.abc import Callable

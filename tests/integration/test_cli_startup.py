@@ -61,7 +61,7 @@ def test_what_only_reads_loads_nothing_slow(recorded: Path, arguments: tuple[str
 
 def test_the_version_loads_the_frame_alone(tmp_path: Path) -> None:
     ours = {name for name in loaded(tmp_path, "--version") if name.startswith("pmagent.cli.")}
-    assert ours == {"pmagent.cli.app", "pmagent.cli.clean", "pmagent.cli.frame", "pmagent.cli.output"}
+    assert ours == {"pmagent.cli.app", "pmagent.clean", "pmagent.cli.frame", "pmagent.cli.output"}
 
 
 def test_looking_at_the_pla_opens_no_port_and_loads_no_validator_and_no_model(recorded: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import struct
 import termios
 
-from pmagent.cli.clean import width
+from pmagent.clean import width
 
 _CUT = re.compile(r"\x1b(?:\[\d*)?")
 """The beginning of a sequence whose end has not come yet."""

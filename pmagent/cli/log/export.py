@@ -9,10 +9,10 @@ import click
 
 from events.storage import StorageReader
 from pmagent.cli.frame import App, Command, pass_app
-from pmagent.cli.log.source import line_runs, log_folder, opened
 from pmagent.cli.output import write_file
-from pmagent.cli.when import sized
 from pmagent.exitcodes import Exit
+from pmagent.log.source import line_runs, log_folder, opened
+from pmagent.when import sized
 
 
 @click.command(

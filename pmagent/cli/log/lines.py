@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from events.event import StoredEvent
-from pmagent.cli.clean import pad, shorten
-from pmagent.cli.log.summaries import summary
+from pmagent.clean import pad, shorten
 from pmagent.cli.output import Piece, Styled
-from pmagent.cli.when import short
+from pmagent.log.summaries import summary
+from pmagent.when import short
 
 _BAD: Final = (
     "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",

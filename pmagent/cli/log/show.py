@@ -13,13 +13,13 @@ from events.event import StoredEvent
 from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.log.find import position_of
 from pmagent.cli.log.lines import event_line
-from pmagent.cli.log.source import log_folder, opened
-from pmagent.cli.log.tracing import Node, causes, consequences
 from pmagent.cli.log.why import plain
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
+from pmagent.log.find import position_of
+from pmagent.log.source import log_folder, opened
+from pmagent.log.tracing import Node, causes, consequences
 
 _LABEL = 12
 

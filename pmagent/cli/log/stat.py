@@ -13,10 +13,10 @@ from events.disk import RealDisk
 from events.event import StoredEvent
 from events.segments import SegmentReader, segment_firsts
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.log.source import line_runs, log_folder, opened
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.when import seconds_between, sized, spoken
 from pmagent.exitcodes import Exit
+from pmagent.log.source import line_runs, log_folder, opened
+from pmagent.when import seconds_between, sized, spoken
 
 NAMES_MAX: Final = 1000
 """So many names are counted by themselves; a log with more has the rest under OTHERS."""
@@ -137,7 +137,7 @@ def _screen(output: Output, counts: Counts, document: dict[str, object]) -> None
 
 
 def _bar(output: Output, name: str, number: int, whole: int) -> None:
-    from pmagent.cli.clean import pad
+    from pmagent.clean import pad
 
     share = number / whole if whole else 0.0
     output.line(f"  {pad(name, 30)} {number:>10,} {share:>6.1%}  ", Styled("▇" * round(share * 30), "dim"))

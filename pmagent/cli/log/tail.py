@@ -15,12 +15,12 @@ from events.reader import CAUGHT_UP, POLL_SECONDS, Follower
 from events.storage import StorageReader
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
-from pmagent.cli.log.query import Query, compiled, globs
-from pmagent.cli.log.source import Tapped, line_runs, log_folder, opened, position_at_time
 from pmagent.cli.output import Output, PipeClosed
 from pmagent.cli.shell import complete_actors, complete_types
-from pmagent.cli.when import BadTime, duration, moment
 from pmagent.exitcodes import Exit
+from pmagent.log.query import Query, compiled, globs
+from pmagent.log.source import Tapped, line_runs, log_folder, opened, position_at_time
+from pmagent.when import BadTime, duration, moment
 
 _WINDOW: Final = 4096
 """The last events that match are looked for backwards, first in so many, then in twice as many, and so on."""

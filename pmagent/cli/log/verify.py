@@ -11,10 +11,10 @@ import msgspec
 
 from events.verify import Verification, verify_log
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.log.source import log_folder
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.when import sized, spoken
 from pmagent.exitcodes import Exit
+from pmagent.log.source import log_folder
+from pmagent.when import sized, spoken
 
 
 @click.command(cls=Command, example=["pmagent log verify", "pmagent log verify --decode .pmagent/log"])

@@ -6,16 +6,16 @@ import click
 import msgspec
 
 from events.event import StoredEvent
-from pmagent.cli.clean import shorten, width
+from pmagent.clean import shorten, width
 from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.log.find import position_of
 from pmagent.cli.log.lines import marker
-from pmagent.cli.log.source import log_folder, opened
-from pmagent.cli.log.summaries import summary
-from pmagent.cli.log.tracing import Tree, drawn, tree
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.when import seconds_between, short, spoken
 from pmagent.exitcodes import Exit
+from pmagent.log.find import position_of
+from pmagent.log.source import log_folder, opened
+from pmagent.log.summaries import summary
+from pmagent.log.tracing import Tree, drawn, tree
+from pmagent.when import seconds_between, short, spoken
 
 
 @click.command(cls=Command, example="pmagent log why 4")

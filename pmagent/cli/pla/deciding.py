@@ -14,8 +14,8 @@ from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
 from pmagent.cli.pla.proposing import document_text
-from pmagent.cli.when import spoken
 from pmagent.exitcodes import Exit
+from pmagent.when import spoken
 
 if TYPE_CHECKING:
     from pmagent.answer import Answer
@@ -148,7 +148,7 @@ def _wait_with_credentials(output: Output, shown: dict[str, Any]) -> None:
     """Credentials stand for a while before they can be approved; what is left of that is waited for."""
     from contracts.pla import CREDENTIAL_SECONDS
     from events.log import now
-    from pmagent.cli.when import seconds_between
+    from pmagent.when import seconds_between
 
     left = CREDENTIAL_SECONDS - seconds_between(shown["proposed_at"], now())
     if shown["stands"] == "open" and 0 < left <= CREDENTIAL_SECONDS:

@@ -10,8 +10,8 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
-from pmagent.cli.when import short
 from pmagent.exitcodes import Exit
+from pmagent.when import short
 
 
 @click.command(cls=Command, example=["pmagent pla status", "pmagent pla status --format json"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pmagent.cli.clean import pad, shorten
+from pmagent.clean import pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.pla.typed import in_short, show_typed
-from pmagent.cli.when import short, spoken
+from pmagent.when import short, spoken
 
 _MARKS: Final = {
     "open": Styled("▸ open", "yellow"), "executing": Styled("▸ executing", "yellow"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pmagent.cli.clean import shorten
+from pmagent.clean import shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, operator_option, refusal

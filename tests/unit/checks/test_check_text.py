@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from actors.checks.text import plain
-from pmagent.cli.clean import clean_line
+from pmagent.clean import clean_line
 
 STAND_INS = ("\ufffd", *map(chr, range(0x2400, 0x2422)))
 """What the terminal's writer puts in the place of what it does not let through."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pmagent.cli.clean import clean_block, clean_line, pad, shorten, width
+from pmagent.clean import clean_block, clean_line, pad, shorten, width
 
 TEXT = st.text(st.characters(codec=None), max_size=200)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.cli.log.summaries import KNOWN
+from pmagent.log.summaries import KNOWN
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 

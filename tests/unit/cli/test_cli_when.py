@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.event import parse_time
-from pmagent.cli.when import BadTime, duration, moment, seconds_between, short, sized, spoken
+from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken
 
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 

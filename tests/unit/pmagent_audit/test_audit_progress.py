@@ -34,9 +34,9 @@ from contracts.model import ModelCallFailed
 from contracts.payload import Payload, encode, type_of
 from events.event import Event
 from pmagent.audit.progress import JUDGES, Progress
+from pmagent.clean import width
 from pmagent.cli.audit_answer import document, exit_code
 from pmagent.cli.audit_table import change_line, criterion_rows, table
-from pmagent.cli.clean import width
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.jobs.progress import Change
 from tests.support.hostile import CORPUS, assert_harmless

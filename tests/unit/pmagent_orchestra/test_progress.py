@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from contracts.orchestra_events import RunCancelRequested, TaskAttemptRequested, TaskUnstarted
 from events.event import Event
-from pmagent.cli.clean import width
+from pmagent.clean import width
 from pmagent.cli.output import Piece, Styled, _line
 from pmagent.cli.run_answer import document, exit_code, levels
 from pmagent.cli.run_table import change_line, table

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from events.event import StoredEvent
-from pmagent.cli.when import sized
+from pmagent.when import sized
 
 TEXT_MAX: Final = 600
 _FIELDS_MAX: Final = 8

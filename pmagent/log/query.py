@@ -12,8 +12,8 @@ import msgspec
 
 from events.errors import PmagentError
 from events.event import StoredEvent
-from pmagent.cli.clean import clean_line
-from pmagent.cli.log.summaries import at_path, summary
+from pmagent.clean import clean_line
+from pmagent.log.summaries import at_path, summary
 
 ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")
 GREP_CHARS: Final = 65_536

@@ -9,7 +9,7 @@ import msgspec
 
 from events.errors import NotFound
 from events.storage import StorageReader
-from pmagent.cli.log.source import line_runs
+from pmagent.log.source import line_runs
 
 _DECISION: Final = re.compile(r"([1-9][0-9]{0,17})\.[^.]+\.[0-9]+")
 

@@ -11,7 +11,7 @@ from events.errors import NotFound
 from events.event import StoredEvent
 from events.reader import event_at
 from events.storage import StorageReader
-from pmagent.cli.log.source import line_runs
+from pmagent.log.source import line_runs
 
 CAUSES_MAX: Final = 1000
 """So many causes are followed upward."""
