@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import uuid
 from typing import Any, Final
 
 import anyio
@@ -34,6 +35,11 @@ REPLY_SECONDS: Final = 90.0
 TRY_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 30.0
 """So long a command tries again when others hold the log for a moment each. Requests are idempotent, so it may."""
+
+
+def new_request(kind: str) -> str:
+    """A fresh id for a request; sending the same one twice is harmless."""
+    return f"{kind}-{uuid.uuid4()}"
 
 
 class DaemonUnreachable(PmagentError):

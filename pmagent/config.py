@@ -154,6 +154,22 @@ class PlaSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 200_000
 
 
+class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The operator console that the daemon serves."""
+
+    enabled: Annotated[bool, msgspec.Meta(description="whether `pmagent up` serves the console")] = True
+    listen: Annotated[
+        Literal["loopback", "unix"],
+        msgspec.Meta(description="where: a loopback port, or the socket .pmagent/run/console/console.sock"),
+    ] = "loopback"
+    port: Annotated[
+        int, msgspec.Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")
+    ] = 0
+    hours: Annotated[
+        float, msgspec.Meta(gt=0, le=720, description="hours after which one has to sign in again")
+    ] = 12.0
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every setting of a workspace."""
 
@@ -162,6 +178,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reasoning: ReasoningSettings = ReasoningSettings()
     audit: AuditSettings = AuditSettings()
     pla: PlaSettings = PlaSettings()
+    console: ConsoleSettings = ConsoleSettings()
 
 
 class Setting(msgspec.Struct, frozen=True):

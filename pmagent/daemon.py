@@ -18,6 +18,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from actors.engine import describe_failure
 from events.errors import PmagentError
+from pmagent.console.keeping import keep_console
 from pmagent.exitcodes import Exit
 from pmagent.host import Host, flat_errors, open_host
 from pmagent.layout import Layout
@@ -66,6 +67,7 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
                 tasks.start_soon(watch_surfaces, host)
                 tasks.start_soon(fail_with_log, host)
                 tasks.start_soon(link_device, host)
+                tasks.start_soon(keep_console, host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
                 if host.unwritten is not None:
                     _log.warning("a document cannot be written", reason=host.unwritten.message)

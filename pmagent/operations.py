@@ -46,7 +46,7 @@ from events.sequencer import Sequencer
 from pmagent import cache
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
-from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon
+from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
 from pmagent.host import Host, flat_errors, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
@@ -68,11 +68,6 @@ class BadOperation(PmagentError):
 
 
 Operation = Callable[[Host, dict[str, Any]], Awaitable[Answer]]
-
-
-def new_request(kind: str) -> str:
-    """A fresh id for a request; sending the same one twice is harmless."""
-    return f"{kind}-{uuid.uuid4()}"
 
 
 async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:

@@ -27,7 +27,8 @@ def cancel(app: App, job_id: str, format: str) -> int:
     from pmagent.jobs.following import HeldByJob, held_by_job
     from pmagent.jobs.history import Jobs, opened
     from pmagent.jobs.kinds import KINDS
-    from pmagent.operations import call, new_request
+    from pmagent.client import new_request
+    from pmagent.operations import call
 
     with opened(app.layout, Jobs) as jobs:
         requested = jobs.request(id_prefix(job_id, "JOB_ID"), KINDS)

@@ -35,7 +35,8 @@ from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.progress import Change, Folded
 from pmagent.layout import FOLDER, Layout
-from pmagent.operations import new_request, perform
+from pmagent.client import new_request
+from pmagent.operations import perform
 from pmagent.orchestra.asking import WRITTEN
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import RemoteError

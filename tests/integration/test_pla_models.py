@@ -16,7 +16,8 @@ from actors.model.models import Models
 from contracts.pla import TypeText, digest
 from pmagent.answer import Answer
 from pmagent.host import Host, flat_errors, open_host
-from pmagent.operations import new_request, perform
+from pmagent.client import new_request
+from pmagent.operations import perform
 from pmagent.pla.demo.picture import picture
 from pmagent.pla.standing import BadFrames
 from tests.support.models import Scripted

@@ -1,0 +1,5 @@
+"""The operator console: the pages where people watch, understand and approve (DESIGN §6).
+
+A process of its own beside the daemon. It reads the log as ``pmagent log`` does, asks the daemon as a command does, and
+has no power of its own.
+"""

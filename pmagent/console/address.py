@@ -1,0 +1,96 @@
+"""Where the console listens: a loopback port, or a UNIX socket (rulings; style report 3.3)."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from events.atomic import write_atomic
+from events.errors import PmagentError
+from pmagent.config import ConsoleSettings
+from pmagent.console.places import Places
+from pmagent.wire import reachable
+
+LOOPBACK: Final = "127.0.0.1"
+BACKLOG: Final = 512
+
+
+class PortTaken(PmagentError):
+    """Another program listens where the console should."""
+
+    exit_code = 2
+
+
+class Address(msgspec.Struct, frozen=True):
+    """``address.json``: ``port`` 0 is the socket at ``path``; ``url`` begins every address of a page; ``pid`` is the
+    process that serves it."""
+
+    pid: int
+    url: str
+    port: int = 0
+    path: str = ""
+
+
+def bound(settings: ConsoleSettings, places: Places) -> tuple[socket.socket, Address]:
+    """A listening socket, and what it is called. Raises PortTaken, OSError."""
+    if settings.listen == "unix":
+        return _unix(places)
+    wanted = settings.port or remembered(places)
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the port of the process before, at once
+        try:
+            listener.bind((LOOPBACK, wanted))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            if settings.port:
+                what = f"port {settings.port} of {LOOPBACK} is another program's"
+                raise PortTaken(what, "give another under [console] port, or 0 for any") from error
+            listener.bind((LOOPBACK, 0))
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    port = listener.getsockname()[1]
+    return listener, Address(os.getpid(), f"http://{LOOPBACK}:{port}", port)
+
+
+def _unix(places: Places) -> tuple[socket.socket, Address]:
+    places.socket.unlink(missing_ok=True)  # the daemon has one console at a time: what lies here is nobody's
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)
+    try:
+        with reachable(places.socket) as address:
+            listener.bind(address)
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    finally:
+        os.umask(before)
+    return listener, Address(os.getpid(), "http://localhost", 0, str(places.socket))
+
+
+def remembered(places: Places) -> int:
+    """The port of the console before, so that browsers find the new one; 0 without one."""
+    known = read(places.address)
+    return known.port if known is not None and 0 < known.port < 65_536 else 0
+
+
+def read(path: Path) -> Address | None:
+    """What ``address.json`` says; None when there is none, or none that can be understood."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Address)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def tell(places: Places, address: Address) -> None:
+    """Write it down for ``pmagent console`` and for the next start. Raises OSError."""
+    write_atomic(places.address, msgspec.json.encode(address) + b"\n", mode=0o600)

@@ -1,0 +1,147 @@
+"""What every page has at hand: the daemon to ask, the log to read, and a way to show what came of it (DESIGN §7)."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from events.disk import RealDisk
+from events.errors import NotFound, PmagentError
+from events.segments import SegmentReader
+from pmagent.answer import Answer
+from pmagent.client import REPLY_SECONDS, call_daemon, new_request
+from pmagent.console.entrance import Visitor
+from pmagent.console.places import Places
+from pmagent.console.rendering import environment
+from pmagent.layout import Layout
+
+READERS: Final = 2
+"""So many pages read the log at once; others wait their turn. Reading is work for a processor, and there are few."""
+FRESH_SECONDS: Final = 1.0
+"""So old may an answer about how things stand be, when the log has not grown since."""
+CHANNEL: Final = "console"
+
+T = TypeVar("T")
+
+
+class Desk:
+    """One workspace's. ``listening`` and ``shutdown`` are the server's."""
+
+    def __init__(self, workspace: Path) -> None:
+        self.workspace = workspace
+        self.layout = Layout(workspace)
+        self.places = Places(self.layout)
+        self.templates = environment(workspace)
+        self._readers = anyio.CapacityLimiter(READERS)
+        self._standing: dict[str, tuple[int, float, Answer]] = {}
+        self._asking: dict[str, anyio.Lock] = {}
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def position(self) -> int:
+        """The log's durable end; 0 without a log. Raises CorruptLog, OSError."""
+        try:
+            storage = SegmentReader(RealDisk(), str(self.layout.log))
+        except NotFound:
+            return 0
+        try:
+            return storage.tail().position
+        finally:
+            storage.close()
+
+    async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
+        """What a blocking reader of the log returns. Raises what it raises."""
+        return await anyio.to_thread.run_sync(reader, *arguments, limiter=self._readers, abandon_on_cancel=False)
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    async def ask(
+        self, operation: str, visitor: Visitor | None = None, *, request: str = "", seconds: float = REPLY_SECONDS,
+        **arguments: Any,
+    ) -> Answer:
+        """Perform an operation through the daemon, as a command would; with a ``visitor`` as that operator, over the
+        channel ``console``. ``request``: its id, by which asking twice is asking once; without one a new one.
+
+        Raises DaemonUnreachable, RemoteError (what the daemon met).
+        """
+        given = dict(arguments)
+        if visitor is not None:
+            given |= {"operator": visitor.operator, "channel": CHANNEL}
+        given["request"] = request or new_request(operation)
+        return await call_daemon(self.layout, operation, given, seconds)
+
+    async def note(self, operator: str, what: str, by: str, reason: str = "") -> None:
+        """Record who signed in or out, or was refused. Raises DaemonUnreachable, RemoteError."""
+        await self.ask("console.note", operator=operator, what=what, by=by, reason=reason)
+
+    async def standing(self, operation: str) -> Answer:
+        """The answer to an operation that only looks (``status``, ``pla.status``); many pages share one as long as
+        nothing has happened since. Raises DaemonUnreachable, RemoteError."""
+        async with self._asking.setdefault(operation, anyio.Lock()):
+            position = self.position()
+            known = self._standing.get(operation)
+            if known is not None and known[0] == position and time.monotonic() - known[1] < FRESH_SECONDS:
+                return known[2]
+            answer = await self.ask(operation)
+            self._standing[operation] = (position, time.monotonic(), answer)
+            return answer
+
+    # --- showing --------------------------------------------------------------------------------------------------
+
+    async def page(
+        self, request: Request, template: str, *, title: str, section: str, status: int = 200,
+        live: Sequence[str] = (), command: Sequence[str] = (), **context: Any,
+    ) -> Response:
+        """A page: ``template`` with ``context``. ``live``: beginnings of the event types whose arrival makes it stale;
+        ``command``: the arguments of the command that shows or does the same."""
+        visitor: Visitor | None = getattr(request.state, "visitor", None)
+        standing, trouble = await self._header(visitor)
+        text = self.templates.get_template(template).render(
+            request=request, visitor=visitor, title=title, section=section, live=",".join(live),
+            position=getattr(request.state, "position", 0), command=shlex.join(command) if command else "",
+            standing=standing, trouble=trouble, theme=request.cookies.get("theme", "auto"), here=_here(request),
+            csrf=visitor.csrf if visitor is not None else "", workspace=str(self.workspace), **context,
+        )
+        return HTMLResponse(text, status_code=status)
+
+    async def _header(self, visitor: Visitor | None) -> tuple[dict[str, Any], str]:
+        """How things stand, for the head of the page, and why that is not known."""
+        if visitor is None:
+            return {}, ""
+        try:
+            status = await self.standing("status")
+            pla = await self.standing("pla.status")
+        except PmagentError as error:
+            return {}, error.message
+        return {**status.document, "pla": pla.document}, ""
+
+
+def _here(request: Request) -> str:
+    """The page's own address, to come back to."""
+    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
+
+
+def desk_of(request: Request) -> Desk:
+    """The desk of the application that serves ``request``."""
+    desk: Desk = request.app.state.desk
+    return desk
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Who is signed in; the guard lets nobody else through to where this is asked."""
+    visitor: Visitor = request.state.visitor
+    return visitor
+
+
+def form_of(request: Request) -> dict[str, str]:
+    """The fields of a POST, as the guard has read them."""
+    form: dict[str, str] = request.state.form
+    return form

@@ -1,0 +1,1 @@
+"""Drawings for the pages: SVG, computed here."""

@@ -1,0 +1,97 @@
+"""The console's process: ``python -I -m pmagent.console.process WORKSPACE``, started and kept by the daemon.
+
+What it has to say it says as JSON, one line each, on stdout, which the daemon reads; it ends when its stdin ends, which
+is the daemon's pipe: so no console outlives its daemon, however that ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import MutableMapping
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import anyio.to_thread
+import msgspec
+import structlog
+
+from events.errors import PmagentError
+from pmagent.console.address import Address
+
+NICENESS: Final = 10
+"""Pages wait for the log, never the log for pages."""
+
+
+def main(arguments: list[str]) -> int:
+    """Serve the workspace's console; the exit code."""
+    from pmagent.console.serving import serve
+
+    os.nice(NICENESS)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us
+    _log_as_json()
+
+    async def run() -> None:
+        ended = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_orphaned, ended)
+            await serve(Path(arguments[0]), ended, _ready)
+            tasks.cancel_scope.cancel()
+
+    try:
+        anyio.run(run)
+    except* PmagentError as errors:
+        error = errors.exceptions[0]
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        assert isinstance(error, PmagentError), "split by kind"
+        say("error", error.message, mend=error.hint)
+        return error.exit_code
+    except* OSError as errors:
+        say("error", f"the console cannot be served: {errors.exceptions[0]!r}"[:500])
+        return 1
+    return 0
+
+
+async def _until_orphaned(ended: anyio.Event) -> None:
+    """The daemon writes nothing: the only news on its pipe is its end."""
+    await anyio.wait_readable(0)
+    ended.set()
+
+
+def _ready(address: Address) -> None:
+    say("ready", address.url, socket=address.path)
+
+
+def say(level: str, event: str, **more: Any) -> None:
+    """Tell the daemon."""
+    line = msgspec.json.encode({"level": level, "event": event, **{name: str(value) for name, value in more.items()}})
+    try:
+        os.write(1, line[:4000].replace(b"\n", b" ") + b"\n")
+    except OSError:
+        return  # it has gone away, and so shall we
+
+
+def _log_as_json() -> None:
+    """What is logged here goes to the daemon's screen, through the daemon."""
+
+    class Sayer:
+        def msg(self, level: str, event: str, more: dict[str, Any]) -> None:
+            say(level, event, **more)
+
+        debug = info = warning = error = critical = exception = msg
+
+    def rendered(_logger: Any, level: str, event: MutableMapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        what = str(event.pop("event", ""))
+        return (level, what, dict(event)), {}
+
+    structlog.configure(
+        processors=[rendered], wrapper_class=structlog.make_filtering_bound_logger(20),
+        logger_factory=lambda *_: Sayer(), cache_logger_on_first_use=False,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

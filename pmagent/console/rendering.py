@@ -1,0 +1,95 @@
+"""Turning documents into pages: escaped, and with nothing in them that hides, reorders or pretends (DESIGN §7).
+
+Every value that a template shows passes ``shown``: what ``pmagent.clean`` forbids on a terminal is as unwelcome here.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from events.event import parse_time
+from events.log import now
+from pmagent import __version__
+from pmagent.clean import clean_block, clean_line
+from pmagent.when import short, sized, spoken
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+STATIC: Final = Path(__file__).parent / "static"
+
+_MARKS: Final = {" ": ("·", "blank"), "\t": ("⇥", "tab"), "\n": ("⏎", "newline")}
+
+
+def environment(workspace: Path) -> Environment:
+    """The templates of one workspace's console."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, finalize=shown,
+        trim_blocks=True, lstrip_blocks=True,
+    )
+    made.filters |= {
+        "visible": visible, "when": when, "ago": ago, "sized": sized, "spoken": spoken, "command": command,
+        "one_line": one_line,
+    }
+    made.globals |= {"version": __version__, "workspace_name": workspace.name or str(workspace), "now": now}
+    return made
+
+
+def shown(value: Any) -> Any:
+    """What a template shows of ``value``: nothing of None, and text only cleaned. Markup has been through here."""
+    if value is None:
+        return ""
+    if isinstance(value, str) and not isinstance(value, Markup):
+        return clean_block(value)
+    return value
+
+
+def one_line(text: Any) -> str:
+    """``text`` on one line; its line breaks are seen."""
+    return clean_line(str(text))
+
+
+def visible(text: str) -> Markup:
+    """Exactly ``text``: blanks, tabs, line breaks and every control character as marks with a name, nothing left out.
+    For what is going to be typed, and for the output of programs."""
+    parts: list[Markup] = []
+    plain = ""
+    for char in text:
+        mark, name = _MARKS.get(char, ("", ""))
+        if not mark and (clean_line(char) != char or not char.isprintable()):
+            mark, name = f"U+{ord(char):04X}", "control"
+        if not mark:
+            plain += char
+            continue
+        parts.append(escape(plain))
+        plain = ""
+        ending = Markup("\n") if char == "\n" else Markup("")
+        parts.append(Markup('<span class="mark" title="{}">{}</span>{}').format(name, mark, ending))
+    parts.append(escape(plain))
+    return Markup("").join(parts)
+
+
+def when(time: str | None) -> Markup:
+    """A log time, short and in UTC; the whole of it in the element's attributes."""
+    if not time:
+        return Markup("")
+    whole = clean_line(time)
+    return Markup('<time datetime="{0}" title="{0}">{1}</time>').format(whole, short(whole))
+
+
+def ago(time: str | None) -> str:
+    """How long ago a log time was, in words; "" without one."""
+    if not time:
+        return ""
+    seconds = (datetime.now(UTC) - parse_time(time)).total_seconds()
+    return f"{spoken(max(0.0, seconds))} ago"
+
+
+def command(argv: Sequence[str]) -> str:
+    """A command line as one would type it."""
+    return shlex.join(argv)

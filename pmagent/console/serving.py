@@ -1,0 +1,84 @@
+"""The console's server: uvicorn over a socket that we have made, until the daemon goes away (style report 3.3)."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import anyio
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from pmagent.config import resolve
+from pmagent.console.address import Address, bound, tell
+from pmagent.console.app import Positioned, application
+from pmagent.console.desk import Desk
+from pmagent.console.entrance import Entrance
+from pmagent.console.guard import Guard
+from pmagent.console.live.feed import Feed
+from pmagent.console.live.stream import Streams
+from pmagent.wire import peer_uid
+
+STOP_SECONDS = 3.0
+KEEP_ALIVE_SECONDS = 15
+HEAD_BYTES_MAX = 16_384
+"""A request's head, cookies and all."""
+
+
+class _Server(uvicorn.Server):
+    """Signals are the process's affair: it ends when the daemon's pipe ends."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """None of ours."""
+        yield
+
+
+class _OwnUserOnly(H11Protocol):
+    """Refuses a UNIX connection of another user before a byte of it is read."""
+
+    def connection_made(self, transport) -> None:  # type: ignore[no-untyped-def]
+        """See asyncio.Protocol."""
+        raw = transport.get_extra_info("socket")
+        if raw.family == socket.AF_UNIX and peer_uid(raw) not in (os.getuid(), 0):
+            transport.abort()
+            return
+        super().connection_made(transport)
+
+
+async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], None]) -> None:
+    """Serve until ``ended``. ``ready`` is called when connections are taken. Raises ConfigError, PortTaken, OSError."""
+    settings = resolve(str(workspace), os.environ).settings.console
+    desk = Desk(workspace)
+    desk.places.prepare()
+    listener, address = bound(settings, desk.places)
+    with listener:
+        feed = Feed(desk.layout)
+        streams = Streams(desk, feed, ended)
+        entrance = Entrance(desk.places, settings, note=desk.note)
+        app = application(desk)
+        app.state.entrance = entrance
+        app.router.routes[:0] = streams.routes
+        guarded = Guard(Positioned(app, desk), desk=desk, entrance=entrance, address=address)
+        config = uvicorn.Config(
+            guarded, http=_OwnUserOnly, ws="none", lifespan="off", log_config=None, access_log=False,
+            server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS, h11_max_incomplete_event_size=HEAD_BYTES_MAX,
+            timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512, proxy_headers=False,
+        )
+        server = _Server(config)
+        tell(desk.places, address)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(feed.run)
+            tasks.start_soon(_stop_at_end, server, ended)
+            ready(address)
+            await server.serve(sockets=[listener])
+            tasks.cancel_scope.cancel()
+
+
+async def _stop_at_end(server: uvicorn.Server, ended: anyio.Event) -> None:
+    """The streams hear of the end themselves, and end; then there is nothing for uvicorn to wait for."""
+    await ended.wait()
+    server.should_exit = True
