@@ -23,7 +23,7 @@ from pmagent.exitcodes import Exit
 
 VIEWS: Final = (
     "now", "approvals", "control", "runs", "artifacts", "audits", "sessions", "frames", "log", "event", "integrity",
-    "help", "entrance",
+    "help", "theme", "entrance",
 )  # fmt: skip
 """The modules of ``pmagent.console.views``, each with its ``routes``."""
 

@@ -1,7 +1,80 @@
-"""The page help."""
+"""The page of help: what the pages are for, keys, marks, times and words. What a table in the code knows comes from
+there."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+from typing import Final, NamedTuple
 
-routes: list[BaseRoute] = []
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.cli.topics import TOPICS
+from pmagent.console.desk import desk_of
+
+
+class Section(NamedTuple):
+    """A section of the console: ``key`` follows ``g``, ``command`` shows much the same."""
+
+    address: str
+    name: str
+    key: str
+    what: str
+    command: tuple[str, ...]
+
+
+SECTIONS: Final = (
+    Section("/", "Now", "n", "How everything stands, what runs, and the stop switch.", ("pmagent", "status")),
+    Section("/approvals", "Approvals", "a", "What waits for a decision, byte for byte, and what was decided.",
+            ("pmagent", "pla", "list")),
+    Section("/runs", "Runs", "r", "Plans of tasks: their graph, their time, their output.", ("pmagent", "runs")),
+    Section("/audits", "Audits", "u", "Judged repositories: scores, opinions and the evidence beside them.",
+            ("pmagent", "audits")),
+    Section("/sessions", "Sessions", "s", "Sessions of the lab assistant and of the OA, with their chains checked.",
+            ("pmagent", "pla", "status")),
+    Section("/log", "Log", "l", "Every event, as it comes; any of them with its causes and consequences.",
+            ("pmagent", "log", "tail", "-f")),
+    Section("/integrity", "Integrity", "i", "Whether the log is whole, and the documents are what it says.",
+            ("pmagent", "log", "verify")),
+    Section("/help", "Help", "h", "This page.", ("pmagent", "help")),
+)  # fmt: skip
+
+KEYS: Final = (
+    (("j",), "the next row"),
+    (("k",), "the row before"),
+    (("Enter",), "open the row"),
+    (("/",), "to the filter"),
+    (("?",), "these keys"),
+    (("Esc",), "out of a field"),
+)
+"""Keys that move; none of them decides anything. Those that go to a section are ``g`` and the section's."""
+
+MARKS: Final = (
+    ("✓", "good", "it came about, or is as it should be"),
+    ("✗", "bad", "it failed, or was refused"),
+    ("▸", "busy", "it is going on; in the log: a decision"),
+    ("•", "", "in the log: a fact"),
+    ("◦", "", "it waits"),
+    ("↻", "warn", "it is tried again"),
+    ("‖", "warn", "it is paused"),
+    ("!", "warn", "it wants to be looked at"),
+    ("?", "warn", "nobody can tell"),
+    ("·", "", "nothing has come of it yet"),
+)
+"""Sign, tone, meaning."""
+
+
+async def show(request: Request) -> Response:
+    """The page."""
+    return await desk_of(request).page(
+        request, "help.html", title="Help", section="help", command=("pmagent", "help"), sections=SECTIONS, keys=KEYS,
+        marks=MARKS, times=_body("times"), words=_body("vocabulary"),
+    )
+
+
+def _body(topic: str) -> str:
+    """A topic of ``pmagent help`` without its heading."""
+    return TOPICS[topic].text().partition("\n\n")[2]
+
+
+routes: list[BaseRoute] = [Route("/help", show)]
