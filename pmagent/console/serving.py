@@ -38,7 +38,15 @@ class _Server(uvicorn.Server):
 
 
 class _OwnUserOnly(H11Protocol):
-    """Refuses a UNIX connection of another user before a byte of it is read."""
+    """Refuses a UNIX connection of another user before a byte of it is read. Every request's ``state`` has ``hang_up``,
+    which ends its connection whatever is still to be sent: for one whose other end does not read."""
+
+    def __init__(self, config, server_state, app_state, _loop=None) -> None:  # type: ignore[no-untyped-def]
+        super().__init__(config, server_state, {**app_state, "hang_up": self.hang_up}, _loop)
+
+    def hang_up(self) -> None:
+        """Drop the connection, and what is buffered for it."""
+        self.transport.abort()
 
     def connection_made(self, transport) -> None:  # type: ignore[no-untyped-def]
         """See asyncio.Protocol."""
@@ -56,8 +64,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     desk.places.prepare()
     listener, address = bound(settings, desk.places)
     with listener:
-        feed = Feed(desk.layout)
-        streams = Streams(desk, feed, ended)
+        streams = Streams(Feed(desk.layout.log), ended)
         entrance = Entrance(desk.places, settings, note=desk.note)
         app = application(desk)
         app.state.entrance = entrance
@@ -71,7 +78,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
         server = _Server(config)
         tell(desk.places, address)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(feed.run)
+            tasks.start_soon(streams.run)
             tasks.start_soon(_stop_at_end, server, ended)
             ready(address)
             await server.serve(sockets=[listener])

@@ -1,0 +1,202 @@
+"""The one follower of the log for all browsers: it looks at HEAD, and what is new is read, checked and decoded once.
+
+Nobody is handed anything: each connection takes the runs behind its own position at its own pace, from the newest ones,
+which are kept, or from the log. So a slow connection slows nobody, and holds one run at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.to_thread
+
+from events.disk import RealDisk
+from events.errors import PmagentError
+from events.event import StoredEvent, Tail
+from events.reader import Reader
+from events.segments import SegmentReader
+from events.storage import StorageReader
+
+LOOK_SECONDS: Final = 0.1
+"""How often HEAD is looked at while nothing happens: one small pread."""
+PACE_SECONDS: Final = 0.25
+"""News are told no more often: what happens meanwhile is told together."""
+RUN_BYTES: Final = 64 * 1024
+"""So much of the log is one run: what a slow connection holds while it waits."""
+KEPT_BYTES: Final = 16 * 1024 * 1024
+"""So much memory, estimated, the kept runs take."""
+KEPT_MAX: Final = 128
+"""So many runs are kept; when little happens, a run is an event or two."""
+MADE_MAX: Final = 16
+"""For so many different filters a run remembers what was made of it."""
+_EVENT_BYTES: Final = 1024
+"""What a decoded event takes beside the bytes of its line, roughly."""
+
+
+class Run:
+    """Consecutive events, at least one. What is made of them is made once for all who want the same."""
+
+    __slots__ = ("_made", "cost", "events")
+
+    def __init__(self, events: Sequence[StoredEvent]) -> None:
+        self.events = events
+        self.cost = sum(_EVENT_BYTES + len(memoryview(event.data)) for event in events)
+        self._made: dict[Hashable, bytes] = {}
+
+    @property
+    def first(self) -> int:
+        """Position of its first event."""
+        return self.events[0].position
+
+    @property
+    def last(self) -> int:
+        """Position of its last event."""
+        return self.events[-1].position
+
+    def behind(self, position: int) -> Sequence[StoredEvent]:
+        """Its events behind ``position``."""
+        return self.events[max(0, position + 1 - self.first) :]
+
+    def made(self, key: Hashable, make: Callable[[Sequence[StoredEvent]], bytes]) -> bytes:
+        """What ``make`` makes of all its events, remembered under ``key``."""
+        found = self._made.get(key)
+        if found is None:
+            found = make(self.events)
+            if len(self._made) >= MADE_MAX:
+                self.cost -= len(self._made.pop(next(iter(self._made))))
+            self._made[key] = found
+            self.cost += len(found)
+        return found
+
+
+class Feed:
+    """The log of ``folder`` as it grows. ``run`` is to run as a task; everything else is called on the same loop.
+
+    ``tail`` is the durable end at the last look, ``trouble`` why there was none to be seen, ``ended`` says that the
+    server stops.
+    """
+
+    def __init__(self, folder: Path, open_storage: Callable[[Path], StorageReader] | None = None) -> None:
+        self._folder = folder
+        self._open = open_storage or (lambda path: SegmentReader(RealDisk(), str(path)))
+        self._head: StorageReader | None = None
+        self._storage: StorageReader | None = None  # the reading thread's own: it remembers where it stands
+        self._reader: Reader | None = None
+        self._thread = anyio.CapacityLimiter(1)
+        self._kept: dict[int, Run] = {}
+        self._coming: dict[int, anyio.Event] = {}
+        self._news = anyio.Event()
+        self._told = (0, True)
+        self._listeners = 0
+        self._somebody = anyio.Event()
+        self.tail = Tail()
+        self.trouble: PmagentError | OSError | None = None
+        self.ended = False
+
+    async def run(self) -> None:
+        """Look for news as long as somebody listens, until cancelled."""
+        while True:
+            if not self._listeners:
+                self._somebody = anyio.Event()
+                await self._somebody.wait()
+            await anyio.sleep(PACE_SECONDS if self.tell() else LOOK_SECONDS)
+
+    def look(self) -> None:
+        """Look at HEAD now."""
+        try:
+            self._head = self._head or self._open(self._folder)
+            self.tail = self._head.tail()
+            self.trouble = None
+        except (PmagentError, OSError) as error:
+            self.trouble = error
+
+    def tell(self) -> bool:
+        """Look, and wake whoever waits for news if there are any; whether there were."""
+        self.look()
+        news = (self.tail.position, self.trouble is None)
+        if news == self._told:
+            return False
+        self._told = news
+        self._wake()
+        return True
+
+    def end(self) -> None:
+        """Nothing more is told: whoever waits goes on, and sees that it has ended."""
+        self.ended = True
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """While this is open, ``run`` looks for news."""
+        self._listeners += 1
+        self._somebody.set()
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+
+    async def news(self, position: int) -> None:
+        """Return when the log has grown beyond ``position``, is shorter, cannot be read, or the feed has ended."""
+        while self.tail.position == position and self.trouble is None and not self.ended:
+            await self._news.wait()
+
+    async def after(self, position: int) -> Run:
+        """A run that holds the event behind ``position``, which must not be the last.
+
+        Raises CorruptLog, NotFound, OSError.
+        """
+        wanted = position + 1
+        while True:
+            run = self._find(wanted)
+            if run is not None:
+                return run
+            coming = self._coming.get(wanted)
+            if coming is None:
+                await self._fetch(wanted)
+            else:
+                await coming.wait()
+
+    def _find(self, wanted: int) -> Run | None:
+        """The newest kept run that holds it: nearly everybody wants the very last."""
+        for run in reversed(self._kept.values()):
+            if run.first <= wanted <= run.last:
+                return run
+        return None
+
+    async def _fetch(self, wanted: int) -> None:
+        """Read the run that begins at ``wanted``; others who want it wait for it."""
+        self._coming[wanted] = anyio.Event()
+        try:
+            events = await anyio.to_thread.run_sync(self._read, wanted, limiter=self._thread)
+            if events[-1].position > self.tail.position:
+                self.look()  # it has read what came since
+            self._keep(Run(events))
+        finally:
+            self._coming.pop(wanted).set()
+
+    def _read(self, wanted: int) -> Sequence[StoredEvent]:
+        """In the thread. Whoever goes on where the last one stopped needs no search."""
+        reader, self._reader = self._reader, None
+        if self._storage is None:
+            self._storage = self._open(self._folder)
+        if reader is None or reader.tail.position + 1 != wanted:
+            reader = Reader(self._storage, wanted, RUN_BYTES)
+        events = reader.next_run()
+        assert events, "it was asked for what the tail covers"
+        self._reader = reader
+        return events
+
+    def _keep(self, run: Run) -> None:
+        self._kept.pop(run.first, None)
+        self._kept[run.first] = run
+        cost = sum(kept.cost for kept in self._kept.values())
+        while len(self._kept) > 1 and (cost > KEPT_BYTES or len(self._kept) > KEPT_MAX):
+            cost -= self._kept.pop(next(iter(self._kept))).cost
