@@ -13,7 +13,7 @@ from actors.orchestra.render import rendered
 from events.unseen import UNSEEN
 from tests.support.orchestra import config
 
-UNSEEN_CHARS = [char for char in map(chr, range(sys.maxunicode + 1)) if re.match(f"[{UNSEEN}]", char)]
+UNSEEN_CHARS = re.findall(f"[{UNSEEN}]", "".join(map(chr, range(sys.maxunicode + 1))))
 
 
 @pytest.mark.parametrize("before", ["", "two\nlines "])
