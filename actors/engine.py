@@ -221,10 +221,9 @@ class Engine:
             self.halted[data.name] = data.input
         elif cls is ActorResumed and event.kind == "fact":  # an operator's word; no actor resumes another
             self.halted.pop(data.name, None)
-        opened, cancels = self.effects.book(event)
+        starts, cancels = self.effects.book(event)
         if out is not None:
-            if opened:
-                out.starts.append(event)
+            out.starts.extend(starts)
             out.cancels.extend(cancels)
 
     # --- recovery ---------------------------------------------------------------------------------------------

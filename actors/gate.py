@@ -4,23 +4,32 @@ Pure like an actor, and run by the engine before all actors: it judges a request
 refusal is a decision, so replay checks the gate as well. A permit counts when it exists, is held by the requesting
 actor, is for the same action and subject, has a use left, has not expired at the event's time, was not revoked, and
 the actor that granted it is not halted. While the gate itself is halted, the engine refuses everything outward.
+
+It is the stop switch as well: while an operator has paused effects, what has a good permit is held by the engine until
+they are resumed, and what must not wait is refused. A permit that has expired meanwhile lets nothing start any more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
 
 from actors.ledger import GATE
-from contracts.effect import ActorHalted, EffectRefused
+from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
+from contracts.effect import ActorHalted, EffectCancelled, EffectInterrupted, EffectRefused
 from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import OutwardRequest, Payload, types
 from events.event import Event
 
 GRANTOR: Final = "oa"
 """Who grants permits; another's word for one is none."""
+
+_PERMITS: Final = (OaPermitGranted, OaPermitRevoked, ActorHalted)
+_PAUSES: Final = (PauseRequested, ResumeRequested)
+
+replace = msgspec.structs.replace
 
 
 class Permit(msgspec.Struct, frozen=True):
@@ -34,11 +43,24 @@ class Permit(msgspec.Struct, frozen=True):
     expires_at: str
 
 
+class Pause(msgspec.Struct, frozen=True):
+    """Effects are paused: ``since`` is the position of the request for it, ``time`` its time."""
+
+    since: int
+    time: str
+    operator_id: str
+    reason: str
+
+
 class GateState(msgspec.Struct, frozen=True):
-    """Live permits by the position that granted them; ``refusal`` is the verdict on the request taken last."""
+    """Live permits by the position that granted them; ``refusal`` is the verdict on the request taken last. ``pause``:
+    who has paused effects, None while they start; ``held``: the requests that wait until they are resumed, each with
+    the time at which its permit expires."""
 
     permits: dict[int, Permit] = {}
     refusal: list[str] = []
+    pause: Pause | None = None
+    held: dict[int, str] = {}
 
 
 class Gate:
@@ -51,34 +73,85 @@ class Gate:
         """What changes permits, and every outward request there is by now: a type that was registered after the gate
         was made is judged like any other."""
         outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
-        return frozenset((OaPermitGranted, OaPermitRevoked, ActorHalted, *outward))
+        return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, *outward))
 
     def initial(self) -> GateState:
         """No permit: everything outward is refused."""
         return GateState()
 
     def evolve(self, state: GateState, event: Event) -> GateState:
-        """Note grants, revocations and uses; judge a request."""
+        """Note grants, revocations, uses and pauses; judge a request."""
         data = event.data
+        state = replace(state, refusal=[])
         if event.kind == "fact":
-            return GateState(state.permits)  # only decisions grant, use and take away: a fact is somebody's word
+            return _fact(state, event)
         if isinstance(data, OutwardRequest):
             return _use(state, event, data)
         if isinstance(data, OaPermitGranted) and event.actor == GRANTOR:
             permit = Permit(data.action, data.subject, data.holder, event.actor, data.uses, data.expires_at)
-            return GateState({**_unexpired(state.permits, event.time), event.position: permit})
+            return replace(state, permits={**_unexpired(state.permits, event.time), event.position: permit})
         if isinstance(data, OaPermitRevoked):
-            return GateState({at: permit for at, permit in state.permits.items() if at != data.permit})
+            return _left(state, lambda at, _: at != data.permit)
         if isinstance(data, ActorHalted):
-            return GateState({at: permit for at, permit in state.permits.items() if permit.grantor != data.name})
+            return _left(state, lambda _, permit: permit.grantor != data.name)
+        if event.actor == GATE:
+            return _own(state, event, data)
         return state
 
     def decide(self, state: GateState, event: Event) -> Iterable[Payload]:
-        """``effect.refused`` when the request has no good permit."""
+        """``effect.refused`` when the request has no good permit; the answers to those who pause and resume."""
         if state.refusal and isinstance(event.data, OutwardRequest):
             scope = event.data.scope()
             mend = f"request a permit for {scope.action} on {scope.subject} and use it before it expires"
             yield refusal(event, state.refusal, mend)
+        elif isinstance(event.data, PauseRequested):
+            since = state.pause.since if state.pause is not None else event.position
+            yield EffectsPaused(
+                request=event.position, since=since, operator_id=event.data.operator_id, channel=event.data.channel,
+                reason=event.data.reason,
+            )  # fmt: skip
+        elif isinstance(event.data, ResumeRequested):
+            yield from _resumed(state, event, event.data)
+
+
+def _resumed(state: GateState, event: Event, asked: ResumeRequested) -> Iterator[Payload]:
+    """What was held starts, but for what no permit covers any more."""
+    late = [request for request, expires_at in state.held.items() if event.time >= expires_at]
+    for request in late:
+        reason = f"its permit expired at {state.held[request]}, while effects were paused"
+        yield EffectRefused(request=request, reasons=[reason], mend=["ask for it again"])
+    since = state.pause.since if state.pause is not None else 0
+    yield EffectsResumed(
+        request=event.position, since=since, held=len(state.held) - len(late), operator_id=asked.operator_id,
+        channel=asked.channel,
+    )  # fmt: skip
+
+
+def _fact(state: GateState, event: Event) -> GateState:
+    """Only decisions grant, use and take away: a fact is somebody's word. How effects end is one, though."""
+    if isinstance(event.data, EffectCancelled | EffectInterrupted) and event.causation in state.held:
+        return _without(state, event.causation)
+    return state
+
+
+def _own(state: GateState, event: Event, data: msgspec.Struct) -> GateState:
+    if isinstance(data, EffectsPaused):
+        if state.pause is not None:
+            return state  # who paused first has paused
+        return replace(state, pause=Pause(data.since, event.time, data.operator_id, data.reason))
+    if isinstance(data, EffectsResumed):
+        return replace(state, pause=None, held={})
+    if isinstance(data, EffectRefused) and data.request in state.held:
+        return _without(state, data.request)
+    return state
+
+
+def _without(state: GateState, request: int) -> GateState:
+    return replace(state, held={at: until for at, until in state.held.items() if at != request})
+
+
+def _left(state: GateState, stays: Callable[[int, Permit], bool]) -> GateState:
+    return replace(state, permits={at: permit for at, permit in state.permits.items() if stays(at, permit)})
 
 
 def refusal(request: Event, reasons: list[str], mend: str) -> EffectRefused:
@@ -90,7 +163,7 @@ def _use(state: GateState, event: Event, request: OutwardRequest) -> GateState:
     permit = state.permits.get(request.permit)
     if permit is None:
         reason = f"there is no live permit {request.permit}" if request.permit else "the request names no permit"
-        return GateState(state.permits, [reason])
+        return replace(state, refusal=[reason])
     scope = request.scope()
     reasons: list[str] = []
     if permit.holder != event.actor:
@@ -103,10 +176,13 @@ def _use(state: GateState, event: Event, request: OutwardRequest) -> GateState:
         reasons.append(f"permit {request.permit} expired at {permit.expires_at}")
     if permit.uses_left < 1:
         reasons.append(f"permit {request.permit} is used up")
+    if state.pause is not None and not request.waits:
+        reasons.append(f"effects are paused, by {state.pause.operator_id}, and this must not wait")
     if reasons:
-        return GateState(state.permits, reasons)
-    used = msgspec.structs.replace(permit, uses_left=permit.uses_left - 1)
-    return GateState({**state.permits, request.permit: used})
+        return replace(state, refusal=reasons)
+    used = replace(permit, uses_left=permit.uses_left - 1)
+    held = {**state.held, event.position: permit.expires_at} if state.pause is not None else state.held
+    return replace(state, permits={**state.permits, request.permit: used}, held=held)
 
 
 def _unexpired(permits: dict[int, Permit], time: str) -> dict[int, Permit]:

@@ -4,6 +4,8 @@ An effect is opened by its request and closed by exactly one terminal event: the
 gate is halted), or the fact whose cause is the request. A cancellation is asked for by the requesting actor, or follows
 from the permit's revocation, or from a mode that forbids what runs: an effect may outlast its permit, which nobody then
 revokes any more.
+
+While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Final
 import msgspec
 
 from actors.oa.policy import allows
+from contracts.control import EffectsPaused, EffectsResumed
 from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
 from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitRevoked
@@ -39,8 +42,13 @@ class Cancel(msgspec.Struct, frozen=True):
 
 NO_CANCELS: Final[Sequence[Cancel]] = ()
 
+NO_STARTS: Final[Sequence[Event]] = ()
+
 _ENDING: Final = frozenset((EffectRefused, EffectCancelRequested, OaPermitRevoked, KernelModeDecided, ActorHalted))
 """The decisions, besides requests, that concern open effects."""
+
+
+_PAUSING: Final = frozenset((EffectsPaused, EffectsResumed))
 
 
 class EffectLedger:
@@ -52,6 +60,9 @@ class EffectLedger:
         self.cancelled: dict[int, str] = {}
         """Open effects that are to be cancelled, with the reason. A crash may come between the word and the deed: what
         was cancelled before it must not be performed again after it."""
+        self.paused = False
+        self.held: dict[int, Event] = {}
+        """Open outward effects that wait for the pause to end; none of them has been started."""
 
     @property
     def full(self) -> bool:
@@ -62,18 +73,31 @@ class EffectLedger:
         """Whether the request has no terminal event yet."""
         return request in self.open
 
-    def book(self, event: Event) -> tuple[bool, Sequence[Cancel]]:
-        """Take an event of the log. Returns whether it opens an effect, and what it cancels."""
+    def book(self, event: Event) -> tuple[Sequence[Event], Sequence[Cancel]]:
+        """Take an event of the log. Returns the requests that may start because of it, and what it cancels."""
         data = event.data
         if event.kind == "fact":
             if event.causation in self.open:
                 self._close(event.causation)
         elif effect_of(data) is not None:
             self.open[event.position] = event
-            return True, NO_CANCELS
+            if self.paused and isinstance(data, OutwardRequest):
+                self.held[event.position] = event
+                return NO_STARTS, NO_CANCELS
+            return (event,), NO_CANCELS
         elif type(data) in _ENDING:
-            return False, self._end(event)
-        return False, NO_CANCELS
+            return NO_STARTS, self._end(event)
+        elif event.actor == GATE and type(data) in _PAUSING:
+            return self._pause(paused=type(data) is EffectsPaused), NO_CANCELS
+        return NO_STARTS, NO_CANCELS
+
+    def _pause(self, *, paused: bool) -> Sequence[Event]:
+        """Hold what is requested from now on; or let go what was held, in its order."""
+        self.paused = paused
+        if paused:
+            return NO_STARTS
+        released, self.held = list(self.held.values()), {}
+        return released
 
     def _end(self, event: Event) -> Sequence[Cancel]:
         data = event.data
@@ -103,6 +127,7 @@ class EffectLedger:
 
     def _close(self, request: int) -> None:
         self.open.pop(request, None)
+        self.held.pop(request, None)
         self.cancelled.pop(request, None)
 
     def _cancel(self, request: int, reason: str) -> Cancel:

@@ -104,6 +104,7 @@ class Runtime:
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
         self._held: list[Event] | None = None
+        self._paused: list[Event] = []
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self._ended = anyio.Event()
 
@@ -195,6 +196,8 @@ class Runtime:
                 continue
             if token.future is not None and not token.future.done():
                 token.future.set_result(events[0] if events else None)
+            if self._paused and not self.engine.effects.paused:
+                self._resume()
             for event in token.output.starts:
                 self._start(event)
             for cancel in token.output.cancels:
@@ -227,6 +230,9 @@ class Runtime:
         if self._held is not None and isinstance(event.data, OutwardRequest):
             self._held.append(event)
             return
+        if self.engine.effects.paused and isinstance(event.data, OutwardRequest):
+            self._pause(event, event.data)
+            return
         cls = type(event.data)
         effect = effect_of(event.data)
         assert effect is not None, "only requests for effects are started"
@@ -246,6 +252,19 @@ class Runtime:
         """Start the outward effects that ``run`` was told to hold, unless they have been ended or cancelled since."""
         held, self._held = self._held or [], None
         for event in held:
+            self._start(event)
+
+    def _pause(self, event: Event, request: OutwardRequest) -> None:
+        """A request from before the pause that has not started yet, because it waited for a free place perhaps."""
+        if request.waits:
+            self._paused.append(event)
+        else:
+            self._conclude(event, EffectCancelled(request=event.position, reason="paused"))
+
+    def _resume(self) -> None:
+        """Effects start again: first those that were requested before the pause."""
+        paused, self._paused = self._paused, []
+        for event in paused:
             self._start(event)
 
     def _performed(self, task: asyncio.Task[None]) -> None:
@@ -369,6 +388,8 @@ class Runtime:
                 tasks.start_soon(self._raise_broken)
                 self._held = [] if hold_outward else None
                 for event in recovered:
+                    if event.position in self.engine.effects.held:
+                        continue  # it was never started, and waits on
                     effect = effect_of(event.data)
                     if event.position in self.engine.effects.cancelled or (effect is not None and effect.repeatable):
                         self._start(event)
@@ -398,7 +419,7 @@ class Runtime:
         if self.failure is None:
             for event in list(self.engine.effects.open.values()):  # requested, but not started any more
                 effect = effect_of(event.data)
-                if effect is None or not effect.repeatable:
+                if event.position not in self.engine.effects.held and (effect is None or not effect.repeatable):
                     self._conclude(event, EffectInterrupted(request=event.position, reason="stop"))
 
     async def final(self, payload: msgspec.Struct, id: str, actor: str) -> None:

@@ -18,7 +18,7 @@ from events.event import Event, Tail
 from events.reader import event_at
 from events.storage import StorageReader
 
-FORMAT = 1
+FORMAT = 2
 
 
 class OpenEffect(msgspec.Struct, frozen=True):
@@ -41,6 +41,8 @@ class EngineState(msgspec.Struct, frozen=True):
     halted: dict[str, int]
     open: list[OpenEffect]
     cancelled: dict[int, str]
+    paused: bool
+    held: list[int]
     recent: list[tuple[str, int]]
 
 
@@ -73,6 +75,8 @@ def export_engine(engine: Engine) -> EngineState:
             for e in engine.effects.open.values()
         ],
         dict(engine.effects.cancelled),
+        engine.effects.paused,
+        list(engine.effects.held),
         engine.sequencer.recent(),
     )
 
@@ -94,10 +98,14 @@ def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:
     }
     if any(type_of(event.data) != event.type for event in open_effects.values()):
         raise KeyError("an open effect of another type")
+    if not open_effects.keys() >= set(state.held):
+        raise KeyError("an effect is held that is not open")
     engine.states.update(states)
     engine.halted.update(state.halted)
     engine.effects.open.update(open_effects)
     engine.effects.cancelled.update(state.cancelled)
+    engine.effects.paused = state.paused
+    engine.effects.held.update({position: open_effects[position] for position in state.held})
     for id, position in state.recent:
         engine.sequencer.remember(id, position)
     engine.sequencer.pass_over(tail.position, tail.time)

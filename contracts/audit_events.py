@@ -109,10 +109,13 @@ class AuditRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("audit.cancel_requested", request=True)
 class AuditCancelRequested(Payload, frozen=True, kw_only=True):
-    """An operator wants the audit to end; ``reason`` in a few words."""
+    """An operator (``operator_id``, over ``channel``, where that is known) wants the audit to end; ``reason`` in a few
+    words."""
 
     audit_id: Identifier
     reason: Reason = "cancelled by the operator"
+    operator_id: Annotated[str, Meta(max_length=64)] = ""
+    channel: Annotated[str, Meta(max_length=16)] = ""
 
 
 @event_type("audit.cancel_answered")

@@ -44,7 +44,8 @@ class EffectInterrupted(Payload, frozen=True, kw_only=True):
 
 @event_type("effect.cancelled")
 class EffectCancelled(Payload, frozen=True, kw_only=True):
-    """The running performer was ended because of ``reason`` (permit_revoked, or cancel_requested)."""
+    """The running performer was ended because of ``reason`` (permit_revoked, cancel_requested, or paused: it had
+    not begun, and must not wait)."""
 
     request: int
     reason: str

@@ -6,7 +6,7 @@ of effects. One of these types keys: ``hid.commit_requested``, which is outward 
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
@@ -74,6 +74,7 @@ class HidLost(Payload, frozen=True, kw_only=True):
 class HidArmRequested(OutwardRequest, frozen=True, kw_only=True):
     """Arm the device with this boot, for a lease that pings renew. Outward: from here on it can type."""
 
+    waits: ClassVar[bool] = False
     device_id: str
     boot_id: str
     action_class: ActionClass
@@ -161,6 +162,7 @@ class HidPrepared(Payload, frozen=True, kw_only=True):
 class HidCommitRequested(OutwardRequest, frozen=True, kw_only=True):
     """Carry out the prepared execution, now. The one request that presses keys; it is sent once, whatever happens."""
 
+    waits: ClassVar[bool] = False
     boot_id: str
     execution_id: str
     digest: str

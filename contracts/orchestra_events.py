@@ -68,10 +68,13 @@ class RunRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("run.cancel_requested", request=True)
 class RunCancelRequested(Payload, frozen=True, kw_only=True):
-    """An operator wants the run to end; ``reason`` in a few words."""
+    """An operator (``operator_id``, over ``channel``, where that is known) wants the run to end; ``reason`` in a few
+    words."""
 
     run_id: Identifier
     reason: Annotated[str, Meta(max_length=REASON_CHARS_MAX)] = "cancelled by the operator"
+    operator_id: Annotated[str, Meta(max_length=64)] = ""
+    channel: Annotated[str, Meta(max_length=16)] = ""
 
 
 @event_type("run.cancel_answered")

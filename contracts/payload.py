@@ -7,7 +7,7 @@ A payload type never changes its meaning or shape; a new shape is a new type wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
@@ -29,6 +29,9 @@ class Scope(msgspec.Struct, frozen=True):
 
 class OutwardRequest(Payload, frozen=True, kw_only=True):
     """Base of requests for outward effects. ``permit`` is the position of the ``oa.permit_granted`` it uses."""
+
+    waits: ClassVar[bool] = True
+    """Whether it may wait, permitted, while effects are paused, and start when they are resumed; else it is refused."""
 
     permit: int
 

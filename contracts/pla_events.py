@@ -33,6 +33,7 @@ from contracts.pla import (
 
 GOAL_CHARS_MAX = 16_384
 NAME_CHARS_MAX = 200
+LOOKED_MS_MAX = 86_400_000
 
 ShortText = Annotated[str, Meta(max_length=2000)]
 
@@ -102,7 +103,9 @@ class PlaObserveRequested(Payload, frozen=True, kw_only=True):
 @event_type("pla.decision_requested", request=True)
 class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     """An operator decides on a proposal. ``digest`` is that of the bytes that were shown. A rejection has a
-    ``reason``; ``acknowledged``: the operator knows of the credentials in it."""
+    ``reason``; ``acknowledged``: the operator knows of the credentials in it. ``seen_mode``: the mode in which it was
+    shown, on which it hangs whether an approval types at once ("": it was not said); ``looked_ms``: for how many
+    milliseconds it was shown."""
 
     proposal_id: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
     decision: Decision
@@ -111,6 +114,8 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     channel: Channel
     reason: Annotated[str, Meta(max_length=500)] = ""
     acknowledged: bool = False
+    seen_mode: PlaMode | Literal[""] = ""
+    looked_ms: Annotated[int, Meta(ge=0, le=LOOKED_MS_MAX)] = 0
 
 
 @event_type("pla.arm_requested", request=True)
@@ -336,8 +341,8 @@ class PlaRejected(Payload, frozen=True, kw_only=True):
 
 @event_type("pla.decision_refused")
 class PlaDecisionRefused(Payload, frozen=True, kw_only=True):
-    """The operator's decision counts for nothing. ``code``: unknown, decided, expired, digest, self, credential, wait,
-    reason, mode, not_armed, killed, device, busy. ``digest``: the one that the proposal has ("": there is none)."""
+    """The operator's decision counts for nothing. ``code``: unknown, decided, expired, digest, changed, self, credential,
+    wait, reason, mode, not_armed, killed, device, busy. ``digest``: the one that the proposal has ("": there is none)."""
 
     request: int
     session_id: str

@@ -19,6 +19,7 @@ import anyio
 import msgspec
 
 from actors.engine import Engine
+from actors.gate import GateState
 from actors.kernel.actor import KernelState
 from actors.kernel.surfaces import SHARE
 from actors.oa.context import PATH as CONTEXT_PATH
@@ -43,7 +44,7 @@ from events.event import Tail
 from events.lock import is_locked
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
-from pmagent import cache
+from pmagent import cache, control
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
@@ -167,6 +168,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     audit.RUN: audit.run,
     audit.CANCEL: audit.cancel,
     **pla.OPERATIONS,
+    **control.OPERATIONS,
 }
 """Every operation, by name."""
 
@@ -270,6 +272,7 @@ def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
 def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[str, Any]:
     kernel: KernelState = engine.states["kernel"]
     oa: OaActorState = engine.states["oa"]
+    gate: GateState = engine.states["gate"]
     unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
     return {
         "running": running,
@@ -279,6 +282,8 @@ def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[s
         "reasons": [_plain(reason) for reason in [*unwatched, *kernel.reasons]],
         "sessions": [_plain(session) for session in oa.sessions],
         "permits": len(oa.permits),
+        "paused": _plain(gate.pause) if gate.pause is not None else None,
+        "held": len(engine.effects.held),
         "open_effects": [
             {"position": event.position, "type": event.type, "since": event.time}
             for event in engine.effects.open.values()

@@ -16,7 +16,7 @@ from contracts.audit_events import AuditCancelRequested, AuditRequested
 from pmagent.answer import Answer
 from pmagent.audit.source import BadAudit
 from pmagent.host import Host
-from pmagent.jobs.kinds import AUDITS
+from pmagent.jobs.kinds import AUDITS, cancelling
 from pmagent.oa.asking import OBSERVED_SECONDS
 
 RUN: Final = AUDITS.ask
@@ -56,9 +56,8 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def cancel(host: Host, arguments: dict[str, Any]) -> Answer:
     """Take an audit back: ``{audit_id, accepted, text}``; exit code 1 when it is not open any more."""
-    fields = {name: value for name, value in arguments.items() if name != "request"}
     try:
-        asked = msgspec.convert(fields, AuditCancelRequested)
+        asked = msgspec.convert(cancelling(arguments), AuditCancelRequested)
     except msgspec.ValidationError as error:
         raise BadAudit(f"this is no request to cancel an audit: {error}", "it needs audit_id") from error
     request = arguments.get("request")

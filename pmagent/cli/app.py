@@ -90,6 +90,8 @@ program = Group(
         "runs": Entry("pmagent.cli.runs:runs", "the runs there were, or one of them"),
         "audit": Entry("pmagent.cli.audit:audit", "judge a repository and its report"),
         "audits": Entry("pmagent.cli.audits:audits", "the audits there were, or one of them"),
+        "pause": Entry("pmagent.cli.control:pause", "let nothing new start, and disarm: the stop switch"),
+        "resume": Entry("pmagent.cli.control:resume", "let what is permitted start again"),
         "cancel": Entry("pmagent.cli.cancel:cancel", "end a run or an audit, in order"),
         "oa": Entry("pmagent.cli.app:_OA", "OA state, guards, reasoning"),
         "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),

@@ -78,6 +78,11 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for reason in document["reasons"]:
         mend = f"; mend: {reason['mend']}" if reason["mend"] else ""
         output.line(f"           {reason['text']}", Styled(mend, "dim"))
+    pause = document["paused"]
+    if pause:
+        why = f": {pause['reason']}" if pause["reason"] else ""
+        said = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
+        output.line("effects    ", Styled("✗ paused", "red"), said, Styled("; pmagent resume", "dim"))
     log = document["log"]
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")

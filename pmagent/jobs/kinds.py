@@ -59,3 +59,12 @@ AUDITS: Final = Kind(
     state_of=_audit_state,
 )
 KINDS: Final = (RUNS, AUDITS)
+
+
+def cancelling(arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of an operation that takes a job back, as the fields of its request: who asks is ``operator``
+    there, as in every operation that a person is behind."""
+    fields = {name: value for name, value in arguments.items() if name != "request"}
+    if "operator" in fields:
+        fields["operator_id"] = fields.pop("operator")
+    return fields

@@ -17,7 +17,7 @@ from actors.orchestra.orchestrator import OrchestratorState
 from contracts.orchestra_events import RunCancelRequested, RunRequested
 from pmagent.answer import Answer
 from pmagent.host import Host
-from pmagent.jobs.kinds import RUNS
+from pmagent.jobs.kinds import RUNS, cancelling
 from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun, checked
 
@@ -55,9 +55,7 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
 async def cancel(host: Host, arguments: dict[str, Any]) -> Answer:
     """Take a run back: ``{run_id, accepted, text}``; exit code 1 when it is not open any more."""
     try:
-        asked = msgspec.convert(
-            {name: value for name, value in arguments.items() if name != "request"}, RunCancelRequested
-        )
+        asked = msgspec.convert(cancelling(arguments), RunCancelRequested)
     except msgspec.ValidationError as error:
         raise BadRun(f"this is no request to cancel a run: {error}", "it needs run_id") from error
     request = arguments.get("request")

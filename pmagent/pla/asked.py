@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from contracts.pla import ActionClass, Decision, OperatorId, PlaMode
-from contracts.pla_events import GOAL_CHARS_MAX, NAME_CHARS_MAX
+from contracts.pla_events import GOAL_CHARS_MAX, LOOKED_MS_MAX, NAME_CHARS_MAX
 from events.errors import PmagentError
 
 DOCUMENT_CHARS_MAX = 65_536
@@ -63,13 +63,16 @@ class ObserveArguments(_Arguments, frozen=True, kw_only=True):
 
 
 class DecideArguments(_Arguments, frozen=True, kw_only=True):
-    """Approve or reject; or do what ``document`` says, an action_decision. ``digest``: of the bytes that were shown."""
+    """Approve or reject; or do what ``document`` says, an action_decision. ``digest``: of the bytes that were shown;
+    ``seen_mode``: the mode in which they were, ``looked_ms``: for how long."""
 
     proposal_id: Name = ""
     decision: Decision | None = None
     digest: Annotated[str, Meta(max_length=64)] = ""
     reason: Reason = ""
     acknowledged: bool = False
+    seen_mode: PlaMode | Literal[""] = ""
+    looked_ms: Annotated[int, Meta(ge=0, le=LOOKED_MS_MAX)] = 0
     document: Annotated[str, Meta(max_length=DOCUMENT_CHARS_MAX)] | None = None
 
 

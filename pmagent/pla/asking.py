@@ -1,7 +1,7 @@
 """The operations on the PLA: modes, proposals, decisions, arming; each is a request in the log, and its answer
 (DESIGN §7, rulings C).
 
-The command line asks by them today, a page may tomorrow: approval is events and commands, not screen code. A refusal is
+The command line asks by them, and the console: approval is events and commands, not screen code. A refusal is
 an answer too: exit code 1, with reasons and what would mend them.
 """
 
@@ -158,6 +158,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
         requested = PlaDecisionRequested(
             proposal_id=view.proposed.proposal_id, decision=asked.decision, digest=asked.digest,
             operator_id=asked.operator, channel=asked.channel, reason=asked.reason, acknowledged=asked.acknowledged,
+            seen_mode=asked.seen_mode, looked_ms=asked.looked_ms,
         )  # fmt: skip
         requested = _completed(host, requested)
     event = await _ask(host, requested, arguments, {"pla.approved", "pla.rejected", "pla.decision_refused"})

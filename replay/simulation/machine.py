@@ -162,6 +162,7 @@ class Machine:
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
         self._held: list[Event] | None = []
+        self._paused: list[Event] = []
         if self.storage.recovered is not None:
             world.faults.note("log: tail cut")
         first = opening_events(
@@ -203,6 +204,9 @@ class Machine:
 
     def _take_up(self, recovered: Sequence[Event]) -> None:
         for event in recovered:
+            if event.position in self.engine.effects.held:
+                self._world.faults.note("effect: paused over a start")
+                continue
             effect = effect_of(event.data)
             cancelled = event.position in self.engine.effects.cancelled
             if cancelled or (effect is not None and effect.repeatable):
@@ -220,7 +224,7 @@ class Machine:
             running.on_stop()
         for event in list(self.engine.effects.open.values()):
             effect = effect_of(event.data)
-            if effect is None or not effect.repeatable:
+            if event.position not in self.engine.effects.held and (effect is None or not effect.repeatable):
                 self._conclude(event, EffectInterrupted(request=event.position, reason="stop"))
         self.append(DaemonStopped(reason="SIGTERM"), f"daemon.stopped:{self.boot}", "daemon")
         while not self._committer.idle:
@@ -310,6 +314,8 @@ class Machine:
             output, done = submission.token
             if done is not None:
                 done()
+            if self._paused and not self.engine.effects.paused:
+                self._resume()
             for event in output.starts:
                 self._start_effect(event)
             for cancel in output.cancels:
@@ -362,6 +368,13 @@ class Machine:
             self._world.faults.note("effect: held after a start")
             self._held.append(event)
             return
+        if self.engine.effects.paused and isinstance(event.data, OutwardRequest):
+            self._world.faults.note("effect: paused before it started")
+            if event.data.waits:
+                self._paused.append(event)
+            else:
+                self._conclude(event, EffectCancelled(request=event.position, reason="paused"))
+            return
         effect = effect_of(event.data)
         assert effect is not None, "only effects start"
         cls = type(event.data)
@@ -379,6 +392,12 @@ class Machine:
         """The surfaces have been read since the start."""
         held, self._held = self._held or [], None
         for event in held:
+            self._start_effect(event)
+
+    def _resume(self) -> None:
+        """Effects start again: first those that were requested before the pause."""
+        paused, self._paused = self._paused, []
+        for event in paused:
             self._start_effect(event)
 
     def answer(self, running: Running, payload: msgspec.Struct, word: str = "outcome") -> None:

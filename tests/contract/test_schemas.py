@@ -17,7 +17,7 @@ from contracts.payload import types
 
 load_all()
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
-AREAS = ("audit", "check", "hid", "kernel", "model", "oa", "orchestra", "pla", "reasoning")
+AREAS = ("audit", "check", "console", "control", "hid", "kernel", "model", "oa", "orchestra", "pla", "reasoning")
 
 
 def known() -> dict[str, type[msgspec.Struct]]:

@@ -20,6 +20,7 @@ from actors.pla.hid.tripping import WARDEN, disarmed, lapsed, tripped
 from actors.pla.switch import latched
 from actors.pla.violations import violation
 from contracts.clock import TimerFired, TimerRequested
+from contracts.control import EffectsPaused
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EFFECT_ENDS, ActorHalted, ActorResumed, EffectEnd, EffectRefused, RequestRefused
 from contracts.hid import (
@@ -78,6 +79,7 @@ class HidLink:
             DaemonStopped,
             ActorHalted,
             ActorResumed,
+            EffectsPaused,
             HidLinked,
             HidReported,
             HidLost,
@@ -183,6 +185,8 @@ def _news(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
             yield from tripped(state, LOST.get(code, "link_lost"), text)
         case PlaModeChanged(mode=mode, why=why) if event.actor == WARDEN and mode != "EXECUTE":
             yield from lapsed(state, f"the mode is {mode}: {why}")
+        case EffectsPaused() if event.actor == GATE:
+            yield from lapsed(state, "effects are paused")
         case DaemonStarted() | DaemonStopped():
             yield from lapsed(state, "the process ended before the device was told to type", code="restarted")
             yield from arming.unanswered(state, "the process ended before the device answered")

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from actors.kernel.mode import judge
-from actors.ledger import WATCHER
+from actors.ledger import GATE, WATCHER
 from actors.pla.ids import derived
 from actors.pla.switch import latched
 from actors.pla.violations import HANDLING, Kind, violation
@@ -21,6 +21,7 @@ from actors.pla.warden.approvals import on_decision
 from actors.pla.warden.closing import closed, ended_when_idle
 from actors.pla.warden.state import Device, ProposalView, WardenState, held
 from contracts.clock import TimerFired, TimerRequested
+from contracts.control import EffectsPaused, EffectsResumed
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import ActorHalted, ActorResumed
 from contracts.hid import (
@@ -78,6 +79,8 @@ class Warden:
             KernelObserved,
             ActorHalted,
             ActorResumed,
+            EffectsPaused,
+            EffectsResumed,
             HidLinked,
             HidReported,
             HidLost,
@@ -113,6 +116,10 @@ class Warden:
         match event.data:
             case ActorHalted(name=name):
                 return replace(state, halted=[*state.halted, name])
+            case EffectsPaused(operator_id=who) if event.actor == GATE:
+                return replace(state, paused_by=who)
+            case EffectsResumed() if event.actor == GATE:
+                return replace(state, paused_by="")
             case HidTripped() | HidDisarmRequested() if event.actor == HID:
                 return replace(state, armed=False)
             case PlaArmAnswered(armed=armed) if event.actor == HID:
@@ -304,6 +311,9 @@ def _broken(state: WardenState, broken: PlaContractBroken) -> Iterator[Payload |
 def _from_others(state: WardenState, event: Event) -> Iterator[Payload | Correlated]:
     """What the brain, the link and the clock say."""
     match event.data:
+        case EffectsPaused(operator_id=who, channel=channel, reason=reason) if event.actor == GATE:
+            why = f"effects are paused: {reason}" if reason else "effects are paused"
+            yield from modes.lowered(state, who, "requested", why, channel=channel)
         case HidTripped(code=code, text=text) if event.actor == HID:
             yield from modes.lowered(state, HID, code, text)
         case PlaViolation(kind="mode_mismatch", text=text, by=by):

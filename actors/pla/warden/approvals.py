@@ -97,7 +97,11 @@ def _rejecting(asked: PlaDecisionRequested) -> Objection | None:
 
 def _approving(state: WardenState, event: Event, view: ProposalView, asked: PlaDecisionRequested) -> Objection | None:
     proposed = view.proposed
-    if proposed.two_persons and asked.operator_id == proposed.requested_by:
+    if asked.seen_mode not in ("", state.mode):
+        what = f"the mode was {asked.seen_mode} when it was shown, and is {state.mode} now"
+        return "changed", what, "look at it again: the mode decides whether it is typed at once"
+    # The console knows who acts there; two of its operators are two persons, whatever the setting.
+    if (proposed.two_persons or asked.channel == "console") and asked.operator_id == proposed.requested_by:
         return "self", f"{asked.operator_id} asked for it, and may not approve it", "another operator has to approve"
     if proposed.credential_warning:
         if proposed.policy != "acknowledge" or not asked.acknowledged:

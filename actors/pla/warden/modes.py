@@ -80,6 +80,8 @@ def _objections(state: WardenState, to: PlaMode) -> list[tuple[str, str]]:
         between = MODES[MODES.index(state.mode) + 1]
         return [(f"from {state.mode} the next mode is {between}", f"pmagent pla mode {between}")]
     found: list[tuple[str, str]] = []
+    if state.paused_by:
+        found.append((f"effects are paused, by {state.paused_by}", "pmagent resume"))
     if not state.kernel:
         found.append(("the kernel has not been observed since the start", "ask again in a moment"))
     elif state.kernel == "BLOCKED":

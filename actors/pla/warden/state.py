@@ -53,7 +53,7 @@ class WardenState(msgspec.Struct, frozen=True):
     """All of it. ``session_id`` is "" while there is no session; ``ending``: why it is over, as soon as what is being
     typed has come to an end (``ending_failed``: it was cut off). ``lasting``: a daemon runs, which can hold the line;
     ``running``: the last start has not ended. ``kernel``: the kernel's mode as observed since the last start, "" before
-    that."""
+    that. ``paused_by``: the operator who has paused effects, "" while they start."""
 
     session_id: str = ""
     began_at: str = ""
@@ -70,6 +70,7 @@ class WardenState(msgspec.Struct, frozen=True):
     armed: bool = False
     proposals: dict[str, ProposalView] = {}
     halted: list[str] = []
+    paused_by: str = ""
 
     @property
     def open_proposals(self) -> list[ProposalView]:

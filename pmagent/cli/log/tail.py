@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 import click
-import msgspec
 
 from events.event import StoredEvent
 from events.reader import CAUGHT_UP, POLL_SECONDS, Follower
@@ -19,20 +18,9 @@ from pmagent.cli.output import Output, PipeClosed
 from pmagent.cli.shell import complete_actors, complete_types
 from pmagent.exitcodes import Exit
 from pmagent.log.query import Query, compiled, globs
-from pmagent.log.source import Tapped, line_runs, log_folder, opened, position_at_time
-from pmagent.when import BadTime, duration, moment
-
-_WINDOW: Final = 4096
-"""The last events that match are looked for backwards, first in so many, then in twice as many, and so on."""
-
-
-class Range(msgspec.Struct, frozen=True):
-    """From which position, and up to which position or time (exclusive; "" none)."""
-
-    start: int
-    stop: int | None
-    until: str
-
+from pmagent.log.ranges import Range, range_of, start_of_last
+from pmagent.log.source import Tapped, line_runs, log_folder, opened
+from pmagent.when import duration
 
 @click.command(
     cls=Command,
@@ -75,8 +63,8 @@ def tail(
     count = _count(lines, app, since is not None or after is not None)
     seconds = duration(timeout) if timeout is not None else None
     with opened(log_folder(app.workspace)) as storage:
-        span = _range(storage, since, until, after)
-        start = _start_of_last(storage, span, matches, count)
+        span = range_of(storage, since or "", until or "", after or 0, datetime.now(UTC))
+        start = start_of_last(storage, span, lambda run: [*filter(matches, run)], count)
         show = _Show(app.output, matches, span, globs([exit_on]) if exit_on else None, format == "json")
         show.cursor = start - 1
         try:
@@ -98,49 +86,6 @@ def _count(lines: str | None, app: App, started: bool) -> int | None:
     if not lines.isdigit():
         raise click.BadParameter("a number or 'all'", param_hint="--lines")
     return int(lines)
-
-
-def _range(storage: StorageReader, since: str | None, until: str | None, after: int | None) -> Range:
-    now = datetime.now(UTC)
-    start = (after or 0) + 1
-    if since is not None:
-        position = _position(since)
-        start = max(start, position or position_at_time(storage, moment(since, now)))
-    if until is None:
-        return Range(start, None, "")
-    position = _position(until)
-    return Range(start, position, "" if position else moment(until, now))
-
-
-def _position(text: str) -> int | None:
-    """The N of ``pos:N``; None when it is another kind of time."""
-    if not text.startswith("pos:"):
-        return None
-    if not text[4:].isdigit() or int(text[4:]) < 1:
-        raise BadTime(f"{text!r} names no position", "e.g. pos:1200")
-    return int(text[4:])
-
-
-def _start_of_last(
-    storage: StorageReader, span: Range, matches: Callable[[StoredEvent], bool], count: int | None
-) -> int:
-    """The position from which the last ``count`` events of the range that match begin. Memory stays flat."""
-    if count is None:
-        return span.start
-    end = storage.tail().position if span.stop is None else min(span.stop, storage.tail().position)
-    if span.until:
-        end = min(end, position_at_time(storage, span.until) - 1)
-    if count == 0:
-        return max(span.start, end + 1)
-    high, size, found = end, _WINDOW, 0
-    while high >= span.start:
-        low = max(span.start, high - size + 1)
-        positions = [event.position for run, _ in line_runs(storage, low, high) for event in run if matches(event)]
-        if found + len(positions) >= count:
-            return positions[len(positions) - (count - found)]
-        found += len(positions)
-        high, size = low - 1, size * 2
-    return span.start
 
 
 class _Show:

@@ -1,0 +1,84 @@
+"""The stop switch: an operator pauses new outward effects, and lets them go on (style of DESIGN §3, effects).
+
+While effects are paused the gate judges requests as ever, and the engine holds what it would have let start; what must
+not wait (``OutwardRequest.waits``) is refused. What runs already goes on, but for typing, which ends.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from contracts.payload import Payload, event_type
+from contracts.pla import Channel, OperatorId
+
+REASON_CHARS_MAX = 500
+
+Why = Annotated[str, Meta(max_length=REASON_CHARS_MAX)]
+
+
+@event_type("control.pause_requested", request=True)
+class PauseRequested(Payload, frozen=True, kw_only=True):
+    """An operator wants no new outward effect to start."""
+
+    operator_id: OperatorId
+    channel: Channel
+    reason: Why = ""
+
+
+@event_type("control.paused")
+class EffectsPaused(Payload, frozen=True, kw_only=True):
+    """The gate: effects are paused. ``since`` is the position of the request that paused them: ``request`` itself, or
+    an earlier one, which then still stands."""
+
+    request: int
+    since: int
+    operator_id: str
+    channel: Channel
+    reason: str
+
+
+@event_type("control.resume_requested", request=True)
+class ResumeRequested(Payload, frozen=True, kw_only=True):
+    """An operator lets effects start again."""
+
+    operator_id: OperatorId
+    channel: Channel
+    reason: Why = ""
+
+
+@event_type("control.resumed")
+class EffectsResumed(Payload, frozen=True, kw_only=True):
+    """The gate: effects start again, those first that were held, in their order; ``held``: how many. ``since``: the
+    position of the request that had paused them, 0 when they were not paused."""
+
+    request: int
+    since: int
+    held: int
+    operator_id: str
+    channel: Channel
+
+
+class Noted(Payload, frozen=True, kw_only=True):
+    """Base of what is noted about who came to the console."""
+
+    operator_id: Annotated[str, Meta(max_length=64)]
+    by: Annotated[str, Meta(max_length=32)] = ""
+
+
+@event_type("console.signed_in")
+class SignedIn(Noted, frozen=True, kw_only=True):
+    """Somebody signed in to the console; ``by``: link (a one-time address), or secret."""
+
+
+@event_type("console.signed_out")
+class SignedOut(Noted, frozen=True, kw_only=True):
+    """They signed out."""
+
+
+@event_type("console.refused")
+class SignInRefused(Noted, frozen=True, kw_only=True):
+    """Somebody was not let in; ``operator_id`` is the name that was given, if it is one that an operator can have."""
+
+    reason: Why = ""

@@ -1,0 +1,50 @@
+"""``pmagent pause`` and ``pmagent resume``: the stop switch."""
+
+from __future__ import annotations
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.output import Styled
+from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option
+
+
+@click.command(cls=Command, example=["pmagent pause", "pmagent pause --reason 'the bench is being rewired'"])
+@click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
+@operator_option()
+@format_option()
+@pass_app
+def pause(app: App, reason: str, operator: str | None, format: str) -> int:
+    """Let no new outward effect start, and disarm the keyboard device, until `pmagent resume`; also over a restart.
+
+    What is permitted meanwhile is held. What runs already goes on (`pmagent cancel` ends it), but for typing, which
+    ends. It holds for whoever works in this workspace.
+    """
+    answer = ask_to_lower(app, "control.pause", operator, reason=reason)
+    document = answer.document
+    if format == "json":
+        app.output.document(document)
+    elif document["since"] == document["request"]:
+        app.output.line(Styled("✓ paused", "green"), f": nothing new starts, since position {document['since']}")
+    else:
+        app.output.line(Styled("✓ paused", "green"), f" already, since position {document['since']}")
+    return answer.exit_code
+
+
+@click.command(cls=Command, example="pmagent resume")
+@click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
+@operator_option()
+@format_option()
+@pass_app
+def resume(app: App, reason: str, operator: str | None, format: str) -> int:
+    """Let outward effects start again: first those that were held, but for those whose permit has expired."""
+    answer = ask(app, "control.resume", channel="cli", operator=acting(app, operator), reason=reason)
+    document = answer.document
+    if format == "json":
+        app.output.document(document)
+    elif document["since"]:
+        held = document["held"]
+        app.output.line(Styled("✓ resumed", "green"), f": {held} held effect{'s' if held != 1 else ''} may start")
+    else:
+        app.output.line("- effects were not paused")
+    return answer.exit_code

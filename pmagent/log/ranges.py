@@ -1,0 +1,143 @@
+"""Which part of the log is meant, and the first or the last events of it that are wanted (``log tail``, the console)."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from events.errors import CorruptLog
+from events.event import StoredEvent
+from events.reader import runs
+from events.storage import StorageReader
+from pmagent.log.source import position_at_time
+from pmagent.when import BadTime, moment
+
+POSITION_MAX: Final = 2**53 - 1
+"""Positions are numbers in other programs, too."""
+
+_WINDOW: Final = 4096
+_WINDOW_MAX: Final = 65_536
+"""The last events that match are looked for backwards, first in so many, then in twice as many, and so on up to so
+many at once."""
+
+Pick = Callable[[Sequence[StoredEvent]], Sequence[StoredEvent]]
+"""Those of some events that are wanted."""
+
+
+class Range(msgspec.Struct, frozen=True):
+    """From which position, and up to which position (included; None: no end) or time (exclusive; "": no end)."""
+
+    start: int
+    stop: int | None
+    until: str
+
+
+class Found(msgspec.Struct, frozen=True):
+    """Events that were looked for, in log order, and from which position to which was looked (``first`` > ``last``:
+    nowhere). ``cut``: there was no more time, and more may be found beyond; ``trouble``: the log is corrupt there."""
+
+    events: list[StoredEvent]
+    first: int
+    last: int
+    cut: bool = False
+    trouble: CorruptLog | None = None
+
+
+def position_in(text: str) -> int | None:
+    """The N of ``pos:N``; None when it is another kind of time. Raises BadTime."""
+    if not text.startswith("pos:"):
+        return None
+    digits = text[4:]
+    if not (digits.isascii() and digits.isdigit()) or not 1 <= int(digits[:17]) <= POSITION_MAX:
+        raise BadTime(f"{text[:40]!r} names no position", "e.g. pos:1200")
+    return int(digits)
+
+
+def range_of(storage: StorageReader, since: str, until: str, after: int, now: datetime) -> Range:
+    """What times or positions mean in this log; "" and 0: no bound. Raises BadTime, CorruptLog."""
+    start = after + 1
+    if since:
+        start = max(start, position_in(since) or position_at_time(storage, moment(since, now)))
+    if not until:
+        return Range(start, None, "")
+    position = position_in(until)
+    return Range(start, position, "" if position else moment(until, now))
+
+
+def end_of(storage: StorageReader, span: Range) -> int:
+    """The last position of the range that the log has. Raises CorruptLog."""
+    end = storage.tail().position
+    if span.stop is not None:
+        end = min(end, span.stop)
+    if span.until:
+        end = min(end, position_at_time(storage, span.until) - 1)
+    return end
+
+
+def start_of_last(storage: StorageReader, span: Range, pick: Pick, count: int | None) -> int:
+    """The position from which the last ``count`` events of the range that are wanted begin. Memory stays flat.
+
+    Raises CorruptLog."""
+    if count is None:
+        return span.start
+    end = end_of(storage, span)
+    if count == 0:
+        return max(span.start, end + 1)
+    high, size, found = end, _WINDOW, 0
+    while high >= span.start:
+        low = max(span.start, high - size + 1)
+        positions = [event.position for run in runs(storage, low, high) for event in pick(run)]
+        if found + len(positions) >= count:
+            return positions[len(positions) - (count - found)]
+        found += len(positions)
+        high, size = low - 1, min(2 * size, _WINDOW_MAX)
+    return span.start
+
+
+def last_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool]) -> Found:
+    """The last ``count`` events (at least one) of the range that are wanted, as long as ``going`` says so.
+
+    Raises CorruptLog where it is not even known how far the log goes."""
+    end = end_of(storage, span)
+    high, size = end, _WINDOW
+    found: deque[StoredEvent] = deque()
+    while high >= span.start and len(found) < count:
+        low = max(span.start, high - size + 1)
+        wanted: deque[StoredEvent] = deque(maxlen=count - len(found))
+        try:
+            for run in runs(storage, low, high):
+                wanted.extend(pick(run))
+                if not going() and run[-1].position < high:
+                    return Found([*found], high + 1, end, cut=True)
+        except CorruptLog as error:
+            return Found([*found], high + 1, end, trouble=error)
+        found.extendleft(reversed(wanted))
+        high, size = low - 1, min(2 * size, _WINDOW_MAX)
+        if not going():
+            break
+    first = found[0].position if len(found) == count else high + 1
+    return Found([*found], first, end, cut=len(found) < count and high >= span.start)
+
+
+def first_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool]) -> Found:
+    """The first ``count`` events (at least one) of the range that are wanted, as long as ``going`` says so.
+
+    Raises CorruptLog where it is not even known how far the log goes."""
+    end = end_of(storage, span)
+    found: list[StoredEvent] = []
+    last = span.start - 1
+    try:
+        for run in runs(storage, span.start, end):
+            found.extend(pick(run))
+            if len(found) >= count:
+                return Found(found[:count], span.start, found[count - 1].position)
+            last = run[-1].position
+            if not going() and last < end:
+                return Found(found, span.start, last, cut=True)
+    except CorruptLog as error:
+        return Found(found, span.start, last, trouble=error)
+    return Found(found, span.start, last)
