@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from pmagent.console.entrance import Entrance
 from pmagent.console.guard import Guard
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
-from pmagent.wire import peer_uid
+from pmagent.console.peers import is_own
 
 STOP_SECONDS = 3.0
 KEEP_ALIVE_SECONDS = 15
@@ -50,8 +49,7 @@ class _OwnUserOnly(H11Protocol):
 
     def connection_made(self, transport) -> None:  # type: ignore[no-untyped-def]
         """See asyncio.Protocol."""
-        raw = transport.get_extra_info("socket")
-        if raw.family == socket.AF_UNIX and peer_uid(raw) not in (os.getuid(), 0):
+        if not is_own(transport.get_extra_info("socket")):
             transport.abort()
             return
         super().connection_made(transport)

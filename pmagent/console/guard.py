@@ -1,0 +1,279 @@
+"""The guard: before every page. What it lets through has one meaning, comes from ours, and from somebody who may.
+
+It looks at the head first, then at the session, then at how often, then at the form; and whatever is answered leaves
+with the headers that keep a browser strict. What it refuses reaches no page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import anyio
+import structlog
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from events.errors import PmagentError
+from pmagent.console.address import Address
+from pmagent.console.desk import Desk
+from pmagent.console.entrance import Entrance, Visitor
+from pmagent.console.forms import BODY_BYTES_MAX, check_type, read_form
+from pmagent.console.headers import secured
+from pmagent.console.heads import METHODS, Head, Ours, Refusal, judge, read_head
+from pmagent.console.limits import Bucket, Seats
+from pmagent.console.tokens import same
+
+CSRF: Final = "csrf"
+BODY_SECONDS: Final = 20.0
+LOOK_SECONDS: Final = 2.0
+"""So often a live connection is held to its session: who signed out hears nothing more."""
+
+OPEN: Final = ("/enter", "/sign-in", "/sign-out")
+"""What needs no session; and what lies in /static/."""
+OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme")
+"""What may be posted by somebody who may not approve: it changes nothing but how that person sees the pages."""
+LIVE: Final = ("/live", "/live/log")
+PART: Final = b"x-pmagent-part"
+"""With this header a page asks for itself anew: no person does."""
+
+_log = structlog.get_logger("pmagent")
+
+
+class Limits:
+    """How often a session may do something, and how many live connections there are at once."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.gets = Bucket(40.0, 400, clock)
+        self.posts = Bucket(2.0, 30, clock)
+        self.live = Seats(each=64, overall=512)
+
+
+def cookie_name(workspace: Path) -> str:
+    """The cookie of this workspace's console: browsers tell hosts apart, and not ports."""
+    return f"pmagent-{hashlib.sha256(str(workspace).encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+
+
+class Guard:
+    """ASGI middleware. Puts ``visitor``, ``cookie`` (its value, "" without one), ``form`` (of a POST) and ``trace``
+    into the request's state."""
+
+    def __init__(
+        self, app: ASGIApp, *, desk: Desk, entrance: Entrance, address: Address, limits: Limits | None = None
+    ) -> None:
+        self._app = app
+        self._desk = desk
+        self._entrance = entrance
+        self._ours = Ours(address)
+        self._limits = limits or Limits()
+        self._cookie = cookie_name(desk.workspace)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """See ASGI."""
+        if scope["type"] != "http":
+            return  # there are no WebSockets here; an answer is a refusal
+        trace = str(uuid.uuid4())
+        scope.setdefault("state", {}).update(visitor=None, cookie="", form={}, trace=trace)
+
+        async def secured_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message = {**message, "headers": secured(message.get("headers", ()), trace)}
+            await send(message)
+
+        head = read_head(scope["method"], _target(scope), scope["headers"])
+        refusal = head if isinstance(head, Refusal) else judge(head, self._ours)
+        if refusal is not None:
+            await _plain(refusal)(scope, receive, secured_send)
+            return
+        assert isinstance(head, Head), "or it would be a refusal"
+        try:
+            answer = await self._admitted(head, scope, receive)
+        except PmagentError as error:
+            answer = await self._page(scope, Refusal(503, error.message, error.hint))
+        except OSError as error:
+            _log.error("the console cannot look who is signed in", reason=error.strerror)
+            answer = await self._page(scope, Refusal(503, "It cannot be looked up who is signed in.", "pmagent doctor"))
+        if answer is not None:
+            await answer(scope, receive, secured_send)
+            return
+        await self._on(scope, receive, secured_send)
+
+    async def _admitted(self, head: Head, scope: Scope, receive: Receive) -> Response | None:
+        """The answer to who is not let through; None: on to the page, with everything in the request's state."""
+        path: str = scope["path"]
+        if path.startswith("/static/"):
+            return None if head.method != "POST" else _plain(Refusal(405, "There is nothing to post to."))
+        state = scope["state"]
+        state["cookie"] = _cookie(head, self._cookie)
+        person = path not in LIVE and PART not in head.headers
+        visitor = self._entrance.visitor(state["cookie"], used=person)
+        state["visitor"] = visitor
+        await self._entrance.keep()
+        if visitor is None and path not in OPEN:
+            return await self._stranger(scope, head)
+        refusal = self._too_often(visitor, head)
+        if refusal is None and head.method == "POST":
+            refusal = await self._posted(scope, head, receive, visitor)
+        return None if refusal is None else await self._page(scope, refusal)
+
+    async def _stranger(self, scope: Scope, head: Head) -> Response:
+        path: str = scope["path"]
+        if path in LIVE:
+            return _plain(_SIGNED_OUT)
+        if head.method == "POST":
+            what = "You are not signed in any more. Nothing was done."
+            return await self._page(scope, Refusal(403, what, "sign in, and do it again"))
+        here = head.target.decode("ascii")
+        return RedirectResponse("/sign-in" if here == "/" else f"/sign-in?next={quote(here, safe='')}", 303)
+
+    def _too_often(self, visitor: Visitor | None, head: Head) -> Refusal | None:
+        if visitor is None:
+            return None  # the entrance has limits of its own
+        bucket = self._limits.posts if head.method == "POST" else self._limits.gets
+        wait = bucket.take(visitor.session)
+        if not wait:
+            return None
+        return Refusal(429, "That was too often in too short a time.", f"try again in {max(1, round(wait))} s")
+
+    async def _posted(self, scope: Scope, head: Head, receive: Receive, visitor: Visitor | None) -> Refusal | None:
+        """Read the form; whether it is this session's, and its operator may send it."""
+        form = await _form(head, receive)
+        if isinstance(form, Refusal):
+            return form
+        given = form.pop(CSRF, "")
+        path: str = scope["path"]
+        if visitor is not None and path != "/sign-in":
+            if not same(given, visitor.csrf):
+                hint = "go back, load the page again, and do it there"
+                return Refusal(403, "This form is not of this session. Nothing was done.", hint)
+            if visitor.role != "approve" and path not in OPEN_TO_VIEW:
+                hint = f"pmagent operators role {visitor.operator} approve"
+                return Refusal(403, f"{visitor.operator} may look, and change nothing. Nothing was done.", hint)
+        scope["state"]["form"] = form
+        return None
+
+    async def _on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """To the page."""
+        visitor: Visitor | None = scope["state"]["visitor"]
+        if scope["path"] in LIVE and visitor is not None:
+            with self._limits.live.seat(visitor.session) as free:
+                if not free:
+                    await _plain(Refusal(429, "There are too many live connections."))(scope, receive, send)
+                    return
+                await self._live(scope, receive, send)
+            return
+        if scope["method"] == "POST":
+            receive = _after_the_body(receive)
+        await self._app(scope, receive, send)
+
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A live connection, as long as its session lasts."""
+        begun = over = False
+
+        async def watched_send(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        async def hold_to_session(connection: anyio.CancelScope) -> None:
+            nonlocal over
+            while self._lasts(scope["state"]["cookie"]):  # noqa: ASYNC110 - who is taken out of a file sets no event
+                await anyio.sleep(LOOK_SECONDS)
+            over = True
+            connection.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(hold_to_session, tasks.cancel_scope)
+            await self._app(scope, receive, watched_send)
+            tasks.cancel_scope.cancel()
+        if over and begun:
+            await send({"type": "http.response.body", "body": _OVER, "more_body": False})
+        elif over:
+            await _plain(_SIGNED_OUT)(scope, receive, send)
+
+    def _lasts(self, cookie: str) -> bool:
+        try:
+            return self._entrance.visitor(cookie, used=False) is not None
+        except (PmagentError, OSError):
+            return False
+
+    async def _page(self, scope: Scope, refusal: Refusal) -> Response:
+        """A refusal for a person to read."""
+        return await self._desk.page(
+            Request(scope), "refused.html", title=_TITLES.get(refusal.status, "Not taken"), section="",
+            status=refusal.status, what=refusal.what, hint=refusal.hint,
+        )
+
+
+_SIGNED_OUT: Final = Refusal(401, "You are not signed in.")
+_OVER: Final = b'event: over\ndata: {"why":"you are not signed in any more"}\n\n'
+_TITLES: Final = {403: "Not allowed", 413: "Too long", 429: "Not so fast", 503: "Nobody is let in"}
+
+
+def _target(scope: Scope) -> bytes:
+    """Path and query as they came; of a server that does not tell, as they were understood."""
+    raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
+    query: bytes = scope.get("query_string", b"")
+    return raw + b"?" + query if query else raw
+
+
+def _plain(refusal: Refusal) -> Response:
+    """A refusal for a program, or for nobody."""
+    text = f"{refusal.what} {refusal.hint}".strip() + "\n"
+    headers = {"allow": ", ".join(METHODS)} if refusal.status == 405 else {}
+    return PlainTextResponse(text, refusal.status, headers)
+
+
+def _cookie(head: Head, name: str) -> str:
+    """The cookie's value, if it was sent once."""
+    values = [
+        value.strip()
+        for pair in head.headers.get(b"cookie", b"").decode("latin-1").split(";")
+        for key, _, value in [pair.partition("=")]
+        if key.strip() == name
+    ]
+    return values[0] if len(values) == 1 else ""
+
+
+async def _form(head: Head, receive: Receive) -> dict[str, str] | Refusal:
+    """The fields of a POST, read to its end, within limits of size and time."""
+    refusal = check_type(head.headers.get(b"content-type", b""))
+    if refusal is not None:
+        return refusal
+    too_long = Refusal(413, f"A form may have {BODY_BYTES_MAX} bytes.", "nothing was done")
+    if int(head.headers.get(b"content-length", b"0")) > BODY_BYTES_MAX:
+        return too_long
+    body = bytearray()
+    with anyio.move_on_after(BODY_SECONDS) as patience:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return Refusal(400, "The form was not sent to its end.")
+            body += message.get("body", b"")
+            if len(body) > BODY_BYTES_MAX:
+                return too_long
+            if not message.get("more_body", False):
+                break
+    if patience.cancelled_caught:
+        return Refusal(408, "The form did not come in time.", "nothing was done")
+    return read_form(bytes(body))
+
+
+def _after_the_body(receive: Receive) -> Receive:
+    """For a page whose body has been read: an empty one, then whatever comes."""
+    given = False
+
+    async def next_message() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    return next_message

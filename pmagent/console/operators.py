@@ -1,0 +1,173 @@
+"""The operators: who may enter the console, and as what (``.pmagent/operators.json``, mode 0600).
+
+The file is the whole truth: an operator who is taken out of it is none from then on. A file that cannot be trusted or
+understood lets nobody in.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from events.atomic import write_atomic
+from events.errors import PmagentError
+from pmagent.console.passwords import is_kept, kept
+from pmagent.console.private import NotPrivate, read_private
+from pmagent.pla.operators import BadOperator, checked
+
+Role = Literal["view", "approve"]
+"""``view`` sees everything and changes nothing; ``approve`` may do all that the pages offer."""
+
+ROLES: Final[tuple[Role, ...]] = ("view", "approve")
+OPERATORS_MAX: Final = 256
+
+
+class BadOperators(PmagentError):
+    """The file of the operators cannot be trusted or understood: nobody is let in."""
+
+    exit_code = 7
+
+
+class NoSuchOperator(PmagentError):
+    """There is nobody of that name, or already somebody."""
+
+    exit_code = 1
+
+
+class Operator(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One operator. ``secret`` is what is kept of it (``passwords``), None: enters by one-time addresses alone.
+    ``issue`` is drawn anew whenever the operator is added or gets another secret: what was given out for an issue
+    before lets nobody in."""
+
+    name: str
+    role: Role
+    secret: str | None = None
+    issue: str = ""
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: Literal[1]
+    operators: list[Operator]
+
+
+def read(path: Path) -> dict[str, Operator]:
+    """The operators by name; none without a file. Raises BadOperators, OSError."""
+    try:
+        content = read_private(path)
+    except FileNotFoundError:
+        return {}
+    except NotPrivate as error:
+        raise BadOperators(str(error), error.hint) from error
+    return parsed(content, path)
+
+
+def parsed(content: bytes, path: Path) -> dict[str, Operator]:
+    """What the file's ``content`` says. Raises BadOperators."""
+    try:
+        file = msgspec.json.decode(content, type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        what = str(error) if isinstance(error, msgspec.ValidationError) else "it is no JSON"
+        raise _bad(path, what) from error
+    found: dict[str, Operator] = {}
+    for operator in file.operators:
+        try:
+            checked(operator.name, "a name")
+        except BadOperator as error:
+            raise _bad(path, error.message) from error
+        if operator.name in found:
+            raise _bad(path, f"{operator.name} stands in it twice")
+        if operator.secret is not None and not is_kept(operator.secret):
+            raise _bad(path, f"the secret of {operator.name} is not as it is kept")
+        found[operator.name] = operator
+    return found
+
+
+def add(path: Path, name: str, role: Role, secret: str | None) -> Operator:
+    """Add an operator; ``secret`` (see ``checked_secret``) is kept as what cannot be turned back.
+
+    Raises BadOperator, NoSuchOperator where there is one of that name, or one that differs in capitals alone and would
+    be taken for it; BadOperators, OSError.
+    """
+    checked(name, "the name")
+    made = Operator(name, role, None if secret is None else kept(secret), _issue())
+    with _locked(path):
+        known = read(path)
+        near = next((one for one in known if one.casefold() == name.casefold()), None)
+        if near is not None:
+            raise NoSuchOperator(f"there is an operator {near} already", f"pmagent operators role {near} view|approve")
+        if len(known) >= OPERATORS_MAX:
+            raise NoSuchOperator(f"there are {OPERATORS_MAX} operators already", "remove one: pmagent operators remove")
+        _write(path, {**known, name: made})
+    return made
+
+
+def remove(path: Path, name: str) -> Operator:
+    """Take an operator out; who that was. Raises NoSuchOperator, BadOperators, OSError."""
+    with _locked(path):
+        known = read(path)
+        gone = _named(known, name)
+        _write(path, {other: operator for other, operator in known.items() if other != name})
+    return gone
+
+
+def set_role(path: Path, name: str, role: Role) -> Operator:
+    """Give an operator another role, at once. Raises NoSuchOperator, BadOperators, OSError."""
+    with _locked(path):
+        known = read(path)
+        changed = msgspec.structs.replace(_named(known, name), role=role)
+        _write(path, {**known, name: changed})
+    return changed
+
+
+def set_secret(path: Path, name: str, secret: str | None) -> Operator:
+    """Give an operator another secret, or none; whoever is signed in under this name is not any more.
+
+    Raises NoSuchOperator, BadOperators, OSError.
+    """
+    stored = None if secret is None else kept(secret)
+    with _locked(path):
+        known = read(path)
+        changed = msgspec.structs.replace(_named(known, name), secret=stored, issue=_issue())
+        _write(path, {**known, name: changed})
+    return changed
+
+
+def _named(known: Mapping[str, Operator], name: str) -> Operator:
+    try:
+        return known[name]
+    except KeyError:
+        hint = f"there are: {', '.join(known)}" if known else f"pmagent operators add {name}"
+        raise NoSuchOperator(f"there is no operator {name}", hint) from None
+
+
+def _issue() -> str:
+    return secrets.token_hex(8)
+
+
+def _write(path: Path, operators: Mapping[str, Operator]) -> None:
+    content = msgspec.json.encode(_File(1, list(operators.values())))
+    write_atomic(path, msgspec.json.format(content, indent=2) + b"\n", mode=0o600)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keeps out whoever else changes the file, for the moment that it takes."""
+    lock = path.with_name(f".{path.name}.lock")
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _bad(path: Path, what: str) -> BadOperators:
+    hint = "mend it, or remove it and add them again: pmagent operators add NAME"
+    return BadOperators(f"{path} is no list of operators: {what}", hint)
