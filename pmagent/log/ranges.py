@@ -1,4 +1,4 @@
-"""Which part of the log is meant, and the first or the last events of it that are wanted (``log tail``, the console)."""
+"""Which part of the log is meant, and the first or the last events of it that are wanted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from events.errors import CorruptLog
+from events.errors import CorruptLog, PmagentError
 from events.event import StoredEvent
 from events.reader import runs
 from events.storage import StorageReader
@@ -19,13 +19,19 @@ from pmagent.when import BadTime, moment
 POSITION_MAX: Final = 2**53 - 1
 """Positions are numbers in other programs, too."""
 
-_WINDOW: Final = 4096
+_WINDOW: Final = 512
 _WINDOW_MAX: Final = 65_536
 """The last events that match are looked for backwards, first in so many, then in twice as many, and so on up to so
 many at once."""
 
 Pick = Callable[[Sequence[StoredEvent]], Sequence[StoredEvent]]
-"""Those of some events that are wanted."""
+"""Those of some events that are wanted. May raise TooSlow."""
+
+
+class TooSlow(PmagentError):
+    """An expression takes too long on the text it is held against."""
+
+    exit_code = 2
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -38,13 +44,14 @@ class Range(msgspec.Struct, frozen=True):
 
 class Found(msgspec.Struct, frozen=True):
     """Events that were looked for, in log order, and from which position to which was looked (``first`` > ``last``:
-    nowhere). ``cut``: there was no more time, and more may be found beyond; ``trouble``: the log is corrupt there."""
+    nowhere). ``cut``: there was no more time, and more may be found beyond; ``trouble`` is what stood in the way there:
+    the log is corrupt, or the expression takes too long."""
 
     events: list[StoredEvent]
     first: int
     last: int
     cut: bool = False
-    trouble: CorruptLog | None = None
+    trouble: PmagentError | None = None
 
 
 def position_in(text: str) -> int | None:
@@ -57,12 +64,12 @@ def position_in(text: str) -> int | None:
     return int(digits)
 
 
-def range_of(storage: StorageReader, since: str, until: str, after: int, now: datetime) -> Range:
-    """What times or positions mean in this log; "" and 0: no bound. Raises BadTime, CorruptLog."""
+def range_of(storage: StorageReader, since: str | None, until: str | None, after: int, now: datetime) -> Range:
+    """What times or positions (None: no bound) mean in this log. Raises BadTime, CorruptLog."""
     start = after + 1
-    if since:
+    if since is not None:
         start = max(start, position_in(since) or position_at_time(storage, moment(since, now)))
-    if not until:
+    if until is None:
         return Range(start, None, "")
     position = position_in(until)
     return Range(start, position, "" if position else moment(until, now))
@@ -111,16 +118,15 @@ def last_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: 
         try:
             for run in runs(storage, low, high):
                 wanted.extend(pick(run))
-                if not going() and run[-1].position < high:
+                if run[-1].position < high < end and not going():  # the first window is always finished
                     return Found([*found], high + 1, end, cut=True)
-        except CorruptLog as error:
+        except (CorruptLog, TooSlow) as error:
             return Found([*found], high + 1, end, trouble=error)
         found.extendleft(reversed(wanted))
         high, size = low - 1, min(2 * size, _WINDOW_MAX)
-        if not going():
-            break
-    first = found[0].position if len(found) == count else high + 1
-    return Found([*found], first, end, cut=len(found) < count and high >= span.start)
+        if high >= span.start and len(found) < count and not going():
+            return Found([*found], high + 1, end, cut=True)
+    return Found([*found], found[0].position if len(found) == count else high + 1, end)
 
 
 def first_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool]) -> Found:
@@ -136,8 +142,8 @@ def first_of(storage: StorageReader, span: Range, pick: Pick, count: int, going:
             if len(found) >= count:
                 return Found(found[:count], span.start, found[count - 1].position)
             last = run[-1].position
-            if not going() and last < end:
+            if last < end and not going():
                 return Found(found, span.start, last, cut=True)
-    except CorruptLog as error:
+    except (CorruptLog, TooSlow) as error:
         return Found(found, span.start, last, trouble=error)
     return Found(found, span.start, last)

@@ -22,6 +22,7 @@ from pmagent.log.ranges import Range, range_of, start_of_last
 from pmagent.log.source import Tapped, line_runs, log_folder, opened
 from pmagent.when import duration
 
+
 @click.command(
     cls=Command,
     example=[
@@ -63,7 +64,7 @@ def tail(
     count = _count(lines, app, since is not None or after is not None)
     seconds = duration(timeout) if timeout is not None else None
     with opened(log_folder(app.workspace)) as storage:
-        span = range_of(storage, since or "", until or "", after or 0, datetime.now(UTC))
+        span = range_of(storage, since, until, after or 0, datetime.now(UTC))
         start = start_of_last(storage, span, lambda run: [*filter(matches, run)], count)
         show = _Show(app.output, matches, span, globs([exit_on]) if exit_on else None, format == "json")
         show.cursor = start - 1
