@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -11,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.desk import form_of
+from pmagent.console.views.entrance import own_page
 
 COOKIE: Final = "theme"
 THEMES: Final = ("auto", "light", "dark")
@@ -23,20 +23,12 @@ async def choose(request: Request) -> Response:
     theme = form.get("theme", "")
     if theme not in THEMES:
         raise HTTPException(400, f"There is no such theme; there are {', '.join(THEMES)}.")
-    answer = RedirectResponse(_own(form.get("back", "")), status_code=303)
+    answer = RedirectResponse(own_page(form.get("back", "")), status_code=303)
     if theme == "auto":
         answer.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
     else:
         answer.set_cookie(COOKIE, theme, max_age=SECONDS, path="/", httponly=True, samesite="strict")
     return answer
-
-
-def _own(address: str) -> str:
-    """``address`` if it is a page of this console, else its first page: nobody is sent elsewhere."""
-    if not address.startswith("/") or address.startswith("//") or "\\" in address or not address.isprintable():
-        return "/"
-    parts = urlsplit(address)
-    return address if not parts.scheme and not parts.netloc else "/"
 
 
 routes: list[BaseRoute] = [Route("/theme", choose, methods=["POST"])]
