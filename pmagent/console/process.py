@@ -28,6 +28,7 @@ NICENESS: Final = 10
 def main(arguments: list[str]) -> int:
     """Serve the workspace's console; the exit code."""
     from pmagent.console.serving import serve
+    from pmagent.host import flat_errors
 
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us
@@ -41,16 +42,13 @@ def main(arguments: list[str]) -> int:
             tasks.cancel_scope.cancel()
 
     try:
-        anyio.run(run)
-    except* PmagentError as errors:
-        error = errors.exceptions[0]
-        while isinstance(error, BaseExceptionGroup):
-            error = error.exceptions[0]
-        assert isinstance(error, PmagentError), "split by kind"
+        with flat_errors():
+            anyio.run(run)
+    except PmagentError as error:
         say("error", error.message, mend=error.hint)
         return error.exit_code
-    except* OSError as errors:
-        say("error", f"the console cannot be served: {errors.exceptions[0]!r}"[:500])
+    except OSError as error:
+        say("error", f"the console cannot be served: {error!r}"[:500])
         return 1
     return 0
 
