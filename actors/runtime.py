@@ -8,7 +8,6 @@ and the effects among them start. An effect's outcome is again a fact.
 from __future__ import annotations
 
 import asyncio
-import errno
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -22,8 +21,9 @@ from anyio.abc import TaskGroup
 from actors.actor import Io, Performers
 from actors.engine import Engine, Output, describe_failure
 from actors.intake import Intake
+from actors.outcomes import errno_of, fact_of, no_outcome
 from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
-from contracts.payload import Effect, OutwardRequest, effect_of, type_of
+from contracts.payload import Effect, OutwardRequest, effect_of
 from events.commit import Durable
 from events.errors import PmagentError
 from events.event import Draft, Event
@@ -103,8 +103,8 @@ class Runtime:
         self._futures: set[asyncio.Future[Any]] = set()
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
-        self._held: list[Event] | None = None
-        self._paused: list[Event] = []
+        self._unread = False
+        self._held: list[Event] = []
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self._ended = anyio.Event()
 
@@ -196,8 +196,8 @@ class Runtime:
                 continue
             if token.future is not None and not token.future.done():
                 token.future.set_result(events[0] if events else None)
-            if self._paused and not self.engine.effects.paused:
-                self._resume()
+            if self._held:
+                self._let_go()
             for event in token.output.starts:
                 self._start(event)
             for cancel in token.output.cancels:
@@ -227,11 +227,8 @@ class Runtime:
         if cancelled is not None:  # decided while the request was being written, or before a crash
             self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
             return
-        if self._held is not None and isinstance(event.data, OutwardRequest):
-            self._held.append(event)
-            return
-        if self.engine.effects.paused and isinstance(event.data, OutwardRequest):
-            self._pause(event, event.data)
+        if isinstance(event.data, OutwardRequest) and (self._unread or self.engine.effects.paused):
+            self._hold(event, event.data)
             return
         cls = type(event.data)
         effect = effect_of(event.data)
@@ -250,22 +247,23 @@ class Runtime:
 
     def release_outward(self) -> None:
         """Start the outward effects that ``run`` was told to hold, unless they have been ended or cancelled since."""
-        held, self._held = self._held or [], None
-        for event in held:
-            self._start(event)
+        self._unread = False
+        self._let_go()
 
-    def _pause(self, event: Event, request: OutwardRequest) -> None:
-        """A request from before the pause that has not started yet, because it waited for a free place perhaps."""
-        if request.waits:
-            self._paused.append(event)
+    def _hold(self, event: Event, request: OutwardRequest) -> None:
+        """Of a start, or from before a pause, when it waited for a free place perhaps. What was requested in a pause
+        the engine holds."""
+        if request.waits or not self.engine.effects.paused:
+            self._held.append(event)
         else:
             self._conclude(event, EffectCancelled(request=event.position, reason="paused"))
 
-    def _resume(self) -> None:
-        """Effects start again: first those that were requested before the pause."""
-        paused, self._paused = self._paused, []
-        for event in paused:
-            self._start(event)
+    def _let_go(self) -> None:
+        """Start what is held here, if it may start by now."""
+        if not self._unread and not self.engine.effects.paused:
+            held, self._held = self._held, []
+            for event in held:
+                self._start(event)
 
     def _performed(self, task: asyncio.Task[None]) -> None:
         self._performing.discard(task)
@@ -296,15 +294,15 @@ class Runtime:
                     outcome = EffectFailed(request=event.position, error="NoPerformer", place=event.type)
                 else:
                     produced: Any = await performer(event, self._io)
-                    outcome = produced if produced is not None else _no_outcome(event, "TypeError")
+                    outcome = produced if produced is not None else no_outcome(event, "TypeError")
         except Exception as error:  # whatever a performer raises is the effect's outcome, never the daemon's end
             kind, place = describe_failure(error)
-            outcome = EffectFailed(request=event.position, error=kind + _errno(error), place=place)
+            outcome = EffectFailed(request=event.position, error=kind + errno_of(error), place=place)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            outcome = _no_outcome(event, type(error).__name__)  # nobody stopped it: what it waited for was cancelled
+            outcome = no_outcome(event, type(error).__name__)  # nobody stopped it: what it waited for was cancelled
         if running.timer is not None:
             running.timer.cancel()
         if scope.cancelled_caught:
@@ -335,10 +333,10 @@ class Runtime:
     def _drafted(self, event: Event, outcome: msgspec.Struct) -> Draft:
         """The outcome's draft; an outcome that is no payload of its type is the performer's failure."""
         try:
-            return self.intake.fact(*_outcome(event, outcome))
+            return self.intake.fact(*fact_of(event, outcome))
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
             failed = EffectFailed(request=event.position, error=type(error).__name__, place=event.type)
-            return self.intake.fact(*_outcome(event, failed))
+            return self.intake.fact(*fact_of(event, failed))
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
@@ -386,7 +384,7 @@ class Runtime:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 tasks.start_soon(self._raise_broken)
-                self._held = [] if hold_outward else None
+                self._unread = hold_outward
                 for event in recovered:
                     if event.position in self.engine.effects.held:
                         continue  # it was never started, and waits on
@@ -427,23 +425,6 @@ class Runtime:
         if self.failure is None:
             await self._stop_effects()
             await self.append(payload, id, actor)
-
-
-def _outcome(event: Event, outcome: msgspec.Struct) -> tuple[Any, str, str, str, int]:
-    area = type_of(outcome).split(".", 1)[0]
-    return outcome, f"{event.position}.outcome", area, event.correlation, event.position
-
-
-def _errno(error: Exception) -> str:
-    """Which error of the system it was, by its name (" ENOSPC"); "" where there is none. Unlike its text it holds
-    nothing of what was being done."""
-    name = errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
-    return f" {name}" if name else ""
-
-
-def _no_outcome(event: Event, error: str) -> EffectFailed:
-    """The end of an effect whose performer came back with nothing."""
-    return EffectFailed(request=event.position, error=error, place=event.type)
 
 
 def _ended(running: _Running) -> msgspec.Struct | None:

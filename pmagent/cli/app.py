@@ -76,6 +76,17 @@ _CONTRACTS = Group(
         "list": Entry("pmagent.cli.contracts:listing", "their names, version and hash"),
     },
 )
+_OPERATORS = Group(
+    "operators",
+    help="Who may enter the console, and as what.",
+    entries={
+        "add": Entry("pmagent.cli.console:add", "let somebody in, with a secret"),
+        "list": Entry("pmagent.cli.console:listing", "names, roles"),
+        "role": Entry("pmagent.cli.console:role", "view or approve"),
+        "secret": Entry("pmagent.cli.console:secret", "another secret, or none"),
+        "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
+    },
+)
 program = Group(
     "pmagent",
     help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
@@ -84,6 +95,8 @@ program = Group(
         "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
         "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground"),
         "status": Entry("pmagent.cli.daemon:status", "daemon, mode, sessions, log: at a glance"),
+        "console": Entry("pmagent.cli.console:console", "the one-time address of the page to watch and approve on"),
+        "operators": Entry("pmagent.cli.app:_OPERATORS", "who may enter the console"),
         "doctor": Entry("pmagent.cli.doctor:doctor", "check installation, workspace, settings, log"),
         "kernel": Entry("pmagent.cli.app:_KERNEL", "recompute the kernel surfaces"),
         "run": Entry("pmagent.cli.run:run", "have a task done by tools in sandboxes"),

@@ -24,10 +24,10 @@ def cancel(app: App, job_id: str, format: str) -> int:
     Exit 0 when it takes that, 1 when no such run or audit is open. It has ended when `pmagent runs JOB_ID`, or
     `pmagent audits JOB_ID`, says so.
     """
+    from pmagent.client import new_request
     from pmagent.jobs.following import HeldByJob, held_by_job
     from pmagent.jobs.history import Jobs, opened
     from pmagent.jobs.kinds import KINDS
-    from pmagent.client import new_request
     from pmagent.operations import call
 
     with opened(app.layout, Jobs) as jobs:

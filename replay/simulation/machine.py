@@ -34,6 +34,7 @@ from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
 from replay.simulation.disk import Crashed
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
+from replay.simulation.running import Running
 from replay.simulation.snapshots import CODE, spoiled
 from replay.simulation.world import World
 
@@ -43,19 +44,7 @@ SNAPSHOT: Final = "/state/snapshot"
 FIRST_SECONDS: Final = 35.0
 """A start that has seen no reading for so long looks for itself, as the daemon does."""
 
-Perform = Callable[["Running"], None]
-
-
-class Running:
-    """An effect that is being performed, in the machine's life number ``boot``."""
-
-    def __init__(self, event: Event, boot: int) -> None:
-        self.event = event
-        self.boot = boot
-        self.stopped = ""
-        self.ended = False
-        self.on_stop: Callable[[], None] = lambda: None
-        """Called when the performer is told to end."""
+Perform = Callable[[Running], None]
 
 
 class Machine:
@@ -161,8 +150,8 @@ class Machine:
         self._running: dict[int, Running] = {}
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
-        self._held: list[Event] | None = []
-        self._paused: list[Event] = []
+        self._unread = True
+        self._held: list[Event] = []
         if self.storage.recovered is not None:
             world.faults.note("log: tail cut")
         first = opening_events(
@@ -191,7 +180,7 @@ class Machine:
             self._in_process(world.between(0.0, 0.5), "power", self._lose_power)
 
     def _look(self) -> None:
-        if self._held is not None:
+        if self._unread:
             self.observe()
 
     def _unwatched(self, look: Callable[..., Any], *arguments: Any) -> None:
@@ -309,13 +298,13 @@ class Machine:
             at += len(events)
             self.watch.durable(events, sums)
             self._show(events, sums)
-            if self._held is not None and any(isinstance(event.data, KernelObserved) for event in events):
+            if self._unread and any(isinstance(event.data, KernelObserved) for event in events):
                 self._in_process(0.0, "release outward", self._release_outward)
             output, done = submission.token
             if done is not None:
                 done()
-            if self._paused and not self.engine.effects.paused:
-                self._resume()
+            if self._held:
+                self._let_go()
             for event in output.starts:
                 self._start_effect(event)
             for cancel in output.cancels:
@@ -364,14 +353,11 @@ class Machine:
         if cancelled is not None:
             self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
             return
-        if self._held is not None and isinstance(event.data, OutwardRequest):
-            self._world.faults.note("effect: held after a start")
-            self._held.append(event)
-            return
-        if self.engine.effects.paused and isinstance(event.data, OutwardRequest):
-            self._world.faults.note("effect: paused before it started")
-            if event.data.waits:
-                self._paused.append(event)
+        paused = self.engine.effects.paused
+        if isinstance(event.data, OutwardRequest) and (self._unread or paused):
+            self._world.faults.note("effect: paused before it started" if paused else "effect: held after a start")
+            if event.data.waits or not paused:
+                self._held.append(event)
             else:
                 self._conclude(event, EffectCancelled(request=event.position, reason="paused"))
             return
@@ -388,17 +374,12 @@ class Machine:
             self._in_process(effect.limit_s, "limit", self._expire, running, effect.limit_s)
         self.perform(running)
 
-    def _release_outward(self) -> None:
-        """The surfaces have been read since the start."""
-        held, self._held = self._held or [], None
-        for event in held:
-            self._start_effect(event)
-
-    def _resume(self) -> None:
-        """Effects start again: first those that were requested before the pause."""
-        paused, self._paused = self._paused, []
-        for event in paused:
-            self._start_effect(event)
+    def _let_go(self) -> None:
+        """What is held here starts, if it may by now."""
+        if not self._unread and not self.engine.effects.paused:
+            held, self._held = self._held, []
+            for event in held:
+                self._start_effect(event)
 
     def answer(self, running: Running, payload: msgspec.Struct, word: str = "outcome") -> None:
         """A performer answers: in time, late, again (``word`` distinguishes its answers), or to a process that is gone.

@@ -19,10 +19,11 @@ from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
 from replay.simulation.attempts import CONTENTS, Attempts, Planners, asked
 from replay.simulation.audits import Audits
 from replay.simulation.checks import Checks
-from replay.simulation.machine import Machine, Running
+from replay.simulation.machine import Machine
 from replay.simulation.models import Models
 from replay.simulation.pla.desk import Desk
 from replay.simulation.reasoning import Reasoning
+from replay.simulation.running import Running
 from replay.simulation.runs import Runs
 from replay.simulation.surfaces import WORKSPACE, SimFiles
 from replay.simulation.tools import Tools

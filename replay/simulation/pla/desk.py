@@ -28,7 +28,7 @@ from events.event import Event
 from replay.simulation.faults import Faults
 from replay.simulation.invariants_pla import approved
 from replay.simulation.invariants_typing import check_typing
-from replay.simulation.machine import Machine, Running
+from replay.simulation.machine import Machine
 from replay.simulation.pla.device import Device
 from replay.simulation.pla.goals import Goals
 from replay.simulation.pla.intruder import Intruder
@@ -36,6 +36,7 @@ from replay.simulation.pla.link import HostSide
 from replay.simulation.pla.met import pla_met_in
 from replay.simulation.pla.operators import Operators
 from replay.simulation.pla.witness import Witness
+from replay.simulation.running import Running
 from replay.simulation.world import World, require
 
 LAST: Final = "type: all is well\n"

@@ -18,9 +18,10 @@ from contracts.payload import Payload
 from contracts.pla import CONTRACT_VERSION, Action
 from contracts.pla_schemas import CONTRACT_HASH
 from replay.simulation.faults import Faults
-from replay.simulation.machine import Machine, Running
+from replay.simulation.machine import Machine
 from replay.simulation.pla.cable import GARBAGE, Cable
 from replay.simulation.pla.device import Device
+from replay.simulation.running import Running
 from replay.simulation.world import World
 
 PRESSING: Final = (HidArmRequested, HidPrepareRequested, HidCommitRequested)

@@ -1,0 +1,233 @@
+"""``pmagent console``: the one-time address; ``pmagent operators``: who may enter, and as what."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import STDIN, BadInput, read_given, stdin_waits
+from pmagent.cli.output import Styled
+from pmagent.cli.pla.common import acting
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pmagent.console.address import Address
+    from pmagent.console.operators import Operator, Role
+    from pmagent.console.places import Places
+
+READY_SECONDS: Final = 15.0
+"""So long a daemon that has just come up may take to serve its console."""
+TRY_SECONDS: Final = 0.05
+SECRET_BYTES_MAX: Final = 4096
+
+_ROLES: Final = click.Choice(["view", "approve"])
+_secret_stdin: Final = click.option(
+    "--secret-stdin", is_flag=True, help="Read the secret from stdin; without it one is made, and shown once."
+)
+
+
+@click.command(cls=Command, example=["pmagent console", "pmagent console --operator ada --format json"])
+@click.option("--operator", metavar="NAME",
+              help="Who you are [default: the setting pla.operator, else the login name].")
+@format_option()
+@pass_app
+def console(app: App, operator: str | None, format: str) -> int:
+    """Print an address that lets one operator into the console of the running daemon: once, within five minutes.
+
+    Whoever has it is in, so it is for a browser and for nobody's eyes. Where there are no operators yet you become the
+    first, with the role approve. Exit 5 when no daemon runs.
+    """
+    from pmagent.console.entrance import invite
+    from pmagent.console.invites import SECONDS
+
+    address = _served(app)
+    places = _places(app)
+    entering = _entering(app, places, acting(app, operator))
+    url = f"{address.url}/enter?token={invite(places, entering)}"
+    if format == "json":
+        app.output.document({
+            "url": url, "operator": entering.name, "role": entering.role, "seconds": int(SECONDS),
+            "socket": address.path or None,
+        })  # fmt: skip
+    else:
+        app.output.line(url)
+    app.output.note(f"for {entering.name}, who may {_may(entering.role)}; once, within {SECONDS / 60:.0f} minutes")
+    if address.path:
+        app.output.note(f"it is served on the socket {address.path}; to reach it with a browser, forward a port to it")
+        app.output.note("(ssh -L 8000:SOCKET HOST), and write that port into the address: http://localhost:8000/enter…")
+    return 0
+
+
+@click.command(cls=Command, example=[
+    "pmagent operators add ada --role approve",
+    "pmagent operators add bob --secret-stdin < secret.txt",
+])  # fmt: skip
+@click.argument("name")
+@click.option("--role", type=_ROLES, default="view", show_default=True,
+              help="view: sees all, changes nothing. approve: may do all that the pages offer.")
+@_secret_stdin
+@format_option()
+@pass_app
+def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int:
+    """Add the operator NAME, who may enter the console from now on.
+
+    Of the secret only what cannot be turned back is kept (scrypt). It has at least 12 characters.
+    """
+    from pmagent.console import operators
+
+    file = _places(app).operators
+    operators.free(file, name)  # before a secret is asked for, and computed
+    secret, made = _secret(app, from_stdin=secret_stdin)
+    added = operators.add(file, name, role, secret)
+    _tell(app, format, added, "added", made)
+    return 0
+
+
+@click.command(cls=Command, example="pmagent operators list")
+@format_option()
+@pass_app
+def listing(app: App, format: str) -> int:
+    """The operators: names, roles, and whether they have a secret."""
+    from pmagent.console import operators
+
+    known = operators.read(_places(app).operators)
+    if format == "json":
+        app.output.document({"operators": [_document(operator) for operator in known.values()]})
+        return 0
+    for operator in known.values():
+        secret = "secret" if operator.secret is not None else "one-time addresses only"
+        app.output.line(f"{operator.name:<24}  {operator.role:<7}  {secret}")
+    if not known:
+        app.output.note("there are none; pmagent operators add NAME, or pmagent console adds you")
+    return 0
+
+
+@click.command(cls=Command, example="pmagent operators role ada approve")
+@click.argument("name")
+@click.argument("role", type=_ROLES)
+@format_option()
+@pass_app
+def role(app: App, name: str, role: Role, format: str) -> int:
+    """Give the operator NAME the role view or approve; who is signed in has it at once."""
+    from pmagent.console import operators
+
+    _tell(app, format, operators.set_role(_places(app).operators, name, role), f"may {_may(role)} from now on", None)
+    return 0
+
+
+@click.command(cls=Command, example=["pmagent operators secret ada", "pmagent operators secret ada --none"])
+@click.argument("name")
+@_secret_stdin
+@click.option("--none", "without", is_flag=True, help="Take the secret away: one-time addresses alone let in.")
+@format_option()
+@pass_app
+def secret(app: App, name: str, secret_stdin: bool, without: bool, format: str) -> int:
+    """Give the operator NAME another secret; who is signed in under this name is not any more."""
+    from pmagent.console import operators
+
+    if secret_stdin and without:
+        raise click.UsageError("--secret-stdin gives one, --none takes it away; leave one out")
+    file = _places(app).operators
+    operators.named(file, name)
+    given, made = (None, None) if without else _secret(app, from_stdin=secret_stdin)
+    _tell(app, format, operators.set_secret(file, name, given), "has another secret" if given else "has none", made)
+    return 0
+
+
+@click.command(cls=Command, example="pmagent operators remove ada")
+@click.argument("name")
+@format_option()
+@pass_app
+def remove(app: App, name: str, format: str) -> int:
+    """Take the operator NAME out; who is signed in under this name is not any more."""
+    from pmagent.console import operators
+
+    _tell(app, format, operators.remove(_places(app).operators, name), "removed", None)
+    return 0
+
+
+def _tell(app: App, format: str, operator: Operator, what: str, made: str | None) -> None:
+    """What was done; and a secret that was made, this once."""
+    if format == "json":
+        app.output.document(_document(operator) | ({"secret": made} if made is not None else {}))
+        return
+    app.output.line(Styled("✓", "green"), f" {operator.name} ({operator.role}): {what}")
+    if made is not None:
+        app.output.line(f"  secret: {made}")
+        app.output.note("it is shown this once; hand it over on a safe way")
+
+
+def _document(operator: Operator) -> dict[str, Any]:
+    return {"name": operator.name, "role": operator.role, "has_secret": operator.secret is not None}
+
+
+def _may(role: Role) -> str:
+    return "look, and change nothing" if role == "view" else "look, approve and control"
+
+
+def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
+    """The secret, and, if it was made here, that it be shown. Raises BadSecret, BadInput."""
+    from pmagent.console.passwords import checked_secret, new_secret
+
+    if not from_stdin:
+        made = new_secret()
+        return made, made
+    if not stdin_waits():
+        app.output.note("the secret, at least 12 characters, then Enter; it is not shown:")
+        return checked_secret(getpass.getpass("")), None
+    raw = read_given(STDIN, SECRET_BYTES_MAX, "it has to hold the secret, on one line")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise BadInput("the secret is no text in UTF-8", "type another one") from None
+    return checked_secret(text.removesuffix("\n").removesuffix("\r")), None
+
+
+def _places(app: App) -> Places:
+    """Where the console keeps what it needs. Raises NotFound where this is no workspace."""
+    from events.errors import NotFound
+    from pmagent.console.places import Places
+
+    if not app.layout.folder.is_dir():
+        raise NotFound(f"{app.workspace} is no workspace", "pmagent init makes it one; --workspace names another")
+    return Places(app.layout)
+
+
+def _entering(app: App, places: Places, name: str) -> Operator:
+    """The operator ``name``; who comes first of all is made one. Raises NoSuchOperator, BadOperators, OSError."""
+    from pmagent.console import operators
+
+    file: Path = places.operators
+    if not operators.read(file):
+        first = operators.add(file, name, "approve", None)
+        app.output.note(f"there were no operators: {name} is the first, with the role approve (pmagent operators)")
+        return first
+    return operators.named(file, name)
+
+
+def _served(app: App) -> Address:
+    """Where the daemon's console is, once it is served. Raises DaemonUnreachable."""
+    from events.lock import is_locked
+    from pmagent.client import DaemonUnreachable, daemon_listens
+    from pmagent.console.address import read
+    from pmagent.console.peers import serves
+
+    layout, places = app.layout, _places(app)
+    until = time.monotonic() + READY_SECONDS
+    while True:
+        if not (is_locked(layout.lock) and daemon_listens(layout)):
+            raise DaemonUnreachable("no daemon runs in this workspace, so nobody serves the console", "pmagent up")
+        address = read(places.address)
+        if address is not None and serves(address):
+            return address
+        if not app.resolved.settings.console.enabled:
+            raise DaemonUnreachable("the console is switched off", "set enabled = true under [console]")
+        if time.monotonic() > until:
+            what = "the daemon does not serve its console"
+            raise DaemonUnreachable(what, "its own messages say why; pmagent doctor looks closer")
+        time.sleep(TRY_SECONDS)
