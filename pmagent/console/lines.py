@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 from typing import Final
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -15,6 +16,9 @@ from events.event import StoredEvent
 from pmagent.clean import clean_line
 from pmagent.log.summaries import summary
 from pmagent.when import short
+
+RUN_CHARS: Final = 12
+"""So much of a correlation stands in a row."""
 
 _BAD: Final = (
     "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
@@ -41,12 +45,21 @@ def _row(event: StoredEvent) -> str:
     mark, word = sign(event)
     at, time = event.position, _text(event.time)
     return (
-        f'<tr id="e{at}" class="row {word}"><td class="position"><a href="/log/{at}">{at}</a></td>'
-        f'<td class="time"><time datetime="{time}" title="{time}">{_text(short(event.time))}</time></td>'
-        f'<td class="actor">{_text(event.actor)}</td><td class="type"><span class="sign" title="{word}">{mark}</span> '
-        f'{_text(event.type)}</td><td class="correlation">{_text(event.correlation)}</td>'
-        f'<td class="summary">{_text(summary(event))}</td></tr>'
+        f'<tr id="e{at}" class="{word}"><th class="c-position" scope="row"><a href="/log/{at}">{at}</a></th>'
+        f'<td class="c-time"><time datetime="{time}" title="{time}">{_text(short(event.time))}</time></td>'
+        f'<td class="c-actor">{_text(event.actor)}</td>'
+        f'<td class="c-type"><span class="sign" aria-hidden="true">{mark}</span>{_text(event.type)}</td>'
+        f'<td class="c-run">{_belonging(event.correlation)}</td><td class="c-gist">{_text(summary(event))}</td></tr>'
     )
+
+
+def _belonging(correlation: str) -> str:
+    """The end of a correlation, where ids differ, as a link to what belongs to it."""
+    if not correlation:
+        return ""
+    end = correlation if len(correlation) <= RUN_CHARS else "…" + correlation[1 - RUN_CHARS :]
+    address = quote(correlation.encode("utf-8", "replace"), safe="")
+    return f'<a href="/log?correlation={address}" title="{_text(correlation)}">{_text(end)}</a>'
 
 
 def _text(text: str) -> str:

@@ -20,17 +20,16 @@ from starlette.types import Receive, Scope, Send
 
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import StoredEvent
-from pmagent.console.live.feed import PACE_SECONDS, Feed, Run
+from pmagent.console.live.feed import PACE_SECONDS, Feed
 from pmagent.console.live.filters import number, wanted
-from pmagent.console.live.telling import PING, Changes, Lines, Teller, at, changed, over
+from pmagent.console.live.telling import Changes, Lines, Teller, at, changed, over
 
-PING_SECONDS: Final = 15.0
+HEARTBEAT_SECONDS: Final = 15.0
+"""While nothing happens, that is said so often: a page that hears nothing says that it is stale."""
 SLOW_SECONDS: Final = 60.0
 """So long a connection may leave unread what was sent."""
 END_SECONDS: Final = 1.0
 """So long the streams may take to say their last word when the server stops."""
-SEND_BYTES: Final = 64 * 1024
-"""What is sent at once, about: many events are one write."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
 TOPICS_MAX: Final = 32
@@ -71,15 +70,14 @@ class Streams:
 
     async def live(self, request: Request) -> Response:
         """``GET /live?after=N&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadFilter."""
-        topics = [topic for topic in request.query_params.get("topics", "").split(",") if topic]
-        return self._stream(request, Changes(topics[:TOPICS_MAX]))
+        return self._stream(request, _changes(request))
 
     async def log(self, request: Request) -> Response:
-        """``GET /live/log?after=N&…``, with the filters of the log page: ``lines``, ``at``, ``over``.
+        """``GET /live/log?after=N&topics=…&…``, with the filters of the log page: ``lines``, and as ``live``.
 
         Raises BadFilter, BadTime.
         """
-        return self._stream(request, Lines(wanted(request.query_params)))
+        return self._stream(request, Lines(wanted(request.query_params), _changes(request)))
 
     def _stream(self, request: Request, teller: Teller) -> Response:
         """From behind the last message that the browser got; else from ``after``; else from now on."""
@@ -149,21 +147,17 @@ class Stream(Response):
             if self._position < 0:
                 self._position = feed.tail.position
             await self._write(b"retry: %d\n\n" % self._retry_ms)
-            first = True
             while (word := self._last_word()) is None:
                 try:
-                    done = await self._catch_up(first)
+                    done = await self._catch_up()
                 except (PmagentError, OSError) as error:
                     word = _trouble(error)
                     break
                 if done:
                     word = over("until", "Nothing later is asked for.")
                     break
-                first = False
-                with anyio.move_on_after(PING_SECONDS) as patience:
+                with anyio.move_on_after(HEARTBEAT_SECONDS):
                     await feed.news(self._position)
-                if patience.cancelled_caught:
-                    await self._write(PING)
             await self._write(word)
 
     def _last_word(self) -> bytes | None:
@@ -177,33 +171,29 @@ class Stream(Response):
             return over("replaced", f"The log ends at {feed.tail.position}: this page is of another. Load it again.")
         return None if self._still_in() else over("signed_out", "Your session has ended. Sign in again.")
 
-    async def _catch_up(self, first: bool) -> bool:
-        """Tell what is known by now; whether nothing behind it is wanted."""
+    async def _catch_up(self) -> bool:
+        """Tell what is new, or that nothing is; whether nothing behind it is wanted."""
         feed, teller = self._feed, self._teller
-        parts: list[bytes] = []
         tail = feed.tail
         skipped = b""
         if teller.skips and tail.position - self._position > SKIP_EVENTS:
             skipped = changed(tail.position, [])
-        if skipped or (first and self._position == tail.position):
+        if skipped or self._position == tail.position:
             self._position = tail.position
             await self._write(skipped + at(tail.position, tail.time))
         while self._position < feed.tail.position and not feed.ended:
             run = await feed.after(self._position)
-            parts.append(teller.tell(run, self._position))
+            told = teller.tell(run, self._position)
             self._position = run.last
-            done, caught_up = _done(teller, run), self._position >= feed.tail.position
-            if done or caught_up or time.monotonic() - self._told_at >= PACE_SECONDS:
-                parts.append(run.made("at", _at))
+            done = teller.wanted is not None and teller.wanted.beyond(run.events[-1])
+            if done or self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
+                told += run.made("at", _at)
                 self._told_at = time.monotonic()
-            if done or caught_up or sum(map(len, parts)) >= SEND_BYTES:
-                await self._write(b"".join(parts))
-                parts = []
+            if told:
+                await self._write(told)
             if done:
                 return True
             await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
-        if parts:
-            await self._write(b"".join(parts))
         return False
 
     async def _write(self, data: bytes) -> None:
@@ -215,8 +205,9 @@ class Stream(Response):
             await anyio.sleep_forever()  # until the end of the connection has come through
 
 
-def _done(teller: Teller, run: Run) -> bool:
-    return teller.wanted is not None and teller.wanted.beyond(run.events[-1])
+def _changes(request: Request) -> Changes:
+    topics = [topic for topic in request.query_params.get("topics", "").split(",") if topic]
+    return Changes(topics[:TOPICS_MAX])
 
 
 def _at(events: Sequence[StoredEvent]) -> bytes:

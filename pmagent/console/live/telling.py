@@ -19,9 +19,6 @@ from pmagent.console.live.filters import Wanted
 TYPES_MAX: Final = 50
 """So many different types a message names at most; more make every part of a page stale anyway."""
 
-PING: Final = b": still here\n\n"
-"""A comment: nothing happens, and the connection stands."""
-
 _encode = msgspec.json.Encoder().encode
 
 
@@ -43,8 +40,9 @@ def over(why: str, text: str) -> bytes:
 
 
 def changed(position: int, types: Sequence[str]) -> bytes:
-    """Events of these types came; none named: of any."""
-    return message("changed", {"position": position, "types": types}, position)
+    """Events of these types came up to ``position``; none named: of any. It has no id: an ``at`` with it follows, and
+    what is told twice here does no harm."""
+    return message("changed", {"position": position, "types": types})
 
 
 class Teller(Protocol):
@@ -76,24 +74,28 @@ class Changes:
         return self._make(run.behind(position))
 
     def _make(self, events: Sequence[StoredEvent]) -> bytes:
+        if not self._topics:
+            return b""
         types = sorted({event.type for event in events if event.type.startswith(self._topics)})
         return changed(events[-1].position, types[:TYPES_MAX]) if types else b""
 
 
 class Lines:
-    """The events that are ``wanted``, as rows of the log page."""
+    """The events that are ``wanted``, as rows of the log page; before them the ``changes`` to the rest of that page."""
 
     skips = False
 
-    def __init__(self, wanted: Wanted) -> None:
+    def __init__(self, wanted: Wanted, changes: Changes) -> None:
         self.wanted: Wanted | None = wanted
         self._wanted = wanted
+        self._changes = changes
 
     def tell(self, run: Run, position: int) -> bytes:
         """See Teller."""
+        changes = self._changes.tell(run, position)
         if position < run.first:
-            return run.made(("lines", self._wanted.key), self._make)
-        return self._make(run.behind(position))
+            return changes + run.made(("lines", self._wanted.key), self._make)
+        return changes + self._make(run.behind(position))
 
     def _make(self, events: Sequence[StoredEvent]) -> bytes:
         beyond, matches = self._wanted.beyond, self._wanted.matches

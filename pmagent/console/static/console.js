@@ -1,0 +1,364 @@
+/* What makes a page live: without it every page works, it is only not fresh by itself.
+
+   It shows what the server has rendered and decides nothing: no key and no timer sends a form. Text of events reaches the
+   page only as the server's own escaped HTML, parsed apart from the page (DOMParser runs no script).
+
+   Order: state, connection, regions, rows of the log, countdowns and badge, keys, copying, beginning. */
+(() => {
+  "use strict";
+
+  const BODY = document.body;
+  const SILENT_MS = 35_000; // the server says at least every 15 s where the log is
+  const REFRESH_MS = 500;
+  const HIDDEN_MS = 10_000; // a page out of sight gives its connection back: a browser has six for all of them
+  const HIDDEN_LOOK_MS = 20_000;
+  const AGAIN_MS = 5_000;
+  const CHORD_MS = 1_500;
+  const SECTIONS = {
+    n: "/", a: "/approvals", r: "/runs", u: "/audits", s: "/sessions", l: "/log", i: "/integrity", h: "/help",
+  };
+
+  const byId = (id) => document.getElementById(id);
+  const own = (selector, root = document) => Array.from(root.querySelectorAll(selector));
+  const announce = (text) => { const spoken = byId("announce"); if (spoken) spoken.textContent = text; };
+  const signIn = () => location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
+
+  /* --- connection ------------------------------------------------------------------------------------------------ */
+
+  let source = null;
+  let position = Number(BODY.dataset.position) || 0;
+  let heard = Date.now();
+  let again = 0;
+  let finished = false; // the server has said why nothing more comes
+
+  function show(state, text) {
+    const place = byId("connection");
+    if (!place) return;
+    const before = place.dataset.state;
+    place.dataset.state = state;
+    place.textContent = text;
+    if (state === "live" && before === "stale") announce("Live again.");
+    if (state !== before && (state === "stale" || state === "over")) announce(text);
+  }
+
+  function stale() {
+    if (finished || byId("connection")?.dataset.state === "stale") return;
+    show("stale", `stale since ${new Date(heard).toISOString().slice(11, 19)}`);
+  }
+
+  function address() {
+    const rows = tail();
+    const url = new URL(rows ? rows.dataset.tail : "/live", location.origin);
+    url.searchParams.set("after", String(position));
+    if (BODY.dataset.live) url.searchParams.set("topics", BODY.dataset.live);
+    return url;
+  }
+
+  function open() {
+    clearTimeout(again);
+    if (finished || !byId("connection")) return;
+    close();
+    source = new EventSource(address());
+    source.addEventListener("at", (event) => {
+      const told = JSON.parse(event.data);
+      hear(told.position);
+      show("live", `live · ${told.position}`);
+    });
+    source.addEventListener("changed", () => { heard = Date.now(); refreshSoon(); });
+    source.addEventListener("lines", (event) => {
+      const told = JSON.parse(event.data);
+      queueRows(told);
+      hear(told.position);
+    });
+    source.addEventListener("over", (event) => over(JSON.parse(event.data)));
+    source.addEventListener("error", lost);
+  }
+
+  function close() {
+    if (source) source.close();
+    source = null;
+  }
+
+  function hear(at) {
+    position = Math.max(position, at);
+    heard = Date.now();
+  }
+
+  function lost() {
+    stale();
+    if (source && source.readyState === EventSource.CLOSED) diagnose(); // refused; the browser does not try again
+  }
+
+  /* Why was the stream refused? Asked with HEAD, which opens none. */
+  async function diagnose() {
+    close();
+    try {
+      const answer = await fetch(address(), { method: "HEAD", redirect: "manual", cache: "no-store" });
+      if (answer.status === 401 || answer.type === "opaqueredirect") return signIn();
+      if (answer.status === 400 || answer.status === 404) {
+        finished = true;
+        return show("over", "not live: the filter is not understood");
+      }
+    } catch { /* away: there is nothing to ask, and the next try finds out */ }
+    again = setTimeout(open, AGAIN_MS);
+  }
+
+  function over(told) {
+    if (told.why === "ended") return; // the browser comes back by itself, with the position it has
+    close();
+    if (told.why === "signed_out") return signIn();
+    if (told.why === "replaced" && !own("form").some(touched)) return location.reload();
+    finished = true;
+    show(told.why === "until" ? "live" : "over", told.why === "until" ? `complete · ${position}` : told.text);
+  }
+
+  function watchSilence() {
+    if (source && Date.now() - heard > SILENT_MS) { stale(); open(); }
+  }
+
+  /* --- regions: what the server has rendered anew, put in place of what was there ---------------------------------- */
+
+  const served = new Map(); // id of a region -> as the server sent it last
+  let refreshing = false;
+  let wanted = false;
+  let refreshTimer = 0;
+  let lastRefresh = 0;
+
+  const fields = (root) => own("input, textarea, select", root).filter((one) => one.type !== "hidden");
+
+  function changedField(one) {
+    if (one instanceof HTMLSelectElement) {
+      const usual = own("option", one).findIndex((option) => option.defaultSelected);
+      return one.selectedIndex !== Math.max(0, usual);
+    }
+    return one.type === "checkbox" || one.type === "radio" ? one.checked !== one.defaultChecked : one.value !== one.defaultValue;
+  }
+
+  const touched = (root) => fields(root).some(changedField);
+
+  function inUse(region) {
+    const focused = document.activeElement;
+    if (focused && region.contains(focused) && focused.closest("form")) return true;
+    if (touched(region)) return true;
+    const selection = document.getSelection();
+    return Boolean(selection && !selection.isCollapsed && region.contains(selection.anchorNode));
+  }
+
+  function refreshSoon() {
+    wanted = true;
+    if (refreshing || refreshTimer || !own("[data-region][id]").length) return;
+    refreshTimer = setTimeout(refresh, Math.max(0, lastRefresh + REFRESH_MS - Date.now()));
+  }
+
+  async function refresh() {
+    refreshTimer = 0;
+    refreshing = true;
+    wanted = false;
+    lastRefresh = Date.now();
+    let delay = 0;
+    try {
+      const answer = await fetch(location.pathname + location.search, {
+        headers: { "X-Pmagent-Part": "regions" }, redirect: "manual", cache: "no-store", signal: AbortSignal.timeout(15_000),
+      });
+      if (answer.status === 401 || answer.type === "opaqueredirect") return signIn();
+      if (answer.ok) swapAll(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      else delay = AGAIN_MS; // too many at once, or the daemon is away
+    } catch {
+      delay = AGAIN_MS;
+    } finally {
+      refreshing = false;
+    }
+    if (delay) setTimeout(refreshSoon, delay);
+    else if (wanted) refreshSoon();
+  }
+
+  function swapAll(fresh) {
+    let held = false;
+    for (const region of own("[data-region][id]")) {
+      if (region.parentElement.closest("[data-region][id]")) continue; // its surroundings bring it
+      const next = fresh.getElementById(region.id);
+      if (!next || served.get(region.id) === next.outerHTML) continue;
+      if (inUse(region)) { held = true; continue; }
+      swap(region, next);
+    }
+    if (held) setTimeout(refreshSoon, 2_000); // somebody is writing there; it is put in place when they have done
+    badge();
+  }
+
+  function swap(region, next) {
+    const path = (one, root) => own(one.tagName, root).indexOf(one);
+    const opened = own("details", region).map((one) => one.open);
+    const focused = document.activeElement;
+    const index = focused && region.contains(focused) ? path(focused, region) : -1;
+    const scrolled = own("pre, figure, ol", region).map((one) => [one.scrollTop, one.scrollLeft]);
+    const put = document.importNode(next, true);
+    served.set(region.id, next.outerHTML);
+    region.replaceWith(put);
+    own("details", put).forEach((one, n) => { if (n < opened.length) one.open = opened[n]; });
+    own("pre, figure, ol", put).forEach((one, n) => { if (n < scrolled.length) [one.scrollTop, one.scrollLeft] = scrolled[n]; });
+    if (index >= 0) own(focused.tagName, put)[index]?.focus({ preventScroll: true });
+    wake(put);
+  }
+
+  /* --- rows of the log: added in animation frames, only so many kept ------------------------------------------------ */
+
+  let queue = [];
+  let queued = 0;
+  let frame = 0;
+
+  const tail = () => document.querySelector("tbody[data-tail]");
+  const rowsMax = (rows) => Number(rows.dataset.rowsMax) || 1000;
+
+  function queueRows(told) {
+    const rows = tail();
+    if (!rows || told.position <= position) return;
+    queue.push(told);
+    queued += told.count;
+    while (queue.length > 1 && queued - queue[0].count >= rowsMax(rows)) queued -= queue.shift().count; // nobody would see them
+    if (!frame) frame = requestAnimationFrame(addRows);
+  }
+
+  function addRows() {
+    frame = 0;
+    const rows = tail();
+    const told = queue.shift();
+    if (!rows || !told) return;
+    queued -= told.count;
+    const top = rows.dataset.newest === "top";
+    const scroller = document.scrollingElement;
+    const following = !top && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 48; // read before writing
+    const parsed = new DOMParser().parseFromString(`<table><tbody>${told.html}</tbody></table>`, "text/html");
+    const fresh = own("tr", parsed);
+    const part = document.createDocumentFragment();
+    part.append(...(top ? fresh.reverse() : fresh).map((row) => document.adoptNode(row)));
+    rows[top ? "prepend" : "append"](part);
+    for (let extra = rows.rows.length - rowsMax(rows); extra > 0; extra -= 1) rows.rows[top ? rows.rows.length - 1 : 0].remove();
+    own("[data-when-empty]").forEach((one) => { one.hidden = true; });
+    if (following) scroller.scrollTop = scroller.scrollHeight;
+    if (queue.length) frame = requestAnimationFrame(addRows);
+  }
+
+  /* --- countdowns and badge ---------------------------------------------------------------------------------------- */
+
+  const two = (number) => String(number).padStart(2, "0");
+
+  function spoken(seconds) {
+    if (seconds < 60) return `${seconds}s`;
+    if (seconds < 3600) return `${Math.floor(seconds / 60)}m ${two(seconds % 60)}s`;
+    if (seconds < 86_400) return `${Math.floor(seconds / 3600)}h ${two(Math.floor((seconds % 3600) / 60))}m`;
+    return `${Math.floor(seconds / 86_400)}d ${two(Math.floor((seconds % 86_400) / 3600))}h`;
+  }
+
+  function countDown() {
+    for (const one of own("time[data-until]")) {
+      const left = Math.ceil((Date.parse(one.dataset.until) - Date.now()) / 1000);
+      if (Number.isNaN(left)) continue;
+      const text = left > 0 ? `in ${spoken(left)}` : "expired";
+      if (one.textContent === text) continue;
+      const ended = left <= 0 && one.textContent.startsWith("in ");
+      one.textContent = text;
+      if (ended) refreshSoon();
+    }
+  }
+
+  const title = document.title;
+  let waiting = Number(byId("waiting")?.dataset.count) || 0;
+
+  function badge() {
+    const count = Number(byId("waiting")?.dataset.count) || 0;
+    document.title = count ? `(${count}) ${title}` : title;
+    if (count > waiting) announce(count === 1 ? "An approval is asked for." : `${count} approvals are asked for.`);
+    waiting = count;
+  }
+
+  /* --- keys: they move, and nothing else ----------------------------------------------------------------------------- */
+
+  let chord = 0;
+  const KEYS_OFF = "pmagent-keys-off";
+  const ROWS = "main tbody tr, main .tree li, main [data-row]";
+
+  function keysOff() {
+    try { return localStorage.getItem(KEYS_OFF) === "1"; } catch { return false; }
+  }
+
+  function move(step) {
+    const links = own(ROWS).map((row) => row.querySelector("a[href]")).filter((link) => link?.offsetParent);
+    if (!links.length) return;
+    const row = document.activeElement?.closest(ROWS);
+    const now = links.findIndex((link) => link.closest(ROWS) === row);
+    const next = now < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, now + step));
+    links[next].focus();
+    links[next].scrollIntoView({ block: "nearest" });
+  }
+
+  function pressed(event) {
+    const at = event.target;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing || keysOff()) return;
+    if (!(at instanceof HTMLElement) || at.isContentEditable || at.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+    if (chord && Date.now() - chord < CHORD_MS) {
+      chord = 0;
+      if (Object.hasOwn(SECTIONS, event.key)) { event.preventDefault(); location.assign(SECTIONS[event.key]); }
+      return;
+    }
+    chord = 0;
+    if (event.key === "g") chord = Date.now();
+    else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
+    else if (event.key === "?") byId("keys")?.showModal();
+    else if (event.key === "/") {
+      const field = fields(document).find((one) => one.closest("form[role=search]") && one.offsetParent);
+      if (field) { event.preventDefault(); field.focus(); }
+    }
+  }
+
+  /* --- copying --------------------------------------------------------------------------------------------------------- */
+
+  async function copied(event) {
+    const button = event.target.closest("[data-copy]");
+    if (!button) return;
+    const word = (button.dataset.word ??= button.textContent);
+    let done = "Copied";
+    try { await navigator.clipboard.writeText(button.dataset.copy); } catch { done = "Not copied"; }
+    button.textContent = done;
+    announce(`${done}.`);
+    setTimeout(() => { button.textContent = word; }, 1_500);
+  }
+
+  /* --- beginning ------------------------------------------------------------------------------------------------------- */
+
+  /* What only works with scripts is shown now. */
+  function wake(root) {
+    own("[data-copy][hidden]", root).forEach((one) => { one.hidden = false; });
+    countDown();
+  }
+
+  let outOfSight = 0;
+
+  function seen() {
+    clearTimeout(outOfSight);
+    if (!document.hidden) {
+      if (!source) { open(); refreshSoon(); } // also what else has changed than the log, e.g. how long ago it was
+      return;
+    }
+    outOfSight = setTimeout(() => { close(); show("", `as of ${position}`); }, HIDDEN_MS);
+  }
+
+  for (const region of own("[data-region][id]")) served.set(region.id, region.outerHTML);
+  const switchKeys = byId("keys-on");
+  if (switchKeys) {
+    switchKeys.checked = !keysOff();
+    switchKeys.addEventListener("change", () => {
+      try { localStorage.setItem(KEYS_OFF, switchKeys.checked ? "0" : "1"); } catch { /* it holds for this page only */ }
+    });
+  }
+  wake(document);
+  badge();
+  document.addEventListener("keydown", pressed);
+  document.addEventListener("click", copied);
+  document.addEventListener("visibilitychange", seen);
+  addEventListener("pagehide", close);
+  addEventListener("pageshow", (event) => { if (event.persisted) { open(); refreshSoon(); } });
+  setInterval(countDown, 1_000);
+  setInterval(watchSilence, 5_000);
+  setInterval(() => { if (document.hidden && !source) refreshSoon(); }, HIDDEN_LOOK_MS);
+  open();
+})();
