@@ -342,8 +342,8 @@ class PlaRejected(Payload, frozen=True, kw_only=True):
 @event_type("pla.decision_refused")
 class PlaDecisionRefused(Payload, frozen=True, kw_only=True):
     """The operator's decision counts for nothing. ``code``: unknown, decided, expired, digest, changed, self,
-    credential, wait, reason, mode, not_armed, killed, device, busy. ``digest``: the one that the proposal has ("": there
-    is none)."""
+    credential, wait, reason, mode, not_armed, killed, device, busy. ``digest``: the one that the proposal has ("":
+    there is none)."""
 
     request: int
     session_id: str

@@ -1,7 +1,6 @@
 """The daemon's part in the simulation: opens the log, recovers, drives the engine, starts effects, ends or is ended.
 
-The same rules as ``actors.runtime`` and the daemon, without threads and without waiting: durable before anything is
-acknowledged or started, group commit, limits, one terminal fact for each effect.
+The same rules as ``actors.runtime`` and the daemon, without threads and without waiting.
 """
 
 from __future__ import annotations
@@ -374,8 +373,12 @@ class Machine:
             self._in_process(effect.limit_s, "limit", self._expire, running, effect.limit_s)
         self.perform(running)
 
+    def _release_outward(self) -> None:
+        """The surfaces have been read since the start."""
+        self._unread = False
+        self._let_go()
+
     def _let_go(self) -> None:
-        """What is held here starts, if it may by now."""
         if not self._unread and not self.engine.effects.paused:
             held, self._held = self._held, []
             for event in held:
