@@ -1,26 +1,37 @@
-"""A short run of a writer, for fault injection: opens the log, appends ten batches with rolls, closes.
+"""Short runs of a writer, for fault injection: each opens the log, appends ten batches with rolls, closes.
 
-Started by ``test_log_faults.py`` as ``python -S -E -s short_writer.py FOLDER PATH…``; the paths are put before the
-import path, which is bare without ``site``. Each acknowledged batch is one line on stdout: position and sum. Ends
-with 0 or, after an error of the disk, with 70.
+Started by ``test_log_faults.py`` as ``python -m tests.crash.short_writer``. For each line on stdin, ``[FOLDER, TOLD]``
+in JSON, a run is forked and its process id told on stdout; it waits for a second line, so that somebody can attach to
+it before, and when it has ended its exit code is told. Each acknowledged batch is one line in the file TOLD: position
+and sum. A run ends with 0 or, after an error of the disk, with 70.
+
+What a run makes of system calls is its own work on the log: everything was imported before, and a first run, which
+nobody sees, has filled what is filled once.
 """
 
 from __future__ import annotations
 
+import ctypes
+import json
 import os
 import sys
+import tempfile
+import traceback
+
+from events.commit import Committer
+from events.disk import RealDisk
+from events.errors import OutcomeUnknown
+from events.event import Draft
+from events.segment_store import SegmentStorage
+from events.sequencer import Sequencer
 
 LOG_ID = "ab" * 16
+PR_SET_PTRACER = 0x59616D61
+ANYBODY = ctypes.c_ulong(-1)
 
 
 def run(folder: str) -> None:
-    """The run. Raises OSError, OutcomeUnknown."""
-    from events.commit import Committer
-    from events.disk import RealDisk
-    from events.event import Draft
-    from events.segment_store import SegmentStorage
-    from events.sequencer import Sequencer
-
+    """The run; what is acknowledged goes to file descriptor 1. Raises OSError, OutcomeUnknown."""
     storage = SegmentStorage(RealDisk(), folder, LOG_ID, segment_bytes=1000)
     sequencer, committer = Sequencer(storage.tail()), Committer(storage)
     drafts = [Draft("test.noted", None, b'"%s"' % (b"x" * 120), f"{os.getpid()}.{n}", "source") for n in range(10)]
@@ -35,17 +46,47 @@ def run(folder: str) -> None:
     storage.close()
 
 
-def main() -> int:
-    """Run, and say by the exit code whether the disk failed."""
-    sys.path[:0] = sys.argv[2:]
-    from events.errors import OutcomeUnknown
-
+def begin(folder: str, told: str, go: int) -> None:
+    """In a process of its own: run as soon as a byte comes from ``go``. Does not return."""
     try:
-        run(sys.argv[1])
+        os.dup2(os.open(told, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        ctypes.CDLL(None).prctl(PR_SET_PTRACER, ANYBODY, 0, 0, 0)  # who traces is no parent of ours
+        os.read(go, 1)
+        run(folder)
+        os._exit(0)
     except (OSError, OutcomeUnknown):
-        return 70
-    return 0
+        os._exit(70)
+    finally:  # it never returns
+        traceback.print_exc()
+        os._exit(71)
+
+
+def one(folder: str, told: str) -> None:
+    """Fork a run, tell who it is, let it go when somebody says so, and tell how it ended."""
+    go, going = os.pipe()
+    child = os.fork()
+    if child == 0:
+        begin(folder, told, go)
+    os.close(go)
+    os.write(1, f"{child}\n".encode())
+    sys.stdin.readline()
+    os.write(going, b".")
+    os.close(going)
+    _, status = os.waitpid(child, 0)
+    os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+
+def main() -> None:
+    """See the module."""
+    with tempfile.TemporaryDirectory() as folder:
+        kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        run(f"{folder}/log")
+        os.dup2(kept, 1)
+    for line in iter(sys.stdin.readline, ""):
+        folder, told = json.loads(line)
+        one(folder, told)
 
 
 if __name__ == "__main__":
-    os._exit(main())
+    main()

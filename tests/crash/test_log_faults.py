@@ -5,16 +5,17 @@ strace injects them. After each run the log is verified and opened again: what w
 
 from __future__ import annotations
 
-import atexit
+import json
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
-import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -30,35 +31,56 @@ CALLS = (
 )
 TAKES_SPACE = ("openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "mkdir")
 NEW, TORN = "a new log", "a log with a torn tail"
-PROGRAM = Path(__file__).with_name("short_writer.py")
 ROOT = Path(__file__).resolve().parents[2]
-TRACED = re.compile(r"(?:\[pid +\d+\] )?(\w+)\((.*)")
+TRACED = re.compile(r"(\w+)\((.*)")
 
 
-@cache
-def bytecode() -> str:
-    """A folder with the compiled modules of the short writer, which no other process adds to: each run then makes the
-    same calls, in the same order, as the one that they were counted in."""
-    folder = Path(tempfile.mkdtemp(prefix="bytecode-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    subprocess.run(writer(str(folder), folder / "log"), check=True, capture_output=True, timeout=60)
-    return str(folder)
+class Run(NamedTuple):
+    """A run that has ended: its exit code, what it told to be acknowledged, and what strace said."""
+
+    code: int
+    told: str
+    traced: str
 
 
-def writer(compiled: str, folder: Path) -> list[str]:
-    """The short writer's command line."""
-    options = ["-S", "-E", "-s", "-X", f"pycache_prefix={compiled}"]
-    return [sys.executable, *options, str(PROGRAM), str(folder), str(ROOT), sysconfig.get_path("platlib")]
+class Writers:
+    """The process that forks short runs of a writer."""
+
+    def __init__(self, process: subprocess.Popen[str]) -> None:
+        self._process = process
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{line}\n")
+        self._process.stdin.flush()
+
+    def _hear(self) -> int:
+        assert self._process.stdout is not None
+        return int(self._process.stdout.readline())
+
+    def run(self, folder: Path, told: Path, *options: str) -> Run:
+        """A run under strace."""
+        self._say(json.dumps([str(folder), str(told)]))
+        calls = f"trace={','.join(CALLS)}"
+        tracer = ["strace", "-y", "-s", "256", "-e", calls, "-e", "signal=none", *options, "-p", str(self._hear())]
+        with subprocess.Popen(tracer, stderr=subprocess.PIPE, text=True) as strace:
+            assert strace.stderr is not None
+            said = strace.stderr.readline()
+            assert "attached" in said, said + strace.stderr.read()
+            self._say("go")
+            code = self._hear()
+            said += strace.stderr.read()
+        return Run(code, told.read_text(), said)
 
 
-def trace(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Run the short writer under strace."""
-    program = writer(bytecode(), folder)
-    calls = f"trace={','.join(CALLS)}"
-    return subprocess.run(
-        ["strace", "-y", "-s", "256", "-e", calls, "-e", "signal=none", *options, "--", *program],
-        capture_output=True, text=True, check=False, timeout=60,
-    )
+@contextmanager
+def writers() -> Iterator[Writers]:
+    """Short runs of a writer, as many as somebody wants."""
+    command = [sys.executable, "-m", "tests.crash.short_writer"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        yield Writers(process)
+        assert process.stdin is not None
+        process.stdin.close()
 
 
 @cache
@@ -85,18 +107,17 @@ def prepare(kind: str, workspace: Path) -> Path:
     return folder
 
 
-def calls_on_the_log(kind: str, workspace: Path) -> list[tuple[str, int]]:
+def calls_on_the_log(writers: Writers, kind: str, workspace: Path) -> list[tuple[str, int]]:
     """Each call of a clean run on the log's files: its name, and its number among the calls of that name."""
-    folder = prepare(kind, workspace)
-    clean = trace(folder)
-    assert clean.returncode == 0, clean.stderr[-2000:]
+    clean = writers.run(prepare(kind, workspace), workspace.with_name("told"))
+    assert clean.code == 0, clean.traced[-2000:]
     count: Counter[str] = Counter()
     found = []
-    for line in clean.stderr.splitlines():
+    for line in clean.traced.splitlines():
         match = TRACED.match(line)
         if match is not None:
             count[match[1]] += 1
-            if str(workspace) in match[2].replace(str(PROGRAM), ""):
+            if str(workspace) in match[2]:
                 found.append((match[1], count[match[1]]))
     return found
 
@@ -128,20 +149,21 @@ def assert_nothing_lost(folder: Path, told: str, where: str) -> None:
 def test_a_fault_at_each_system_call_loses_nothing(kind: str, action: str, tmp_path: Path) -> None:
     if reason := can_trace():
         pytest.skip(reason)
-    calls = calls_on_the_log(kind, tmp_path / "clean")
-    needed = {"openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "close", "chmod"}
-    assert needed <= {name for name, _ in calls}
-    assert kind == NEW or "ftruncate" in {name for name, _ in calls}
-    if action == "error=ENOSPC":
-        calls = [call for call in calls if call[0] in TAKES_SPACE]
-    struck = 0
-    for name, number in calls:
-        workspace = tmp_path / f"{name}-{number}"
-        folder = prepare(kind, workspace)
-        run = trace(folder, "-e", f"inject={name}:{action}:when={number}")
-        where = f"{action} at {name} number {number}"
-        assert run.returncode in ({-9} if "KILL" in action else {0, 70}), f"{where}: {run.stderr[-2000:]}"
-        struck += "INJECTED" in run.stderr or run.returncode == -9
-        assert_nothing_lost(folder, run.stdout, where)
-        shutil.rmtree(workspace)
+    with writers() as short:
+        calls = calls_on_the_log(short, kind, tmp_path / "clean")
+        needed = {"openat", "write", "pwrite64", "fdatasync", "fsync", "rename", "close", "chmod"}
+        assert needed <= {name for name, _ in calls}
+        assert kind == NEW or "ftruncate" in {name for name, _ in calls}
+        if action == "error=ENOSPC":
+            calls = [call for call in calls if call[0] in TAKES_SPACE]
+        struck = 0
+        for name, number in calls:
+            workspace = tmp_path / f"{name}-{number}"
+            folder = prepare(kind, workspace)
+            run = short.run(folder, tmp_path / "told", "-e", f"inject={name}:{action}:when={number}")
+            where = f"{action} at {name} number {number}"
+            assert run.code in ({-9} if "KILL" in action else {0, 70}), f"{where}: {run.traced[-2000:]}"
+            struck += "INJECTED" in run.traced or run.code == -9
+            assert_nothing_lost(folder, run.told, where)
+            shutil.rmtree(workspace)
     assert struck == len(calls), "each fault must have happened"
