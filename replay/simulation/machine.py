@@ -302,8 +302,7 @@ class Machine:
             output, done = submission.token
             if done is not None:
                 done()
-            if self._held:
-                self._let_go()
+            self._let_go()
             for event in output.starts:
                 self._start_effect(event)
             for cancel in output.cancels:
@@ -374,12 +373,11 @@ class Machine:
         self.perform(running)
 
     def _release_outward(self) -> None:
-        """The surfaces have been read since the start."""
         self._unread = False
         self._let_go()
 
     def _let_go(self) -> None:
-        if not self._unread and not self.engine.effects.paused:
+        if self._held and not self._unread and not self.engine.effects.paused:
             held, self._held = self._held, []
             for event in held:
                 self._start_effect(event)
