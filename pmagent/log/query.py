@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from fnmatch import translate
@@ -64,7 +65,7 @@ def compiled(query: Query) -> Callable[[StoredEvent], bool]:
             return False
         if tests and not _hold(tests, event):
             return False
-        return grep is None or grep.search(_text(event)) is not None
+        return grep is None or grep.search(text_of(event)) is not None
 
     return matches
 
@@ -73,13 +74,16 @@ def _expression(text: str) -> re.Pattern[str] | None:
     if not text:
         return None
     try:
-        return re.compile(text)
-    except re.error as error:
-        raise BadFilter(f"--grep {text!r}: {error}", "a regular expression, as Python's re has it") from None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what may mean something else in a later Python
+            return re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
+        raise BadFilter(f"--grep {text[:200]!r}: {why}", "a regular expression, as Python's re has it") from None
 
 
-def _text(event: StoredEvent) -> str:
-    """What a person could see of the event, and its data: clean, on one line."""
+def text_of(event: StoredEvent) -> str:
+    """What ``grep`` is held against: what a person could see of the event, and its data; clean, on one line."""
     data = bytes(memoryview(event.data)[:GREP_CHARS]).decode("utf-8", "replace")
     seen = f"{event.actor} {event.type} {event.correlation} {event.id} {summary(event)} {data}"
     return clean_line(seen[:GREP_CHARS])
