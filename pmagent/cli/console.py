@@ -64,8 +64,8 @@ def console(app: App, operator: str | None, format: str) -> int:
 
 
 @click.command(cls=Command, example=[
-    "pmagent operators add ada --role approve",
-    "pmagent operators add bob --secret-stdin < secret.txt",
+    "pmagent operators add bob --role approve",
+    "pmagent operators add eve --secret-stdin < secret.txt",
 ])  # fmt: skip
 @click.argument("name")
 @click.option("--role", type=_ROLES, default="view", show_default=True,
@@ -103,7 +103,7 @@ def listing(app: App, format: str) -> int:
         secret = "secret" if operator.secret is not None else "one-time addresses only"
         app.output.line(f"{operator.name:<24}  {operator.role:<7}  {secret}")
     if not known:
-        app.output.note("there are none; pmagent operators add NAME, or pmagent console adds you")
+        app.output.line("there are none yet; pmagent operators add NAME, or pmagent console adds you")
     return 0
 
 

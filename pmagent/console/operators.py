@@ -36,7 +36,7 @@ class BadOperators(PmagentError):
 
 
 class NoSuchOperator(PmagentError):
-    """There is nobody of that name, or already somebody."""
+    """There is nobody of that name, or, for a new one, somebody already."""
 
     exit_code = 1
 
@@ -89,22 +89,32 @@ def parsed(content: bytes, path: Path) -> dict[str, Operator]:
     return found
 
 
-def add(path: Path, name: str, role: Role, secret: str | None) -> Operator:
-    """Add an operator; ``secret`` (see ``checked_secret``) is kept as what cannot be turned back.
+def named(path: Path, name: str) -> Operator:
+    """The operator of that name. Raises NoSuchOperator, BadOperators, OSError."""
+    return _named(read(path), name)
+
+
+def free(path: Path, name: str) -> dict[str, Operator]:
+    """Look whether ``name`` can be added; the operators that there are.
 
     Raises BadOperator, NoSuchOperator where there is one of that name, or one that differs in capitals alone and would
     be taken for it; BadOperators, OSError.
     """
     checked(name, "the name")
+    known = read(path)
+    near = next((one for one in known if one.casefold() == name.casefold()), None)
+    if near is not None:
+        raise NoSuchOperator(f"there is an operator {near} already", f"pmagent operators role {near} view|approve")
+    if len(known) >= OPERATORS_MAX:
+        raise NoSuchOperator(f"there are {OPERATORS_MAX} operators already", "pmagent operators remove NAME")
+    return known
+
+
+def add(path: Path, name: str, role: Role, secret: str | None) -> Operator:
+    """Add an operator; of the ``secret`` what cannot be turned back is kept. Raises as ``free``."""
     made = Operator(name, role, None if secret is None else kept(secret), _issue())
     with _locked(path):
-        known = read(path)
-        near = next((one for one in known if one.casefold() == name.casefold()), None)
-        if near is not None:
-            raise NoSuchOperator(f"there is an operator {near} already", f"pmagent operators role {near} view|approve")
-        if len(known) >= OPERATORS_MAX:
-            raise NoSuchOperator(f"there are {OPERATORS_MAX} operators already", "remove one: pmagent operators remove")
-        _write(path, {**known, name: made})
+        _write(path, {**free(path, name), name: made})
     return made
 
 

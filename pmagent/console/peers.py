@@ -13,10 +13,12 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from pmagent.wire import peer_uid
+from pmagent.console.address import LOOPBACK, Address
+from pmagent.wire import peer_uid, reachable
 
 TABLE: Final = Path("/proc/net/tcp")
 _ESTABLISHED: Final = "01"
+_LISTENING: Final = "0A"
 
 
 def is_own(connection: socket.socket) -> bool:
@@ -31,15 +33,29 @@ def owner(connection: socket.socket) -> int | None:
         if connection.family == socket.AF_UNIX:
             return peer_uid(connection)
         here, there = connection.getsockname(), connection.getpeername()
-        return _listed(TABLE.read_text("ascii"), there, here) if connection.family == socket.AF_INET else None
+        return _listed(there, here, _ESTABLISHED) if connection.family == socket.AF_INET else None
     except (OSError, ValueError):
         return None
 
 
-def _listed(table: str, local: tuple[str, int], remote: tuple[str, int]) -> int | None:
-    """Whose the connection from ``local`` to ``remote`` is. Only one that somebody holds open counts: one that its
-    process has closed is listed as root's."""
-    wanted = [_written(local), _written(remote), _ESTABLISHED]
+def serves(address: Address) -> bool:
+    """Whether a process of this user or of root listens there, so that it can be told what lets somebody in."""
+    try:
+        if address.port:
+            uid = _listed((LOOPBACK, address.port), ("0.0.0.0", 0), _LISTENING)  # noqa: S104 - so the table has nobody
+            return uid is not None and uid in (os.geteuid(), 0)
+        with reachable(Path(address.path)) as path, socket.socket(socket.AF_UNIX) as probe:
+            probe.connect(path)
+            return is_own(probe)
+    except (OSError, ValueError):
+        return False
+
+
+def _listed(local: tuple[str, int], remote: tuple[str, int], state: str) -> int | None:
+    """Whose the socket from ``local`` to ``remote`` is. Only one that somebody holds open counts: one that its process
+    has closed is listed as root's. Raises OSError, ValueError."""
+    table = TABLE.read_text("ascii")
+    wanted = [_written(local), _written(remote), state]
     for line in table.splitlines():
         fields = line.split()
         if fields[1:4] == wanted and fields[9] != "0":

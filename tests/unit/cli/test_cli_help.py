@@ -17,6 +17,7 @@ from pmagent.cli.app import program
 from pmagent.cli.frame import Command, Group
 from pmagent.cli.topics import TOPICS
 from pmagent.config import WORKSPACE, settings_table
+from pmagent.console import operators
 from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE
 from tests.support.commands import invoke, spawn
@@ -36,6 +37,8 @@ ELSEWHERE = {
     "pmagent pla propose 'keys: ctrl+alt+t' --why 'a terminal is needed first'",
     "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
     "pmagent pla propose --document proposal.json",
+    "pmagent console", "pmagent console --operator ada --format json",
+    "pmagent operators add eve --secret-stdin < secret.txt",
 }
 """What runs for ever, or needs a network, a daemon, a device, a session, or a job of this name: the tests of these run
 the like."""
@@ -68,13 +71,15 @@ EXAMPLES = [(words, example) for words in WORDS for example in getattr(found(wor
 
 @pytest.fixture
 def lived_in(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The example workspace, in git, with a plan, after its first snapshot and session; the current directory."""
+    """The example workspace, in git, with a plan and an operator, after its first snapshot and session; the current
+    directory."""
     monkeypatch.chdir(workspace)
     (workspace / "plan.yaml").write_text(PLAN)
     monkeypatch.delenv("PMAGENT_WORKSPACE", raising=False)
     subprocess.run(["git", "init", "-q", "-b", "main"], check=True)
     assert invoke("oa", "snapshot").code == 0
     assert invoke("boot", "oa").code == 0
+    operators.add(workspace / ".pmagent" / "operators.json", "ada", "view", None)
 
 
 def make_audited() -> None:
