@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pmagent.config import resolve
+from pmagent.config import ConsoleSettings, resolve
 from pmagent.console.address import Address, bound, tell
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
@@ -63,15 +63,10 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     listener, address = bound(settings, desk.places)
     with listener:
         streams = Streams(Feed(desk.layout.log), ended)
-        entrance = Entrance(desk.places, settings, note=desk.note)
-        app = application(desk)
-        app.state.entrance = entrance
-        app.router.routes[:0] = streams.routes
-        guarded = Guard(Positioned(app, desk), desk=desk, entrance=entrance, address=address)
         config = uvicorn.Config(
-            guarded, http=_OwnUserOnly, ws="none", lifespan="off", log_config=None, access_log=False,
-            server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS, h11_max_incomplete_event_size=HEAD_BYTES_MAX,
-            timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512, proxy_headers=False,
+            guarded(desk, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
+            access_log=False, server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            h11_max_incomplete_event_size=HEAD_BYTES_MAX, timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512, proxy_headers=False,
         )
         server = _Server(config)
         tell(desk.places, address)
@@ -81,6 +76,15 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
             ready(address)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
+
+
+def guarded(desk: Desk, settings: ConsoleSettings, address: Address, streams: Streams) -> Guard:
+    """The whole application at ``address``: pages and streams, behind the guard."""
+    entrance = Entrance(desk.places, settings, note=desk.note)
+    app = application(desk)
+    app.state.entrance = entrance
+    app.router.routes[:0] = streams.routes
+    return Guard(Positioned(app, desk), desk=desk, entrance=entrance, address=address)
 
 
 async def _stop_at_end(server: uvicorn.Server, ended: anyio.Event) -> None:
