@@ -212,7 +212,7 @@ class Guard:
 
 
 _SIGNED_OUT: Final = Refusal(401, "You are not signed in.")
-_OVER: Final = b'event: over\ndata: {"why":"you are not signed in any more"}\n\n'
+_OVER: Final = b'event: over\ndata: {"why":"signed_out","text":"You are not signed in any more."}\n\n'
 _TITLES: Final = {403: "Not allowed", 413: "Too long", 429: "Not so fast", 503: "Nobody is let in"}
 
 

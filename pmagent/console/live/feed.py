@@ -38,7 +38,7 @@ _EVENT_BYTES: Final = 1024
 
 
 class Run:
-    """Consecutive events, at least one. What is made of them is made once for all who want the same."""
+    """Consecutive events, at least one, and what was made of them: once for all who want the same."""
 
     __slots__ = ("_made", "cost", "events")
 
@@ -61,16 +61,16 @@ class Run:
         """Its events behind ``position``."""
         return self.events[max(0, position + 1 - self.first) :]
 
-    def made(self, key: Hashable, make: Callable[[Sequence[StoredEvent]], bytes]) -> bytes:
-        """What ``make`` makes of all its events, remembered under ``key``."""
-        found = self._made.get(key)
-        if found is None:
-            found = make(self.events)
-            if len(self._made) >= MADE_MAX:
-                self.cost -= len(self._made.pop(next(iter(self._made))))
-            self._made[key] = found
-            self.cost += len(found)
-        return found
+    def known(self, key: Hashable) -> bytes | None:
+        """What somebody has made of all its events and kept under ``key``."""
+        return self._made.get(key)
+
+    def keep(self, key: Hashable, made: bytes) -> None:
+        """Keep what was made of all its events for others who want the same; the oldest gives way."""
+        if len(self._made) >= MADE_MAX:
+            self.cost -= len(self._made.pop(next(iter(self._made))))
+        self._made[key] = made
+        self.cost += len(made)
 
 
 class Feed:

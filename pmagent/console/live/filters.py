@@ -1,37 +1,36 @@
-"""Which events a stream tells: the filters of the log page, as they stand in its address."""
+"""Which events a stream tells: the filters of the log page, held against each run once for all who have them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from typing import Final
 
-import msgspec
+import anyio
+import anyio.to_thread
 from starlette.datastructures import QueryParams
 
+from events.errors import PmagentError
 from events.event import StoredEvent
-from pmagent.log.query import BadFilter, Query, compiled
-from pmagent.when import moment
+from pmagent.console.lines import rows
+from pmagent.console.live.feed import Run
+from pmagent.console.live.telling import message
+from pmagent.console.log_address import Asked, read
+from pmagent.console.searching import picking
+from pmagent.log.query import BadFilter
+from pmagent.log.ranges import POSITION_MAX, Pick
 
-POSITION_MAX: Final = 2**53 - 1
-"""Positions are numbers in a browser, too."""
+EXPRESSIONS_MAX: Final = 8
+"""So many different expressions are searched for at once: each has a process of its own."""
+
+_OWN: Final = ("after", "topics")
+_UNUSED: Final = ("since", "until", "before")
 
 
-class Wanted(msgspec.Struct, frozen=True):
-    """``key`` is the same for the same filters: what is made of events for one stream is made for all of that key."""
+class TooManyExpressions(PmagentError):
+    """More expressions are searched for live than there may be."""
 
-    key: tuple[object, ...]
-    matches: Callable[[StoredEvent], bool]
-    stop: int | None
-    """The last position that is wanted; None: no end."""
-    until: str
-    """The log time from which on nothing is wanted; "": no end."""
-
-    def beyond(self, event: StoredEvent) -> bool:
-        """Whether neither this event nor a later one is wanted."""
-        if self.stop is not None and event.position > self.stop:
-            return True
-        return bool(self.until) and event.time >= self.until
+    exit_code = 1
 
 
 def number(name: str, text: str, default: int) -> int:
@@ -43,22 +42,78 @@ def number(name: str, text: str, default: int) -> int:
     return int(text)
 
 
-def wanted(parameters: QueryParams) -> Wanted:
-    """What the parameters ask for. Raises BadFilter, BadTime."""
-    query = Query(
-        types=_all(parameters, "type"), excluded=_all(parameters, "exclude"), actors=_all(parameters, "actor"),
-        correlations=_all(parameters, "correlation"), fields=_all(parameters, "field"),
-        grep=parameters.get("grep", ""),
-    )
-    until, stop = parameters.get("until", ""), None
-    if until.startswith("pos:"):
-        stop, until = number("until", until[4:], 0), ""
-    elif until:
-        until = moment(until, datetime.now(UTC))
-    key = (*(tuple(part) for part in msgspec.structs.astuple(query)), stop, until)
-    return Wanted(key, compiled(query), stop, until)
+def asked_of(parameters: QueryParams) -> Asked:
+    """What the address of a stream asks for. Raises BadFilter."""
+    for name in _UNUSED:
+        if parameters.get(name):
+            raise BadFilter(f"what is followed has no {name}", "after=POSITION says where it begins")
+    asked, wrong = read(QueryParams([pair for pair in parameters.multi_items() if pair[0] not in _OWN]))
+    if wrong:
+        raise BadFilter("; ".join(f"{name}: {why}" for name, why in wrong.items()))
+    return asked
 
 
-def _all(parameters: QueryParams, name: str) -> list[str]:
-    """The values of a filter, without those that a form leaves empty, in an order that does not depend on the asker."""
-    return sorted({value for value in parameters.getlist(name) if value})
+class Filter:
+    """Makes rows of the events that are wanted, once for each run."""
+
+    def __init__(self, key: tuple[object, ...], pick: Pick, *, blocking: bool) -> None:
+        self._key = key
+        self._pick = pick
+        self.blocking = blocking
+        self._turn = anyio.Lock()
+        self.users = 0
+
+    async def lines(self, run: Run, position: int) -> bytes:
+        """The message with the rows of ``run`` behind ``position``; b"" for none. Raises TooSlow, OSError."""
+        events = run.behind(position)
+        if len(events) != len(run.events):
+            return await self._made(events)  # nobody else begins just there
+        known = run.known(self._key)
+        if known is None:
+            async with self._turn:
+                known = run.known(self._key)
+                if known is None:
+                    known = await self._made(events)
+                    run.keep(self._key, known)
+        return known
+
+    async def _made(self, events: Sequence[StoredEvent]) -> bytes:
+        found = await anyio.to_thread.run_sync(self._pick, events) if self.blocking else self._pick(events)
+        if not found:
+            return b""
+        position = events[-1].position
+        return message("lines", {"html": str(rows(found)), "count": len(found), "position": position}, position)
+
+
+class Filters:
+    """Those of all streams."""
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[object, ...], tuple[Filter, ExitStack]] = {}
+
+    @asynccontextmanager
+    async def use(self, asked: Asked) -> AsyncIterator[Filter]:
+        """The filter for ``asked``, the same one for all who ask for the same. Raises BadFilter, TooManyExpressions."""
+        key = tuple(asked.filters())
+        if key not in self._open:
+            self._open[key] = self._opened(key, asked)
+        found, held = self._open[key]
+        found.users += 1
+        try:
+            yield found
+        finally:
+            found.users -= 1
+            if not found.users:
+                del self._open[key]
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(held.close)
+
+    def _opened(self, key: tuple[object, ...], asked: Asked) -> tuple[Filter, ExitStack]:
+        expressions = sum(other.blocking for other, _ in self._open.values())
+        if asked.query.grep and expressions >= EXPRESSIONS_MAX:
+            raise TooManyExpressions(
+                f"{EXPRESSIONS_MAX} expressions are searched for live by now", "close another page that searches"
+            )
+        held = ExitStack()
+        pick = held.enter_context(picking(asked.query))
+        return Filter(key, pick, blocking=bool(asked.query.grep)), held

@@ -7,7 +7,7 @@ A connection that does not read costs what uvicorn buffers for it (64 KiB and on
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 import anyio
@@ -19,10 +19,10 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from events.errors import CorruptLog, NotFound, PmagentError
-from events.event import StoredEvent
 from pmagent.console.live.feed import PACE_SECONDS, Feed
-from pmagent.console.live.filters import number, wanted
-from pmagent.console.live.telling import Changes, Lines, Teller, at, changed, over
+from pmagent.console.live.filters import Filter, Filters, asked_of, number
+from pmagent.console.live.telling import Topics, at, at_end_of, over
+from pmagent.console.log_address import Asked
 
 HEARTBEAT_SECONDS: Final = 15.0
 """While nothing happens, that is said so often: a page that hears nothing says that it is stale."""
@@ -43,64 +43,61 @@ class Streams:
     """The routes over ``feed``, until ``ended``. ``run`` is to run as a task: it follows, and ends the streams."""
 
     def __init__(self, feed: Feed, ended: anyio.Event, *, slow_seconds: float = SLOW_SECONDS) -> None:
-        self._feed = feed
+        self.feed = feed
+        self.filters = Filters()
+        self.open: set[Stream] = set()
+        self.slow_seconds = slow_seconds
         self._ended = ended
-        self._slow_seconds = slow_seconds
         self._made = 0
-        self._open: set[Stream] = set()
         self.routes: list[BaseRoute] = [Route("/live", self.live), Route("/live/log", self.log)]
-
-    @property
-    def count(self) -> int:
-        """How many are open."""
-        return len(self._open)
 
     async def run(self) -> None:
         """Until ``ended``, and until all streams have said so. Who does not read it is hung up on."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._feed.run)
+            tasks.start_soon(self.feed.run)
             await self._ended.wait()
             tasks.cancel_scope.cancel()
-        self._feed.end()
+        self.feed.end()
         with anyio.move_on_after(END_SECONDS):
-            while self._open:
-                await next(iter(self._open)).over.wait()
-        for stream in list(self._open):
+            while self.open:
+                await next(iter(self.open)).over.wait()
+        for stream in list(self.open):
             stream.hang_up()
 
     async def live(self, request: Request) -> Response:
         """``GET /live?after=N&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadFilter."""
-        return self._stream(request, _changes(request))
+        return self._stream(request, None)
 
     async def log(self, request: Request) -> Response:
         """``GET /live/log?after=N&topics=…&…``, with the filters of the log page: ``lines``, and as ``live``.
 
-        Raises BadFilter, BadTime.
+        Raises BadFilter.
         """
-        return self._stream(request, Lines(wanted(request.query_params), _changes(request)))
+        return self._stream(request, asked_of(request.query_params))
 
-    def _stream(self, request: Request, teller: Teller) -> Response:
+    def _stream(self, request: Request, asked: Asked | None) -> Response:
         """From behind the last message that the browser got; else from ``after``; else from now on."""
         self._made += 1
+        given = request.query_params
+        position = number("after", request.headers.get("last-event-id") or given.get("after", ""), -1)
+        topics = [topic for topic in given.get("topics", "").split(",") if topic]
         retry = RETRY_MS[0] + self._made * 97 % (RETRY_MS[1] - RETRY_MS[0])
-        got = request.headers.get("last-event-id") or request.query_params.get("after", "")
-        return Stream(self._feed, teller, number("after", got, -1), retry, self._open, self._slow_seconds)
+        return Stream(self, Topics(topics[:TOPICS_MAX]), asked, position, retry)
 
 
 class Stream(Response):
-    """One connection. ``position`` is the last one that it has been told of; -1: the log's end, as it is then."""
+    """One connection. ``asked``: which lines of the log it is told, None for none; ``position``: the last one that it
+    has been told of, -1 for the log's end as it is then."""
 
-    def __init__(
-        self, feed: Feed, teller: Teller, position: int, retry_ms: int, among: set[Stream], slow_seconds: float
-    ) -> None:
+    def __init__(self, streams: Streams, topics: Topics, asked: Asked | None, position: int, retry_ms: int) -> None:
         super().__init__(headers=_HEADERS)
         del MutableHeaders(raw=self.raw_headers)["content-length"]
-        self._feed = feed
-        self._teller = teller
+        self._streams = streams
+        self._feed = streams.feed
+        self._topics = topics
+        self._asked = asked
         self._position = position
         self._retry_ms = retry_ms
-        self._among = among
-        self._slow_seconds = slow_seconds
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
         self.over = anyio.Event()
@@ -108,12 +105,10 @@ class Stream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI. Returns when the browser has gone, there is nothing more to tell, or nobody reads it."""
         self._send = send
-        state = scope.get("state", {})
-        self._abort: Callable[[], None] | None = state.get("hang_up")
-        self._still_in: Callable[[], bool] = state.get("still_in", _always)
+        self._abort: Callable[[], None] | None = scope.get("state", {}).get("hang_up")
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         if scope["method"] != "HEAD":
-            self._among.add(self)
+            self._streams.open.add(self)
             try:
                 with self._scope:
                     async with anyio.create_task_group() as tasks:
@@ -121,7 +116,7 @@ class Stream(Response):
                         await self._until_over()
                         tasks.cancel_scope.cancel()
             finally:
-                self._among.discard(self)
+                self._streams.open.discard(self)
                 self.over.set()
         if not self._scope.cancel_called:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -140,78 +135,65 @@ class Stream(Response):
         self._scope.cancel()
 
     async def _until_over(self) -> None:
-        """Tell all there is, then what is new."""
-        feed = self._feed
-        with feed.listening():
-            feed.look()
+        """Tell all there is, then what is new; at last why there is no more."""
+        with self._feed.listening():
+            self._feed.look()
             if self._position < 0:
-                self._position = feed.tail.position
+                self._position = self._feed.tail.position
             await self._write(b"retry: %d\n\n" % self._retry_ms)
-            while (word := self._last_word()) is None:
-                try:
-                    done = await self._catch_up()
-                except (PmagentError, OSError) as error:
-                    word = _trouble(error)
-                    break
-                if done:
-                    word = over("until", "Nothing later is asked for.")
-                    break
-                with anyio.move_on_after(HEARTBEAT_SECONDS):
-                    await feed.news(self._position)
+            try:
+                if self._asked is None:
+                    word = await self._follow(None)
+                else:
+                    async with self._streams.filters.use(self._asked) as lines:
+                        word = await self._follow(lines)
+            except (PmagentError, OSError) as error:
+                word = _trouble(error)
             await self._write(word)
 
-    def _last_word(self) -> bytes | None:
-        """Why it cannot go on; None while it can."""
+    async def _follow(self, lines: Filter | None) -> bytes:
+        """Tell until it cannot go on; the last word. Raises CorruptLog, NotFound, TooSlow, OSError."""
         feed = self._feed
-        if feed.ended:
-            return over("ended", "The console has stopped; this page goes on when it is back.")
-        if feed.trouble is not None:
-            return _trouble(feed.trouble)
-        if feed.tail.position < self._position:
-            return over("replaced", f"The log ends at {feed.tail.position}: this page is of another. Load it again.")
-        return None if self._still_in() else over("signed_out", "Your session has ended. Sign in again.")
+        while True:
+            if feed.ended:
+                return over("ended", "The console has stopped; this page goes on when it is back.")
+            if feed.trouble is not None:
+                return _trouble(feed.trouble)
+            if feed.tail.position < self._position:
+                return over("replaced", f"The log ends at {feed.tail.position}: this page is of another.")
+            await self._catch_up(lines)
+            with anyio.move_on_after(HEARTBEAT_SECONDS):
+                await feed.news(self._position)
 
-    async def _catch_up(self) -> bool:
-        """Tell what is new, or that nothing is; whether nothing behind it is wanted."""
-        feed, teller = self._feed, self._teller
-        tail = feed.tail
+    async def _catch_up(self, lines: Filter | None) -> None:
+        """Tell what is new, or that nothing is."""
+        feed, topics, tail = self._feed, self._topics, self._feed.tail
         skipped = b""
-        if teller.skips and tail.position - self._position > SKIP_EVENTS:
-            skipped = changed(tail.position, [])
-        if skipped or self._position == tail.position:
+        if lines is None and tail.position - self._position > SKIP_EVENTS:
+            skipped = topics.skip(tail.position)
             self._position = tail.position
+        if self._position == tail.position:
             await self._write(skipped + at(tail.position, tail.time))
         while self._position < feed.tail.position and not feed.ended:
             run = await feed.after(self._position)
-            told = teller.tell(run, self._position)
+            told = topics.tell(run, self._position)
+            if lines is not None:
+                told += await lines.lines(run, self._position)
             self._position = run.last
-            done = teller.wanted is not None and teller.wanted.beyond(run.events[-1])
-            if done or self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
-                told += run.made("at", _at)
+            if self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
+                told += at_end_of(run)
                 self._told_at = time.monotonic()
             if told:
                 await self._write(told)
-            if done:
-                return True
             await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
-        return False
 
     async def _write(self, data: bytes) -> None:
         """Send; when nobody reads what was sent before, hang up."""
-        with anyio.move_on_after(self._slow_seconds) as patience:
+        with anyio.move_on_after(self._streams.slow_seconds) as patience:
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
         if patience.cancelled_caught:
             self.hang_up()
             await anyio.sleep_forever()  # until the end of the connection has come through
-
-
-def _changes(request: Request) -> Changes:
-    topics = [topic for topic in request.query_params.get("topics", "").split(",") if topic]
-    return Changes(topics[:TOPICS_MAX])
-
-
-def _at(events: Sequence[StoredEvent]) -> bytes:
-    return at(events[-1].position, events[-1].time)
 
 
 def _trouble(error: PmagentError | OSError) -> bytes:
@@ -220,8 +202,6 @@ def _trouble(error: PmagentError | OSError) -> bytes:
         return over("corrupt", f"{error.message} ({error.hint})")
     if isinstance(error, NotFound):
         return over("missing", error.message)
-    return over("unreadable", f"the log cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def _always() -> bool:
-    return True
+    if isinstance(error, PmagentError):
+        return over("refused", f"{error.message} ({error.hint})")
+    return over("unreadable", f"the log cannot be read: {error.strerror or error}")

@@ -1,20 +1,18 @@
-"""What a stream tells of a run of events, as server-sent events (WHATWG HTML, section 9.2.6). Pure.
+"""What the streams tell, as server-sent events (WHATWG HTML, section 9.2.6). Pure.
 
-Each message carries as its id the last position that it covers, so that a browser that comes back with it in
+What may not be lost carries as its id the last position that it covers, so that a browser that comes back with it in
 ``Last-Event-ID`` is told the rest, and nothing twice: a browser forgets a message of which it did not get the end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from events.event import StoredEvent
-from pmagent.console.lines import rows
 from pmagent.console.live.feed import Run
-from pmagent.console.live.filters import Wanted
 
 TYPES_MAX: Final = 50
 """So many different types a message names at most; more make every part of a page stale anyway."""
@@ -33,10 +31,13 @@ def at(position: int, time: str) -> bytes:
     return message("at", {"position": position, "time": time}, position)
 
 
-def over(why: str, text: str) -> bytes:
-    """The last message: nothing more comes, and why: ``ended`` (come back), ``until`` (nothing later is wanted), else
-    what is wrong with the log, or with who asks."""
-    return message("over", {"why": why, "text": text})
+def at_end_of(run: Run) -> bytes:
+    """How far the log was at the end of a run."""
+    known = run.known("at")
+    if known is None:
+        known = at(run.last, run.events[-1].time)
+        run.keep("at", known)
+    return known
 
 
 def changed(position: int, types: Sequence[str]) -> bytes:
@@ -45,62 +46,35 @@ def changed(position: int, types: Sequence[str]) -> bytes:
     return message("changed", {"position": position, "types": types})
 
 
-class Teller(Protocol):
-    """What one kind of stream tells."""
-
-    wanted: Wanted | None
-    """Where it ends; None: nowhere."""
-    skips: bool
-    """Whether it is enough to say of very much that it has happened."""
-
-    def tell(self, run: Run, position: int) -> bytes:
-        """The messages about the events of ``run`` behind ``position``; b"" when none is of interest."""
-        ...
+def over(why: str, text: str) -> bytes:
+    """The last message: nothing more comes, and why: ``ended`` (come back), ``signed_out``, ``replaced`` (the page is
+    of another log), else what is wrong with the log, or with what is asked for."""
+    return message("over", {"why": why, "text": text})
 
 
-class Changes:
-    """Which types of event came, of those that begin with one of ``topics``."""
+class Topics:
+    """Which types of event came, of those that begin with one of ``beginnings``; none: nothing is told of types."""
 
-    wanted: Wanted | None = None
-
-    def __init__(self, topics: Sequence[str]) -> None:
-        self._topics = tuple(sorted(set(topics)))
-        self.skips = bool(topics)
+    def __init__(self, beginnings: Sequence[str]) -> None:
+        self._beginnings = tuple(sorted(set(beginnings)))
+        self._key = ("changed", self._beginnings)
 
     def tell(self, run: Run, position: int) -> bytes:
-        """See Teller."""
-        if position < run.first:
-            return run.made(("changed", self._topics), self._make)
-        return self._make(run.behind(position))
-
-    def _make(self, events: Sequence[StoredEvent]) -> bytes:
-        if not self._topics:
+        """What has changed by the events of ``run`` behind ``position``; b"" for nothing."""
+        if not self._beginnings:
             return b""
-        types = sorted({event.type for event in events if event.type.startswith(self._topics)})
+        if position >= run.first:
+            return self._made(run.behind(position))
+        known = run.known(self._key)
+        if known is None:
+            known = self._made(run.events)
+            run.keep(self._key, known)
+        return known
+
+    def _made(self, events: Sequence[StoredEvent]) -> bytes:
+        types = sorted({event.type for event in events if event.type.startswith(self._beginnings)})
         return changed(events[-1].position, types[:TYPES_MAX]) if types else b""
 
-
-class Lines:
-    """The events that are ``wanted``, as rows of the log page; before them the ``changes`` to the rest of that page."""
-
-    skips = False
-
-    def __init__(self, wanted: Wanted, changes: Changes) -> None:
-        self.wanted: Wanted | None = wanted
-        self._wanted = wanted
-        self._changes = changes
-
-    def tell(self, run: Run, position: int) -> bytes:
-        """See Teller."""
-        changes = self._changes.tell(run, position)
-        if position < run.first:
-            return changes + run.made(("lines", self._wanted.key), self._make)
-        return changes + self._make(run.behind(position))
-
-    def _make(self, events: Sequence[StoredEvent]) -> bytes:
-        beyond, matches = self._wanted.beyond, self._wanted.matches
-        found = [event for event in events if not beyond(event) and matches(event)]
-        if not found:
-            return b""
-        position = events[-1].position
-        return message("lines", {"html": str(rows(found)), "count": len(found), "position": position}, position)
+    def skip(self, position: int) -> bytes:
+        """That so much has happened up to ``position`` that it is not looked at: whatever is shown is stale."""
+        return changed(position, []) if self._beginnings else b""
