@@ -9,7 +9,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONOPTIMIZE PYTEST_ADDOPTS MYPYP
 PYTHON_CODE := pmagent actors contracts events firmware projections replay tests benchmarks scripts examples
 BIN := .venv/bin
 # System packages that tests use and that setup installs as root, else names.
-export SYSTEM_PACKAGES := git strace lnav bubblewrap
+export SYSTEM_PACKAGES := git strace lnav bubblewrap chromium
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1	\2/p' Makefile | expand -t 18

@@ -65,8 +65,8 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
         streams = Streams(Feed(desk.layout.log), ended)
         config = uvicorn.Config(
             guarded(desk, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
-            access_log=False, server_header=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            h11_max_incomplete_event_size=HEAD_BYTES_MAX, timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512, proxy_headers=False,
+            access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            h11_max_incomplete_event_size=HEAD_BYTES_MAX, timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512,
         )
         server = _Server(config)
         tell(desk.places, address)
