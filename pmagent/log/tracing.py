@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
@@ -28,13 +28,19 @@ class Node(msgspec.Struct, frozen=True):
 class Tree(msgspec.Struct, frozen=True):
     """The path of ``causes`` from the root to the event itself (last), and its consequences in log order.
 
-    ``more`` counts consequences beyond the limit; ``cut`` says that the root was not reached.
+    ``more`` counts consequences beyond the limit; ``cut`` says that the root was not reached. ``looked``: consequences
+    were looked for up to there, for there was no more time; 0: to the end.
     """
 
     causes: list[StoredEvent]
     consequences: list[Node]
     more: int
     cut: bool
+    looked: int = 0
+
+
+def _always() -> bool:
+    return True
 
 
 def causes(storage: StorageReader, event: StoredEvent) -> tuple[list[StoredEvent], bool]:
@@ -53,12 +59,23 @@ def causes(storage: StorageReader, event: StoredEvent) -> tuple[list[StoredEvent
 def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: int) -> tuple[list[Node], int]:
     """What ``event`` caused, directly or not, down to ``depth`` levels; at most ``limit``, and how many more there are.
 
-    What the events beyond the limit caused in turn is not counted.
+    What the events beyond the limit caused in turn is not counted. Raises CorruptLog.
     """
+    found, more, _ = _consequences(storage, event, limit, depth, _always)
+    return found, more
+
+
+def _consequences(
+    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool]
+) -> tuple[list[Node], int, int]:
+    """The same as long as ``going`` says so, and up to which position it did (0: to the end)."""
     levels = {event.position: 0}
     found: list[Node] = []
-    more = 0
+    more = looked = 0
     for run, tap in line_runs(storage, event.position + 1):
+        if looked and not going():
+            return found, more, looked
+        looked = run[-1].position
         if not _mentions(tap.run_bytes(len(run)), levels):
             continue
         for later in run:
@@ -70,7 +87,7 @@ def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: 
                 continue
             levels[later.position] = level + 1
             found.append(Node(later, level + 1, later.causation))
-    return found, more
+    return found, more, 0
 
 
 def _mentions(lines: bytes, levels: dict[int, int]) -> bool:
@@ -80,12 +97,15 @@ def _mentions(lines: bytes, levels: dict[int, int]) -> bool:
     return any(b'"causation":%d,' % position in lines for position in levels)
 
 
-def tree(storage: StorageReader, position: int, limit: int, depth: int) -> Tree:
-    """The tree around ``position``. Raises NotFound, CorruptLog."""
+def tree(
+    storage: StorageReader, position: int, limit: int, depth: int, going: Callable[[], bool] = _always
+) -> Tree:
+    """The tree around ``position``; consequences are looked for as long as ``going`` says so. Raises NotFound,
+    CorruptLog."""
     event = event_at(storage, position)
     path, cut = causes(storage, event)
-    found, more = consequences(storage, event, limit, depth)
-    return Tree(path, found, more, cut)
+    found, more, looked = _consequences(storage, event, limit, depth, going)
+    return Tree(path, found, more, cut, looked)
 
 
 def drawn(nodes: list[Node], root: int) -> Iterator[tuple[str, StoredEvent]]:

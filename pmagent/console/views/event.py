@@ -1,7 +1,88 @@
-"""The page event."""
+"""The page of one event: its envelope and data, what caused it and what came of it, its line and what proves it."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+import re
+from typing import Any, Final
 
-routes: list[BaseRoute] = []
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from events.errors import PmagentError
+from events.event import StoredEvent
+from pmagent.console.desk import desk_of
+from pmagent.console.event_reading import LIMIT, LIMIT_MAX, blob_of, line_at, nested, pretty, seen
+from pmagent.console.lines import sign
+from pmagent.console.texts import decoded, marked
+from pmagent.log.summaries import summary
+
+SHOWN_CHARS: Final = 32_768
+"""So much of the data, and of the line, stands in the page; all of it can be had as a file."""
+ENVELOPE: Final = ("type", "kind", "actor", "time", "id", "correlation", "causation", "batch")
+
+_POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+
+
+async def show(request: Request) -> Response:
+    """``GET /log/{position}``; ``?limit=`` so many consequences at most. Raises NotFound, CorruptLog."""
+    desk, position = desk_of(request), _position(request)
+    limit = _limit(request)
+    found = await desk.read(seen, desk.layout.log, position, limit)
+    event = found.event
+    above, left_out, root = nested(found.tree) if found.tree is not None else ((), 0, None)
+    context: dict[str, Any] = {"data": "", "data_cut": 0, "blob": None}
+    if event is not None:
+        text = decoded(pretty(bytes(event.data)))
+        context = {"data": marked(text[:SHOWN_CHARS]), "data_cut": len(text) - SHOWN_CHARS, "blob": blob_of(event)}
+    line = decoded(found.proof.line)
+    return await desk.page(
+        request, "event.html", title=f"Event {position}", section="log",
+        live=() if found.tree is None else _kinds(event),
+        command=["pmagent", "log", "show", str(position)], why=["pmagent", "log", "why", str(position)],
+        seen=found, event=event, envelope=ENVELOPE, summary=summary, sign=sign, above=above, left_out=left_out,
+        root=root, limit=limit, limit_more=min(LIMIT_MAX, 5 * limit), line=marked(line[:SHOWN_CHARS]),
+        line_cut=len(line) - SHOWN_CHARS, **context,
+    )
+
+
+def _kinds(event: StoredEvent | None) -> tuple[str, ...]:
+    """The area of the event: what it leads to next is mostly of that."""
+    return (event.type.split(".")[0] + ".",) if event is not None and event.correlation else ()
+
+
+def _position(request: Request) -> int:
+    named = str(request.path_params["position"])
+    if not _POSITION.fullmatch(named):
+        raise HTTPException(404)
+    return int(named)
+
+
+def _limit(request: Request) -> int:
+    text = request.query_params.get("limit", "")
+    if not text:
+        return LIMIT
+    if not _POSITION.fullmatch(text) or int(text) > LIMIT_MAX:
+        raise BadLimit(f"limit={text[:20]!r} is no number from 1 to {LIMIT_MAX}", "leave it out")
+    return int(text)
+
+
+class BadLimit(PmagentError):
+    """A number in the address that cannot be meant."""
+
+    exit_code = 2
+
+
+async def raw(request: Request) -> Response:
+    """``GET /log/{position}/raw``: the stored line, newline included, byte for byte, also where it is corrupt. Raises
+    NotFound, CorruptLog."""
+    desk, position = desk_of(request), _position(request)
+    line = await desk.read(line_at, desk.layout.log, position)
+    return Response(
+        line, media_type="application/octet-stream",
+        headers={"Content-Disposition": f'attachment; filename="event-{position}.jsonl"'},
+    )
+
+
+routes: list[BaseRoute] = [Route("/log/{position}", show), Route("/log/{position}/raw", raw)]

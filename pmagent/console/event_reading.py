@@ -1,0 +1,162 @@
+"""One event as its page shows it: what stands in the log, what proves it, and what it came of and led to; blocking."""
+
+from __future__ import annotations
+
+from binascii import unhexlify
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from events.blobs import BLOB_PREFIX
+from events.errors import CorruptLog, NotFound, PmagentError
+from events.event import ZERO_SUM, StoredEvent
+from events.line import TAIL_BYTES, decode_line
+from events.segments import SegmentReader
+from pmagent.console.searching import until
+from pmagent.log.source import opened
+from pmagent.log.summaries import at_path
+from pmagent.log.tracing import Node, Tree, tree
+
+LIMIT: Final = 200
+LIMIT_MAX: Final = 2000
+DEPTH: Final = 24
+"""So deep are consequences nested; what lies deeper is on the page of its cause."""
+LOOK_SECONDS: Final = 2.0
+"""So long is looked for consequences."""
+CAUSES_SHOWN: Final = 10
+
+_TAIL: Final = b',"sum":"'
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """A line, checked anew: where it stands, its bytes, the sum of the line before it as that claims it, the sum that
+    both give, and the one that the line bears. ``problem``: what is wrong, "" for nothing."""
+
+    file: str
+    offset: int
+    line: bytes
+    before: str
+    computed: str
+    stored: str
+    problem: str
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """An event. ``event`` and ``tree`` are None where the log is corrupt there; ``trouble`` says how, or what else
+    stood in the way of the tree."""
+
+    position: int
+    end: int
+    event: StoredEvent | None
+    tree: Tree | None
+    proof: Proof
+    trouble: PmagentError | None
+
+
+class Branch(msgspec.Struct):
+    """An event in the nested list, with what it led to."""
+
+    event: StoredEvent
+    below: list[Branch]
+
+
+def seen(folder: Path, position: int, limit: int) -> Seen:
+    """The event at ``position``. Raises NotFound where the log has none; CorruptLog where its line cannot be found."""
+    with opened(folder) as storage:
+        end = storage.tail().position
+        if not 1 <= position <= end:
+            raise NotFound(f"the log has no position {position}; it ends with {end}", "Log shows its end")
+        proof = _proof(storage, position)
+        try:
+            found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS))
+            return Seen(position, end, found.causes[-1], found, proof, None)
+        except (CorruptLog, NotFound) as error:
+            event = _decoded(proof) if not proof.problem else None
+            return Seen(position, end, event, None, proof, error)
+
+
+def line_at(folder: Path, position: int) -> bytes:
+    """The stored line, newline included, whatever it holds. Raises NotFound, CorruptLog."""
+    with opened(folder) as storage:
+        return _line(storage, position) + b"\n"
+
+
+def _line(storage: SegmentReader, position: int) -> bytes:
+    line, newline, _ = storage.read(position, 1).partition(b"\n")
+    if not newline:
+        raise NotFound(f"the log has no position {position}", "Log shows its end")
+    return line
+
+
+def _proof(storage: SegmentReader, position: int) -> Proof:
+    """Raises CorruptLog where no line claims the position."""
+    line = _line(storage, position)
+    file, offset = storage.place(position)
+    before = ZERO_SUM if position == 1 else _claimed(_line(storage, position - 1))
+    computed = sha256(unhexlify(before) + line[:-TAIL_BYTES]).hexdigest() if before else ""
+    stored = _claimed(line)
+    problem = ""
+    if not before:
+        problem = "the line before it does not end with its sum"
+    elif not stored:
+        problem = "it does not end with its sum"
+    elif computed != stored:
+        problem = "its sum does not fit its bytes and the line before"
+    return Proof(file, offset, line, before, computed, stored, problem)
+
+
+def _claimed(line: bytes) -> str:
+    """The sum that a line bears; "" when it does not end as a line does."""
+    tail = line[-TAIL_BYTES:]
+    digits = tail[len(_TAIL) : -2]
+    if not (tail.startswith(_TAIL) and tail.endswith(b'"}') and len(digits) == 64):
+        return ""
+    return digits.decode() if set(digits) <= set(b"0123456789abcdef") else ""
+
+
+def _decoded(proof: Proof) -> StoredEvent | None:
+    try:
+        return decode_line(proof.line)
+    except msgspec.DecodeError:
+        return None
+
+
+def nested(found: Tree) -> tuple[Sequence[StoredEvent], int, Branch]:
+    """The causes to be shown above the event, how many are left out behind the third of them, and the event with its
+    consequences."""
+    above = found.causes[:-1]
+    left_out = max(0, len(above) - CAUSES_SHOWN)
+    if left_out:
+        above = above[:3] + above[3 + left_out :]
+    root = Branch(found.causes[-1], [])
+    known = {root.event.position: root}
+    for node in found.consequences:
+        _put(known, node)
+    return above, left_out, root
+
+
+def _put(known: dict[int, Branch], node: Node) -> None:
+    branch = Branch(node.event, [])
+    known[node.event.position] = branch
+    known[node.cause].below.append(branch)
+
+
+def blob_of(event: StoredEvent) -> dict[str, Any] | None:
+    """What the event says of the blob in which its payload lies: ``sha256``, ``size``, ``media_type``; None where it
+    stands in the line."""
+    raw = bytes(event.data)
+    if not raw.startswith(BLOB_PREFIX):
+        return None
+    blob = at_path(msgspec.json.decode(raw), "blob")
+    return blob if isinstance(blob, dict) else None
+
+
+def pretty(raw: bytes) -> bytes:
+    """JSON, indented; as it stands where it is none."""
+    try:
+        return msgspec.json.format(raw, indent=2)
+    except (msgspec.DecodeError, RecursionError):
+        return raw
