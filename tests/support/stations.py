@@ -1,0 +1,128 @@
+"""A station for tests with a browser: a workspace, a pretended device, a real daemon with its console."""
+
+from __future__ import annotations
+
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+from pmagent.console.operators import add
+from pmagent.console.places import Places
+from pmagent.layout import Layout
+from pmagent.pla.demo.stage import Device
+from tests.conftest import fresh_example
+from tests.support.commands import SECONDS, Ran, pmagent, spawn
+from tests.support.daemons import Daemon
+from tests.support.pla_live import await_event, configure
+
+ASKING: Final = "ada"
+"""Who asks for things on the command line."""
+APPROVING: Final = "bert"
+LOOKING: Final = "vera"
+"""Who may only look."""
+
+
+class Station:
+    """``device``: whether there is one."""
+
+    def __init__(self, folder: Path, *, device: bool = True) -> None:
+        self.folder = folder
+        self.workspace = fresh_example(folder / "workspace")
+        link = folder / "device"
+        configure(self.workspace, **({"device": str(link)} if device else {}))
+        operators = Places(Layout(self.workspace)).operators
+        add(operators, ASKING, "approve", None)
+        add(operators, APPROVING, "approve", None)
+        add(operators, LOOKING, "view", None)
+        self.device = Device(link, folder / "typed.txt") if device else None
+        self.daemon = self._start()
+        if device:
+            self.until("hid.linked")
+
+    def close(self) -> None:
+        """End everything."""
+        try:
+            if self.daemon.process.poll() is None:
+                code, errors = self.daemon.end()
+                assert code == 0, errors
+                assert "Traceback" not in errors, errors
+        finally:
+            if self.daemon.process.poll() is None:
+                self.daemon.end(signal.SIGKILL)
+            if self.device is not None:
+                self.device.close()
+
+    def kill(self) -> None:
+        """The daemon dies, as in a power cut."""
+        self.daemon.end(signal.SIGKILL)
+
+    def start(self) -> None:
+        """The daemon comes back."""
+        self.daemon = self._start()
+
+    def _start(self) -> Daemon:
+        daemon = Daemon(self.workspace)
+        daemon.wait_ready()
+        return daemon
+
+    # --- commands, from whatever thread -----------------------------------------------------------------------------
+
+    def pmagent(self, *arguments: str, expect: int = 0) -> Ran:
+        """A command on the workspace, in this process; it has to end so."""
+        with ThreadPoolExecutor(1) as thread:  # commands run event loops, and the browser's thread has one already
+            done = thread.submit(pmagent, self.workspace, *arguments).result()
+        assert done.code == expect, (arguments, done.text, done.errors)
+        return done
+
+    def document(self, *arguments: str, expect: int = 0) -> Any:
+        """What it answers with ``--format json``."""
+        return self.pmagent(*arguments, "--format", "json", expect=expect).document
+
+    def process(self, *arguments: str, expect: int = 0) -> Ran:
+        """A command as a process of its own (what takes signals can be run in the main thread alone); it has to end
+        so."""
+        done = spawn(*arguments, cwd=self.workspace)
+        assert done.code == expect, (arguments, done.text, done.errors)
+        return done
+
+    def settings(self, **more: object) -> None:
+        """Settings of [pla], beside those of the device."""
+        configure(self.workspace, **({"device": str(self.folder / "device")} if self.device else {}), **more)
+
+    def until(self, type: str, *conditions: str, after: int = 0) -> None:
+        """Return when the log holds such an event behind position ``after``."""
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: await_event(self.workspace, type, *conditions, after=after)).result(SECONDS)
+
+    def entrance(self, operator: str) -> str:
+        """A one-time address for ``operator``."""
+        return self.pmagent("console", "--operator", operator).text.strip()
+
+    def position(self) -> int:
+        """The log's end."""
+        position: int = self.document("status")["log"]["position"]
+        return position
+
+    def events(self, type: str) -> list[dict[str, Any]]:
+        """The payloads of all events of this type."""
+        done = self.pmagent("log", "tail", "-n", "all", "--type", type, "--format", "json")
+        return [json.loads(line)["data"] for line in done.out.splitlines()]
+
+    # --- the lab assistant ------------------------------------------------------------------------------------------
+
+    def mode(self, *modes: str) -> None:
+        """Set one after the other."""
+        for mode in modes:
+            self.pmagent("pla", "mode", mode, "--operator", ASKING)
+
+    def armed(self) -> None:
+        """In EXECUTE and armed, with nothing open, whatever was before."""
+        self.mode("OBSERVE", "SUGGEST", "EXECUTE")
+        self.pmagent("pla", "arm", "--operator", ASKING)
+
+    def proposed(self, goal: str, *more: str, by: str = ASKING) -> dict[str, Any]:
+        """An open proposal."""
+        document: dict[str, Any] = self.document("pla", "propose", goal, "--operator", by, *more)
+        return document
