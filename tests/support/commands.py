@@ -70,9 +70,10 @@ class _Stream(io.BytesIO):
 
 
 def clean_environment(**more: str) -> dict[str, str]:
-    """This process's environment without settings of ours, and with ``more``."""
+    """This process's environment without settings of ours, and with ``more``. Daemons serve no console, which few
+    tests look at and each start would pay for, unless ``more`` says so."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
-    return {**kept, **more}
+    return {**kept, "PMAGENT_CONSOLE_ENABLED": "false", **more}
 
 
 def spawn(*arguments: str, cwd: Path, **more: str) -> Ran:

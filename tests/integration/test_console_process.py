@@ -1,0 +1,179 @@
+"""The console's process beside a real daemon: it comes with it, goes with it, and comes back."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from pmagent.console import address
+from pmagent.console.places import Places
+from pmagent.layout import Layout
+from pmagent.wire import reachable
+from tests.conftest import fresh_example
+from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
+
+pytestmark = pytest.mark.slow
+
+
+class Up:
+    """``pmagent up`` as a process, and what it says."""
+
+    def __init__(self, workspace: Path, **settings: str) -> None:
+        self.workspace = workspace
+        self.said = ""
+        self.process = subprocess.Popen(
+            [*PMAGENT, "--workspace", str(workspace), "up"], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+            env=clean_environment(**{"PMAGENT_CONSOLE_ENABLED": "true", **settings}),
+        )  # fmt: skip
+
+    def until(self, words: str) -> str:
+        """Read what it says until ``words`` come; the line."""
+        assert self.process.stderr is not None
+        while True:
+            ready, _, _ = select.select([self.process.stderr], [], [], SECONDS)
+            line = os.read(self.process.stderr.fileno(), 65_536).decode() if ready else ""
+            assert line, f"{words!r} was not said: {self.said}"
+            self.said += line
+            for whole in self.said.splitlines():
+                if words in whole:
+                    self.said = self.said[self.said.index(whole) + len(whole) :]
+                    return whole
+
+    def served(self) -> address.Address:
+        """Its console, as soon as it is served."""
+        self.until("the console is served")
+        found = address.read(Places(Layout(self.workspace)).address)
+        assert found is not None
+        return found
+
+    def end(self) -> int:
+        """SIGTERM; the exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=SECONDS)
+        return self.process.returncode
+
+
+@contextmanager
+def up(workspace: Path, **settings: str) -> Iterator[Up]:
+    """A daemon with a console, killed at the end of the block if it still runs."""
+    daemon = Up(workspace, **settings)
+    try:
+        yield daemon
+    finally:
+        if daemon.process.poll() is None:
+            daemon.process.kill()
+        daemon.process.communicate(timeout=SECONDS)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    return fresh_example(tmp_path / "workspace")
+
+
+def gone(pid: int) -> bool:
+    """Wait until no process ``pid`` is there any more."""
+    try:
+        watched = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([watched], [], [], SECONDS)[0])
+    finally:
+        os.close(watched)
+
+
+def entered(served: address.Address, workspace: Path) -> httpx2.Client:
+    """A client that has signed in by the address that the command prints."""
+    printed = spawn("--workspace", str(workspace), "console", cwd=workspace)
+    assert printed.code == 0, printed.errors
+    assert printed.lines[0].startswith(f"{served.url}/enter?token=")
+    client = httpx2.Client(base_url=served.url)
+    assert client.get(printed.lines[0]).status_code == 303
+    return client
+
+
+def test_a_new_user_comes_in_by_the_printed_address_once(workspace: Path) -> None:
+    with up(workspace) as daemon:
+        served = daemon.served()
+        printed = spawn("--workspace", str(workspace), "console", cwd=workspace)
+        with httpx2.Client(base_url=served.url) as client:
+            assert client.get("/").headers["location"] == "/sign-in"
+            assert client.get(printed.lines[0]).headers["location"] == "/"
+            assert client.get("/").status_code == 200
+        with httpx2.Client(base_url=served.url) as another:
+            assert another.get(printed.lines[0]).status_code == 403
+            assert another.get("/").status_code == 303
+        assert daemon.end() == 0
+        assert gone(served.pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
+def test_however_the_daemon_ends_its_console_ends_and_the_next_one_has_the_same_address(
+    workspace: Path, number: signal.Signals
+) -> None:
+    with up(workspace) as daemon:
+        first = daemon.served()
+        client = entered(first, workspace)
+        daemon.process.send_signal(number)
+        daemon.process.communicate(timeout=SECONDS)
+        assert gone(first.pid)
+    with up(workspace) as daemon, closing(client):
+        second = daemon.served()
+        assert (second.url, second.pid != first.pid) == (first.url, True)
+        assert client.get("/").status_code == 200, "who was signed in still is"
+
+
+def test_a_console_that_is_killed_is_started_again_and_the_daemon_goes_on(workspace: Path) -> None:
+    with up(workspace) as daemon:
+        first = daemon.served()
+        os.kill(first.pid, signal.SIGKILL)
+        assert "exit_code=-9" in daemon.until("the console has ended")
+        assert daemon.served().url == first.url
+        assert pmagent(workspace, "status", "--require-daemon").code == 0
+        assert daemon.end() == 0
+
+
+def test_a_port_that_is_taken_is_told_and_commands_are_answered_all_the_same(workspace: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with up(workspace, PMAGENT_CONSOLE_PORT=str(port)) as daemon:
+            assert str(port) in daemon.until("another program's")
+            assert pmagent(workspace, "status", "--require-daemon").code == 0
+            assert daemon.end() == 0
+
+
+def test_over_a_unix_socket_only_this_user_is_answered(workspace: Path) -> None:
+    with up(workspace, PMAGENT_CONSOLE_LISTEN="unix") as daemon:
+        served = daemon.served()
+        path = Path(served.path)
+        assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        with (
+            reachable(path) as short,
+            httpx2.Client(transport=httpx2.HTTPTransport(uds=short), base_url=served.url) as client,
+        ):
+            assert client.get("/").headers["location"] == "/sign-in"
+        assert daemon.end() == 0
+
+
+def test_a_daemon_that_is_told_to_serves_no_console(workspace: Path) -> None:
+    with up(workspace, PMAGENT_CONSOLE_ENABLED="false") as daemon:
+        daemon.until("ready")
+        told = spawn("--workspace", str(workspace), "console", cwd=workspace)
+        assert told.code == 5
+        assert "pmagent up" in told.errors or "enabled" in told.errors
+        assert daemon.end() == 0
+
+
+def test_what_says_nothing_understandable_is_no_address(tmp_path: Path) -> None:
+    (tmp_path / "address.json").write_bytes(b'{"pid": "x"}')
+    assert address.read(tmp_path / "address.json") is None
+    assert address.read(tmp_path / "none.json") is None
