@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import fresh_example
 from tests.support.commands import clean_environment, spawn
 
 SHOW = """
@@ -36,9 +37,10 @@ def loaded(workspace: Path, *arguments: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.fixture
-def recorded(workspace: Path) -> Path:
-    """A workspace with a log."""
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a log, which the commands here only read."""
+    workspace = fresh_example(tmp_path_factory.mktemp("recorded") / "workspace")
     assert spawn("oa", "snapshot", cwd=workspace).code == 0
     return workspace
 
