@@ -7,6 +7,8 @@ On demand also: each line's shape, and the blobs that events name.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from events.blobs import BLOB_PREFIX, BlobStore
@@ -53,23 +55,28 @@ class Verification(msgspec.Struct, frozen=True):
 
 
 def verify_log(
-    folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: str | None = None
-) -> Verification:
+    folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: str | None = None,
+    told: Callable[[int], None] | None = None,
+) -> Verification:  # fmt: skip
     """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does; ``blobs``, the
-    folder of the blob store, also has each blob read that an event names.
+    folder of the blob store, also has each blob read that an event names; ``told`` is called, now and then, with how
+    many bytes of the segments have been checked.
 
     Raises NotFound when there is no log at all.
     """
     disk = disk or RealDisk()
-    return _Verifier(folder, disk, decode, BlobStore(disk, blobs) if blobs is not None else None).run()
+    return _Verifier(folder, disk, decode, BlobStore(disk, blobs) if blobs is not None else None, told).run()
 
 
 class _Verifier:
-    def __init__(self, folder: str, disk: Disk, decode: bool, blobs: BlobStore | None) -> None:
+    def __init__(
+        self, folder: str, disk: Disk, decode: bool, blobs: BlobStore | None, told: Callable[[int], None] | None
+    ) -> None:
         self._folder = folder
         self._disk = disk
         self._decode = decode
         self._blobs = blobs
+        self._told = told
         self._checker = ChainChecker(Tail())
         self._log_id = ""
         self._bytes = 0
@@ -147,6 +154,8 @@ class _Verifier:
                 offset += len(intact)
                 self._bytes += len(intact)
                 self._bytes_in_last = offset
+                if self._told is not None:
+                    self._told(self._bytes)
                 if fault is None:
                     continue
                 position = self._checker.tail.position + 1

@@ -1,7 +1,91 @@
-"""The page integrity."""
+"""The page Integrity: what the log's files are like, and whether they and the documents are what they must be."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+import os
+from typing import Any, Final
 
-routes: list[BaseRoute] = []
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.console.checking import Check, Checks, Kind
+from pmagent.console.desk import Desk, desk_of, visitor_of
+from pmagent.console.standing_of_log import Snapshots, Standing, standing
+from pmagent.exitcodes import MEANINGS, Exit
+
+COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
+    "log": ("pmagent", "log", "verify", "--decode"), "documents": ("pmagent", "rebuild", "--check"),
+}  # fmt: skip
+
+
+def checks_of(request: Request) -> Checks:
+    """The checks of this console, one for all who ask."""
+    state = request.app.state
+    if not hasattr(state, "checks"):
+        desk = desk_of(request)
+        state.checks = Checks(desk.workspace, desk.places.folder)
+        state.snapshots = Snapshots(desk.layout)
+    checks: Checks = state.checks
+    return checks
+
+
+async def show(request: Request) -> Response:
+    """``GET /integrity``."""
+    return await _page(request)
+
+
+async def verify(request: Request) -> Response:
+    """``POST /integrity/verify``: begin to check the log."""
+    return await _begin(request, "log")
+
+
+async def documents(request: Request) -> Response:
+    """``POST /integrity/documents``: begin to compare the documents with the log."""
+    return await _begin(request, "documents")
+
+
+async def _begin(request: Request, kind: Kind) -> Response:
+    desk, checks = desk_of(request), checks_of(request)
+    await desk.read(checks.begin, kind, visitor_of(request).operator)
+    return RedirectResponse(f"/integrity#{kind}", status_code=303)
+
+
+async def _page(request: Request) -> Response:
+    desk, checks = desk_of(request), checks_of(request)
+    trouble, seen, snapshot = "", None, None
+    try:
+        seen = await desk.read(standing, desk.layout)
+        snapshot = await desk.read(request.app.state.snapshots.look)
+    except OSError as error:
+        trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
+    log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
+    return await desk.page(
+        request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
+        seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
+        running=checks.running, ends=_ends(log, docs), grown=_grown(log, seen),
+    )
+
+
+def _ends(*checks: Check | None) -> dict[str, str]:
+    """What the exit codes of these checks mean, in words."""
+    return {check.kind: MEANINGS[Exit(check.exit_code)] for check in checks if check is not None}
+
+
+def _grown(log: Check | None, seen: Standing | None) -> int:
+    """How many events have come since the log was checked."""
+    tail: dict[str, Any] = log.result.get("tail", {}) if log is not None else {}
+    newest = seen.newest if seen is not None else None
+    return max(0, newest.position - tail["position"]) if newest is not None and tail else 0
+
+
+def last_check(desk: Desk) -> Check | None:
+    """The last answered check of the log, for other pages; blocking."""
+    return Checks(desk.workspace, desk.places.folder).latest("log")
+
+
+routes: list[BaseRoute] = [
+    Route("/integrity", show),
+    Route("/integrity/verify", verify, methods=["POST"]),
+    Route("/integrity/documents", documents, methods=["POST"]),
+]

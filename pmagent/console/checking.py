@@ -1,0 +1,155 @@
+"""Checks that somebody asks for on the page Integrity: each in a process of its own, one at a time.
+
+The answers are kept in the console's folder, so that they outlive it; nothing is decided by them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from events.atomic import write_atomic
+from events.errors import PmagentError
+from events.log import now
+from pmagent.exitcodes import Exit
+
+Kind = Literal["log", "documents"]
+State = Literal["running", "done", "failed"]
+
+KINDS: Final[tuple[Kind, ...]] = ("log", "documents")
+LINE_BYTES_MAX: Final = 1 << 20
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A check: who asked for it when, how far it is (bytes), what came of it. ``result``: the document of ``pmagent log
+    verify``, or the differences of ``pmagent rebuild --check``; ``exit_code``: what the command would have ended with.
+    Failed: it came to no answer, ``text`` and ``hint`` say why."""
+
+    kind: Kind
+    operator: str
+    asked_at: str
+    state: State = "running"
+    done: int = 0
+    of: int = 0
+    ended_at: str = ""
+    seconds: float = 0.0
+    exit_code: int = 0
+    result: dict[str, Any] = {}
+    text: str = ""
+    hint: str = ""
+
+
+class Busy(PmagentError):
+    """A check is going on already."""
+
+    exit_code = 1
+
+
+class Checks:
+    """The checks of one workspace. Safe to use from several threads."""
+
+    def __init__(self, workspace: Path, folder: Path) -> None:
+        self._workspace = workspace
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._latest: dict[Kind, Check] = {}
+        self._ended = threading.Event()
+        self._ended.set()
+
+    def latest(self, kind: Kind) -> Check | None:
+        """The one that runs, or the last one; None: there was none. What cannot be read of it counts for nothing."""
+        with self._lock:
+            known = self._latest.get(kind)
+        if known is not None:
+            return known
+        try:
+            return msgspec.json.decode((self._folder / _name(kind)).read_bytes(), type=Check)
+        except (OSError, msgspec.DecodeError):  # mostly: there was none
+            return None
+
+    @property
+    def running(self) -> Check | None:
+        """The one that is going on."""
+        with self._lock:
+            return next((check for check in self._latest.values() if check.state == "running"), None)
+
+    def begin(self, kind: Kind, operator: str) -> Check:
+        """Begin a check. Raises Busy while there is another; OSError where no process can be started."""
+        with self._lock:
+            going = next((check for check in self._latest.values() if check.state == "running"), None)
+            if going is not None:
+                what = f"the {going.kind} {_verb(going.kind)} being checked already, for {going.operator}"
+                raise Busy(f"{what}, since {going.asked_at}", "wait for its answer; one check goes on at a time")
+            process = subprocess.Popen(
+                [sys.executable, "-I", "-m", "pmagent.console.checking_child", kind, str(self._workspace)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env={},
+                start_new_session=True,
+            )  # fmt: skip
+            check = Check(kind=kind, operator=operator, asked_at=now())
+            self._latest[kind] = check
+            self._ended.clear()
+        threading.Thread(target=self._attend, args=(check, process), daemon=True, name=f"check-{kind}").start()
+        return check
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until no check goes on; whether that came about in time."""
+        return self._ended.wait(seconds)
+
+    def _attend(self, check: Check, process: subprocess.Popen[bytes]) -> None:
+        begun = time.monotonic()
+        assert process.stdout is not None, "made with a pipe"
+        said: dict[str, Any] = {}
+        with process:
+            while line := process.stdout.readline(LINE_BYTES_MAX):
+                said = _said(line)
+                if "done" in said:
+                    check = msgspec.structs.replace(check, done=said["done"], of=said["of"])
+                    self._note(check)
+            assert process.stdin is not None, "made with a pipe"
+            process.stdin.close()
+        ended = {"ended_at": now(), "seconds": round(time.monotonic() - begun, 3)}
+        self._note(msgspec.structs.replace(check, **ended, **_end(check.kind, said)), keep=True)
+        self._ended.set()
+
+    def _note(self, check: Check, *, keep: bool = False) -> None:
+        if keep:
+            try:
+                write_atomic(self._folder / _name(check.kind), msgspec.json.encode(check), 0o600)
+            except OSError:
+                hint = "it could not be kept, and is forgotten when the console ends"
+                check = msgspec.structs.replace(check, hint=hint)
+        with self._lock:
+            self._latest[check.kind] = check
+
+
+def _said(line: bytes) -> dict[str, Any]:
+    """What the process says in a line; nothing where it was cut off in it."""
+    try:
+        return msgspec.json.decode(line, type=dict[str, Any])
+    except msgspec.DecodeError:
+        return {}
+
+
+def _end(kind: Kind, said: dict[str, Any]) -> dict[str, Any]:
+    """How a check ended, from the last thing that its process said."""
+    if "result" in said:
+        ok = said["result"]["ok"]
+        code = Exit.DONE if ok else Exit.CORRUPT if kind == "log" else Exit.NO
+        return {"state": "done", "result": said["result"], "exit_code": int(code)}
+    text = said.get("error", "its process ended without an answer")
+    code = said.get("exit_code", int(Exit.BUG))
+    return {"state": "failed", "text": text, "hint": said.get("hint", "ask again"), "exit_code": code}
+
+
+def _name(kind: Kind) -> str:
+    return f"check-{kind}.json"
+
+
+def _verb(kind: Kind) -> str:
+    return "are" if kind == "documents" else "is"
