@@ -6,6 +6,7 @@ import copy
 import gc
 import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
@@ -26,6 +27,11 @@ REAL = ROOT.parent / "shared" / "data" / "oa"
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each processor: half of the time a test waits for a disk or for another process."""
+    return min(2 * len(os.sched_getaffinity(0)), 16)
 
 
 @pytest.hookimpl(wrapper=True)
