@@ -18,6 +18,7 @@ from typing import Any, Final
 import anyio
 import msgspec
 
+from actors.audit.state import AuditorState
 from actors.engine import Engine
 from actors.gate import GateState
 from actors.kernel.actor import KernelState
@@ -25,6 +26,7 @@ from actors.kernel.surfaces import SHARE
 from actors.oa.context import PATH as CONTEXT_PATH
 from actors.oa.context import unfit
 from actors.oa.state import OaActorState
+from actors.orchestra.orchestrator import OrchestratorState
 from actors.registry import all_actors
 from contracts.kernel import Reason
 from contracts.oa import (
@@ -285,12 +287,32 @@ def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[s
         "paused": _plain(gate.pause) if gate.pause is not None else None,
         "held": len(engine.effects.held),
         "open_effects": [
-            {"position": event.position, "type": event.type, "since": event.time}
+            {
+                "position": event.position, "type": event.type, "since": event.time,
+                "held": event.position in engine.effects.held,
+            }
             for event in engine.effects.open.values()
         ],
+        "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
         "halted": sorted(engine.halted),
         "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
     }
+
+
+_WHAT_CHARS: Final = 200
+"""So much of what a job is for stands in the status."""
+
+
+def _open_runs(state: OrchestratorState) -> Iterator[dict[str, Any]]:
+    for run in state.runs.values():
+        what = run.request.intent[:_WHAT_CHARS]
+        yield {"kind": "run", "id": run.run_id, "position": run.requested, "doing": run.doing, "what": what}
+
+
+def _open_audits(state: AuditorState) -> Iterator[dict[str, Any]]:
+    for one in state.audits.values():
+        doing, what = "judging" if one.collected else "evidence", one.asked.repo_url[:_WHAT_CHARS]
+        yield {"kind": "audit", "id": one.audit_id, "position": one.requested, "doing": doing, "what": what}
 
 
 _UNWATCHED: Final = Reason(

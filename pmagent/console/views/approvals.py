@@ -1,7 +1,196 @@
-"""The page approvals."""
+"""The pages of proposals: which there are, one with all that a decision needs, and deciding (style report 3.3, 5 to 9).
+
+A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges.
+What came too late, or is about something else than what stands, is answered by 409 and the difference.
+"""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+from typing import Any, Final
+from urllib.parse import quote
 
-routes: list[BaseRoute] = []
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from pmagent.console.approvals.card import LISTED, Card, gathered
+from pmagent.console.approvals.decision import Sent, Verdict, arguments, request_id, sent, wanting
+from pmagent.console.approvals.looked import Looked
+from pmagent.console.approvals.looks import by_risk, content, headline
+from pmagent.console.approvals.risk import risk
+from pmagent.console.approvals.seen import compared, differences
+from pmagent.console.desk import desk_of, form_of, visitor_of
+from pmagent.console.entrance import Visitor
+
+LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
+"""What makes a page of proposals stale. Pings are no news."""
+
+STANDS: Final = ("open", "executing", "closed")
+OUTCOMES: Final = (
+    "executed", "recorded", "rejected", "expired", "withdrawn", "aborted", "not_executed", "unknown",
+)  # fmt: skip
+
+_TITLES: Final = {
+    "decided": "Already decided",
+    "expired": "Too late: it has expired",
+    "changed": "The mode is another now",
+    "digest": "This is about other bytes",
+    "self": "You asked for it yourself",
+    "wait": "Not yet",
+}
+
+
+async def listing(request: Request) -> Response:
+    """``/approvals?stands=&by=&outcome=``: the open ones by risk and age, then the decided ones, newest first."""
+    desk = desk_of(request)
+    stands, outcome = _one_of(request, "stands", STANDS), _one_of(request, "outcome", OUTCOMES)
+    by = request.query_params.get("by", "")[:64]
+    every = (await desk.ask("pla.list", count=LISTED)).document["proposals"]
+    found = [one for one in every if _fits(one, stands, by, outcome)]
+    waiting = by_risk([one for one in found if one["stands"] == "open"])
+    over = [one for one in found if one["stands"] != "open"]
+    return await desk.page(
+        request, "approvals.html", title="Approvals", section="approvals", live=LIVE,
+        command=("pmagent", "pla", "list", "-n", str(LISTED)), waiting=[_row(one) for one in waiting],
+        over=[_row(one) for one in over], stands=stands, by=by, outcome=outcome, filtered=bool(stands or by or outcome),
+        full=len(every) == LISTED, choices_stands=_choices(STANDS), choices_outcome=_choices(OUTCOMES),
+    )  # fmt: skip
+
+
+def _one_of(request: Request, name: str, allowed: tuple[str, ...]) -> str:
+    """A filter of the address. Raises HTTPException (400) for a word that it does not know."""
+    given = request.query_params.get(name, "")
+    if given and given not in allowed:
+        raise HTTPException(400, f"The filter {name} knows {', '.join(allowed)}.")
+    return given
+
+
+def _choices(words: tuple[str, ...]) -> list[tuple[str, str]]:
+    return [(word, word.replace("_", " ")) for word in words]
+
+
+def _fits(document: dict[str, Any], stands: str, by: str, outcome: str) -> bool:
+    return (
+        (not stands or document["stands"] == stands)
+        and (not by or by in (document["requested_by"], document["decided_by"]))
+        and (not outcome or document["outcome"] == outcome)
+    )
+
+
+def _row(document: dict[str, Any]) -> dict[str, Any]:
+    return {**document, "risk": risk(document), "headline": headline(document), "content": content(document)}
+
+
+async def show(request: Request) -> Response:
+    """``/approvals/{id}?decide=``: one proposal; with ``decide`` (approve or reject) the form for that."""
+    desk, visitor = desk_of(request), visitor_of(request)
+    decide = _one_of(request, "decide", ("approve", "reject"))
+    card = await gathered(desk, visitor, request.path_params["proposal_id"])
+    if card.document["proposal_id"] != request.path_params["proposal_id"]:
+        return RedirectResponse(_address(card.document["proposal_id"]), status_code=303)
+    return await _page(request, card, decide=decide)
+
+
+async def _page(
+    request: Request, card: Card, *, decide: str, status: int = 200, lacks: dict[str, str] | None = None,
+    form: dict[str, str] | None = None,
+) -> Response:  # fmt: skip
+    """The card. A page that answers a POST is no address to come back to, so nothing makes it stale."""
+    visitor = visitor_of(request)
+    _looked(request).shown(visitor.session, card.document["proposal_id"])
+    return await desk_of(request).page(
+        request, "approval.html", title=card.headline, section="approvals", status=status,
+        live=LIVE if request.method == "GET" else (), card=card, proposal=card.document, decide=decide,
+        lacks=lacks or {}, form=form or {}, address=_address(card.document["proposal_id"]),
+        command=("pmagent", "pla", "show", card.document["proposal_id"], "--hexdump"),
+    )  # fmt: skip
+
+
+async def reveal(request: Request) -> Response:
+    """POST: the card with what is masked in plain, out of the daemon's memory; it is kept nowhere."""
+    visitor = _approver(request)
+    card = await gathered(desk_of(request), visitor, request.path_params["proposal_id"], reveal=True)
+    return await _page(request, card, decide="approve" if card.is_open and not card.hidden else "")
+
+
+async def approve(request: Request) -> Response:
+    """POST: approve exactly what was shown, once."""
+    return await _decide(request, "APPROVED")
+
+
+async def reject(request: Request) -> Response:
+    """POST: reject, with a reason."""
+    return await _decide(request, "REJECTED")
+
+
+async def _decide(request: Request, verdict: Verdict) -> Response:
+    desk, visitor, form = desk_of(request), _approver(request), form_of(request)
+    said = sent(form, verdict)
+    card = await gathered(desk, visitor, request.path_params["proposal_id"], reveal=said.revealed)
+    name = card.document["proposal_id"]
+    lacks = wanting(said, card.document, card.risk.tier)
+    if lacks and card.is_open:
+        word = "approve" if verdict == "APPROVED" else "reject"
+        return await _page(request, card, decide=word, status=422, lacks=lacks, form=form)
+    if lacks:
+        over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
+        return await _changed(request, card, said, over)
+    looked = _looked(request).milliseconds(visitor.session, name)
+    answer = await desk.ask(
+        "pla.decide", visitor, request=request_id(said, visitor.operator, name), **arguments(said, name, looked)
+    )
+    if answer.exit_code == 0:
+        return RedirectResponse(_address(name), status_code=303)
+    return await _changed(request, await gathered(desk, visitor, name), said, answer.document)
+
+
+async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, Any]) -> Response:
+    """The decision counts for nothing: why, and what is not as it was shown."""
+    code = refused["code"]
+    return await desk_of(request).page(
+        request, "changed.html", title=_TITLES.get(code, "It is not decided"), section="approvals",
+        status=403 if code == "self" else 409, verdict=said.verdict, reasons=refused["reasons"],
+        mends=list(dict.fromkeys(refused["mend"])), card=card, proposal=card.document,
+        differences=differences(said.seen, card.seen), rows=compared(said.seen, card.seen),
+        address=_address(card.document["proposal_id"]),
+        command=("pmagent", "pla", "show", card.document["proposal_id"]),
+    )  # fmt: skip
+
+
+async def back(request: Request) -> Response:
+    """GET of an address that forms post to: the card."""
+    return RedirectResponse(_address(request.path_params["proposal_id"]), status_code=303)
+
+
+def _approver(request: Request) -> Visitor:
+    """Who is signed in, if they may decide. Raises HTTPException (403)."""
+    visitor = visitor_of(request)
+    if visitor.role != "approve":
+        raise HTTPException(403, "Your role is view: you may look, and decide nothing.")
+    return visitor
+
+
+def _address(proposal_id: str) -> str:
+    return f"/approvals/{quote(proposal_id, safe='')}"
+
+
+def _looked(request: Request) -> Looked:
+    """What was shown to whom since when; the application's own."""
+    state = request.app.state
+    if not hasattr(state, "looked"):
+        state.looked = Looked()
+    looked: Looked = state.looked
+    return looked
+
+
+_ONE: Final = "/approvals/{proposal_id}"
+
+routes: list[BaseRoute] = [
+    Route("/approvals", listing, methods=["GET"]),
+    Route(_ONE, show, methods=["GET"]),
+    Route(f"{_ONE}/approve", approve, methods=["POST"]),
+    Route(f"{_ONE}/reject", reject, methods=["POST"]),
+    Route(f"{_ONE}/reveal", reveal, methods=["POST"]),
+    *(Route(f"{_ONE}/{word}", back, methods=["GET"]) for word in ("approve", "reject", "reveal")),
+]

@@ -1,7 +1,102 @@
-"""The page now."""
+"""The first page: how everything stands now, what an operator should know of, and the stop switch."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+import secrets
+from collections.abc import Sequence
+from typing import Any, Final, get_args
 
-routes: list[BaseRoute] = []
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from contracts.pla import MODES, ActionClass
+from events.errors import NotFound, PmagentError
+from pmagent.console.alerts import Alerts
+from pmagent.console.desk import Desk, desk_of
+from pmagent.layout import Layout
+from pmagent.log.source import opened, time_at
+
+LIVE: Final = (
+    "kernel.", "oa.", "run.", "audit.", "pla.", "hid.linked", "hid.lost", "hid.reported", "hid.tripped", "hid.outcome_",
+    "control.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
+)  # fmt: skip
+CLASSES: Final = get_args(ActionClass)
+
+
+class Effects(msgspec.Struct, frozen=True):
+    """Open effects of one type: how many, how many of them wait for the stop switch, and since when the oldest."""
+
+    type: str
+    count: int
+    held: int
+    since: str
+
+
+async def now(request: Request) -> Response:
+    """``/``."""
+    desk = desk_of(request)
+    status, pla = await _standing(desk)
+    alerts, looked_from = await desk.read(_alerts(request).newest)
+    jobs = status.get("jobs", [])
+    begun = await desk.read(_times, desk.layout, [job["position"] for job in jobs])
+    modes = reachable(pla["mode"]) if pla else []
+    return await desk.page(
+        request, "now.html", title="Now", section="now", live=LIVE, command=("pmagent", "status"), status_now=status,
+        pla=pla, jobs=[{**job, "since": since} for job, since in zip(jobs, begun, strict=True)],
+        effects=grouped(status.get("open_effects", [])), alerts=alerts, looked_from=looked_from, modes=modes,
+        modes_shown=[(name, f"{name}: {says}") for name, says in modes],
+        classes=[(word, word.replace("_", " ")) for word in CLASSES], nonce=lambda: secrets.token_hex(16),
+    )  # fmt: skip
+
+
+async def _standing(desk: Desk) -> tuple[dict[str, Any], dict[str, Any]]:
+    """How things stand, as the daemon tells it; nothing while it cannot be asked (the head of the page says so)."""
+    try:
+        return (await desk.standing("status")).document, (await desk.standing("pla.status")).document
+    except PmagentError:
+        return {}, {}
+
+
+def reachable(mode: str) -> list[tuple[str, str]]:
+    """The modes that may be asked for from ``mode``, each with what it means: one up, any down."""
+    at = MODES.index(mode)
+    says = {
+        "OBSERVE": "frames are looked at, nothing is proposed; what is open is withdrawn",
+        "SUGGEST": "actions are proposed; approving one is recorded, and types nothing",
+        "EXECUTE": "what is approved is typed, if the device is armed",
+    }
+    return [(name, says[name]) for place, name in enumerate(MODES) if place != at and place <= at + 1]
+
+
+def grouped(effects: Sequence[dict[str, Any]]) -> list[Effects]:
+    """Open effects by type, those with the oldest first; timers are none that anybody waits for."""
+    found: dict[str, Effects] = {}
+    for one in effects:
+        before = found.get(one["type"], Effects(one["type"], 0, 0, one["since"]))
+        found[one["type"]] = Effects(
+            before.type, before.count + 1, before.held + bool(one["held"]), min(before.since, one["since"])
+        )
+    return sorted(found.values(), key=lambda each: each.since)
+
+
+def _times(layout: Layout, positions: Sequence[int]) -> list[str]:
+    """The times of these positions. Blocking. Raises CorruptLog."""
+    try:
+        with opened(layout.log) as storage:
+            return [time_at(storage, position) for position in positions]
+    except NotFound:
+        return ["" for _ in positions]
+
+
+def _alerts(request: Request) -> Alerts:
+    """The application's own, which remembers how far it has read."""
+    state = request.app.state
+    if not hasattr(state, "alerts"):
+        state.alerts = Alerts(desk_of(request).layout)
+    alerts: Alerts = state.alerts
+    return alerts
+
+
+routes: list[BaseRoute] = [Route("/", now, methods=["GET"])]

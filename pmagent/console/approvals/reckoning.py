@@ -1,0 +1,87 @@
+"""What an action costs, whether it can be taken back, and whom it reaches; pure (style report 3.3, 5)."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import msgspec
+
+from firmware.actions import Move
+from firmware.core import ACTION_MS, REPORT_MS
+
+Reversible = Literal["yes", "no", "not known"]
+
+_COMMANDS: Final = frozenset(("ctrl", "alt", "gui", "enter"))
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """``reports`` that the device sends, and the least ``seconds`` that this takes."""
+
+    reports: int
+    seconds: float
+
+
+def cost(document: dict[str, Any]) -> Cost:
+    """What carrying out a proposal takes. A text of which parts are masked counts by what it hides."""
+    payload = document["payload"]
+    match document["action_type"]:
+        case "TYPE_TEXT":
+            reports = 2 * document["chars"]  # each character: its keys down, all keys up
+        case "MOUSE_MOVE":
+            reports = Move(payload["x"], payload["y"]).of
+        case _:
+            reports = 2
+    return Cost(reports, (ACTION_MS + reports * REPORT_MS) / 1000)
+
+
+class Reversal(msgspec.Struct, frozen=True):
+    """Whether it can be taken back, and why."""
+
+    can: Reversible
+    why: str
+
+
+def reversal(document: dict[str, Any]) -> Reversal:
+    """Whether what a proposal does can be taken back. Nothing that was typed is ever taken back by pmagent itself."""
+    payload = document.get("plain") or document["payload"]
+    match document["action_type"]:
+        case "TYPE_TEXT" if "\n" in payload["text"]:
+            return Reversal("no", "what Enter has run or sent is done")
+        case "TYPE_TEXT" if document["masked"] and not document.get("plain"):
+            return Reversal("not known", "what is masked may hold an Enter")
+        case "TYPE_TEXT":
+            return Reversal("yes", "what stands in a field can be erased, as long as nobody sends it")
+        case "KEY_COMBO" if _COMMANDS & set(payload["keys"]):
+            return Reversal("not known", "a command; whether it can be undone is for the program that takes it")
+        case "KEY_COMBO":
+            return Reversal("not known", "it depends on the program in front")
+        case "MOUSE_MOVE":
+            return Reversal("yes", "the pointer can be moved back")
+    return Reversal("not known", "it depends on what lies under the pointer")
+
+
+class Means(msgspec.Struct, frozen=True):
+    """What approving it would do now, and what stands against that."""
+
+    text: str
+    hindered: list[str]
+
+
+def means(pla: dict[str, Any], *, paused: bool) -> Means:
+    """What an approval would do as the PLA stands (``pla.status``). The warden decides when it comes."""
+    mode, device = pla["mode"], pla["device"]
+    if mode != "EXECUTE":
+        return Means(f"In {mode} an approval is recorded, and nothing is typed.", [])
+    hindered: list[str] = []
+    if device is None:
+        hindered.append("no device is linked")
+    else:
+        if not device["compatible"]:
+            hindered.append(f"the device's contract is another: {device['text']}")
+        if device["kill_switch_state"] != "ARMED":
+            hindered.append(f"the kill switch is {device['kill_switch_state']}")
+    if not pla["armed"]:
+        hindered.append("the device is not armed")
+    if paused:
+        hindered.append("effects are paused")
+    return Means("In EXECUTE what is approved is typed at once.", hindered)
