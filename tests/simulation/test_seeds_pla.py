@@ -51,6 +51,8 @@ def test_without_faults_whatever_is_wished_for_is_typed() -> None:
 
 FOUND = {
     404_000: "an answer to disarming that came after the device had been armed anew was not believed",
+    3_003_675: "an order came twice: the first was typed in part, then another boot refused the second",
+    6_003_339: "the same, with another line",
 }
 """Seeds that have found something, and what that was; each is a small test of its actors too."""
 

@@ -238,6 +238,9 @@ def _on_commit(state: HidState, event: Event, execution: Execution) -> Iterator[
             yield _over(execution, ended.state == "DONE", ended.done, ended.of, ended.code)
             if ended.code == "KILLED":
                 yield from tripped(state, "killed", "the kill switch ended what was being typed")
+        case HidRefused(code="BOOT_MISMATCH" | "NO_HELLO" as code):  # another boot says so: what did the one before?
+            yield from tripped(state, TRIPS[code], "the device was started anew when it was told to type")
+            yield from _ask(execution, event.time, 0.0)
         case HidRefused(code=code, text=text):
             yield from _device_refused(state, execution, code, text)
         case HidSilent(sent=False, code=code, text=text):

@@ -242,11 +242,18 @@ class HostLink:
         if request.op == "hello" and isinstance(answer, Refused):
             self._lose("garbled", f"the device refused hello: {answer.code}")
             return
-        self._answers.append((request.ticket, answer if isinstance(answer, Refused) else Answered(answer)))
+        anew = ""
+        if isinstance(answer, Refused) and answer.code in _BEGAN_ANEW:
+            anew = f"the device began anew: it answered {answer.code}"
+        if anew and request.op == "commit":
+            # A line may come twice: the boot before may have taken the order, typed, and left the answer to this one.
+            self._answers.append((request.ticket, Unanswered(sent=True, code="reset", text=anew)))
+        else:
+            self._answers.append((request.ticket, answer if isinstance(answer, Refused) else Answered(answer)))
         if isinstance(answer, StatusAnswer):
             self._heard.append(Status(answer.status))
-        elif isinstance(answer, Refused) and answer.code in _BEGAN_ANEW:
-            self._lose("reset", f"the device began anew: it answered {answer.code}")
+        elif anew:
+            self._lose("reset", anew)
 
     def _greeted(self, document: dict[str, Any]) -> None:
         if self._device_id not in ("", document["device_id"]):
@@ -311,7 +318,10 @@ class HostLink:
         if op in _ACTS and not hello.compatible:
             return Refused("CONTRACT_MISMATCH", hello.text)
         if boot_id not in ("", hello.document["boot_id"]):
-            return Refused("BOOT_MISMATCH", "the device that is linked has another boot")
+            what = "the device that is linked has another boot"
+            if op == "commit":
+                return Unanswered(sent=False, code="reset", text=what)
+            return Refused("BOOT_MISMATCH", what)
         if op == "commit" and fields["execution_id"] in self._committed:
             return Unanswered(sent=True, code="repeated", text="this execution was committed already")
         return None

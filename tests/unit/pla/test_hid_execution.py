@@ -93,7 +93,7 @@ def test_what_the_device_refuses_to_prepare_is_not_typed(code: str) -> None:
     assert kinds == ([VIOLATIONS[code]] if code in VIOLATIONS else [])
 
 
-@pytest.mark.parametrize(("code", "trip"), [("KILLED", "killed"), ("BOOT_MISMATCH", "device_reset")])
+@pytest.mark.parametrize(("code", "trip"), [("KILLED", "killed"), ("NOT_ARMED", "lease_lost")])
 def test_a_device_that_refuses_the_order_has_typed_nothing(code: str, trip: str) -> None:
     refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="no")  # noqa: E731
     desk = begun("hid.commit_requested", refused)
@@ -101,6 +101,15 @@ def test_a_device_that_refuses_the_order_has_typed_nothing(code: str, trip: str)
     assert desk.last(HidTripped).code == trip
     assert desk.warden.mode == "OBSERVE"
     assert len(desk.of(PlaExecuted)) == 1
+
+
+@pytest.mark.parametrize("code", ["NO_HELLO", "BOOT_MISMATCH"])
+def test_the_refusal_of_another_boot_does_not_say_that_nothing_was_typed(code: str) -> None:
+    refused = lambda event: HidRefused(request=event.position, boot_id=BOOT, code=code, text="no")  # noqa: E731
+    desk = begun("hid.commit_requested", refused)
+    assert desk.last(HidTripped).code == "device_reset"
+    assert desk.warden.mode == "OBSERVE"
+    assert desk.of(PlaExecuted) == [], "it is in doubt: the device is asked"
 
 
 def test_what_the_device_prepared_must_be_what_was_approved() -> None:

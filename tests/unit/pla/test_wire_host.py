@@ -248,8 +248,10 @@ def test_a_commit_is_never_given_twice() -> None:
 def test_a_request_for_another_boot_does_not_leave() -> None:
     wired = Wired().linked()
     other = "ff" * 8
-    for payload in (arm(other), prepare(HI, boot_id=other), commit(HI, boot_id=other)):
+    for payload in (arm(other), prepare(HI, boot_id=other)):
         assert wired.perform(payload).code == "BOOT_MISMATCH"
+    order = wired.perform(commit(HI, boot_id=other))
+    assert (order.code, order.sent) == ("reset", False)
     assert [op for line in wired.asked for op in ops(line)] == ["hello"]
 
 

@@ -11,7 +11,7 @@ from actors.pla.wire.lines import encode
 from actors.pla.wire.words import Broken, Ended, Lost, Refused, Unanswered
 from contracts.pla import EXECUTIONS_REMEMBERED, HEARTBEAT_SECONDS
 from tests.support.pla_links import WRONG, answer, greeted
-from tests.support.pla_wired import BOOT, SCHEMAS, TIME, VERSION, Wired, arm, no_check
+from tests.support.pla_wired import BOOT, HI, SCHEMAS, TIME, VERSION, Wired, arm, commit, no_check
 
 
 def test_a_silent_device_is_stale_after_three_seconds() -> None:
@@ -73,6 +73,14 @@ def test_an_answer_that_knows_of_no_hello_is_a_reset() -> None:
     assert wired.perform(arm()).code == "NO_HELLO"
     assert wired.link.lost is not None
     assert wired.link.lost.code == "reset"
+
+
+def test_an_order_that_another_boot_refuses_may_have_been_carried_out_by_the_one_before() -> None:
+    wired = Wired().linked()
+    wired.core = wired.boot("fedcba9876543210")
+    told = wired.perform(commit(HI))
+    assert (told.code, told.sent) == ("reset", True)
+    assert wired.link.is_lost
 
 
 def test_what_is_said_unasked_before_hello_is_answered_counts_for_nothing() -> None:
