@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
 from itertools import count
@@ -62,8 +63,28 @@ class BlobStore:
         except FileNotFoundError:
             raise NotFound(f"there is no blob {sha256_hex}", "it was removed; restore it from a copy") from None
         if content is None or sha256(content).hexdigest() != sha256_hex:
-            raise CorruptLog(f"blobs/{sha256_hex[:2]}/{sha256_hex}", 0, 0, "its content is not what its name says")
+            raise _damaged(sha256_hex)
         return content
+
+    def reader(self, sha256_hex: str) -> BlobReader:
+        """A reader of the content with this hash, for what may be large: nothing is checked yet. Raises NotFound, and
+        CorruptLog for what is no file; OSError."""
+        if len(sha256_hex) != 64 or not set(sha256_hex) <= set("0123456789abcdef"):
+            raise NotFound(f"{sha256_hex!r} is not the name of a blob")
+        try:
+            file = self._disk.open(f"{self._folder}/{sha256_hex[:2]}/{sha256_hex}")
+            try:
+                file.read_at(0, 1)  # a folder says only now that it is one
+            except OSError:
+                file.close()
+                raise
+        except FileNotFoundError:
+            raise NotFound(f"there is no blob {sha256_hex}", "it was removed; restore it from a copy") from None
+        except OSError as error:
+            if error.errno in {errno.ELOOP, errno.EISDIR}:
+                raise _damaged(sha256_hex) from None
+            raise
+        return BlobReader(sha256_hex, file)
 
     def writer(self) -> BlobWriter:
         """A writer of a blob whose content comes piece by piece. Raises OSError."""
@@ -100,6 +121,39 @@ class BlobStore:
             if error.errno in {errno.ELOOP, errno.EISDIR}:
                 return None
             raise
+
+
+def _damaged(sha256_hex: str) -> CorruptLog:
+    return CorruptLog(f"blobs/{sha256_hex[:2]}/{sha256_hex}", 0, 0, "its content is not what its name says")
+
+
+class BlobReader:
+    """A blob that is read piece by piece, checked against its name; made by ``BlobStore.reader``. ``size`` in bytes, as
+    it was when it was opened: what is written behind that end is not this blob's."""
+
+    def __init__(self, sha256_hex: str, file: DiskFile) -> None:
+        self._name = sha256_hex
+        self._file = file
+        self.size = file.size()
+
+    def pieces(self, size: int = _READ_BYTES) -> Iterator[bytes]:
+        """The content, from the beginning, in pieces of at most ``size`` bytes. The last one is handed out only when
+        all of them together are what the name says: who has it has checked content. Raises CorruptLog, OSError."""
+        found = sha256()
+        held = b""
+        for start in range(0, self.size, size):
+            if held:
+                yield held
+            held = self._file.read_at(start, min(size, self.size - start))
+            found.update(held)
+        if found.hexdigest() != self._name:
+            raise _damaged(self._name)
+        if held:
+            yield held
+
+    def close(self) -> None:
+        """Let go of the file. Idempotent."""
+        self._file.close()
 
 
 class BlobWriter:

@@ -1,7 +1,125 @@
-"""The page runs."""
+"""The pages Runs: all of them, one with its order and its times, and a task of one with what it wrote."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+from typing import Final
 
-routes: list[BaseRoute] = []
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from contracts.orchestra_events import REASON_CHARS_MAX, RunEnded
+from pmagent.clean import shorten
+from pmagent.client import new_request
+from pmagent.console.desk import desk_of
+from pmagent.console.jobs import run as telling
+from pmagent.console.jobs.asking import (
+    LISTED,
+    TRACE,
+    BadQuestion,
+    asked_of,
+    cancelled,
+    choices,
+    elsewhere,
+    listed,
+    number_of,
+    pages,
+    read_of,
+    took,
+)
+from pmagent.console.jobs.desk import JobsAtHand, whole_id
+from pmagent.console.jobs.run import RunPage, address, run_page
+from pmagent.console.jobs.task import TaskPage, task_page
+from pmagent.jobs.catalogue import Entry
+from pmagent.jobs.kinds import RUNS
+
+STATES: Final = ("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned")
+LIVE_LIST: Final = ("run.requested", "run.refused", "run.ended", "request.refused")
+LIVE_RUN: Final = ("run.", "plan", "task", "effect.interrupted", "request.refused")
+
+class Row(msgspec.Struct, frozen=True):
+    """A run in the list. ``done``: how many of how many tasks."""
+
+    entry: Entry
+    intent: str
+    took: str
+    done: str
+    reason: str
+
+
+async def show(request: Request) -> Response:
+    """``GET /runs``."""
+    asked = asked_of(request.query_params, STATES)
+    listing = await listed(request, RUNS, asked)
+    newest, older = pages("/runs", asked, listing)
+    return await desk_of(request).page(
+        request, "runs.html", title="Runs", section="runs", live=LIVE_LIST,
+        command=("pmagent", "runs", "-n", str(LISTED)), asked=asked, states=choices(STATES),
+        rows=[_row(entry) for entry in listing.entries], listing=listing, newest=newest, older=older, full=LISTED,
+    )  # fmt: skip
+
+
+def _row(entry: Entry) -> Row:
+    data = entry.ending.data if entry.ending is not None else None
+    done = f"{data.done} of {data.done + data.failed}" if isinstance(data, RunEnded) and data.done + data.failed else ""
+    return Row(entry, shorten(entry.title, 160), took(entry), done, shorten("; ".join(entry.reasons), 200))
+
+
+async def one(request: Request) -> Response:
+    """``GET /runs/{run_id}``."""
+    run_id = await whole_id(request, RUNS, request.path_params["run_id"])
+    if run_id != request.path_params["run_id"]:
+        return elsewhere(request, f"/runs/{run_id}")
+    state, start = request.query_params.get("tasks", ""), number_of(request.query_params, "from")
+    if state and state not in telling.STATES:
+        raise BadQuestion(f"tasks={state[:60]!r} is no state of tasks", f"tasks: {', '.join(telling.STATES)}")
+
+    def read(jobs: JobsAtHand) -> RunPage:
+        with jobs.runs.story(run_id) as (story, log):
+            return run_page(story, log, state, start)
+
+    page = await read_of(request, read)
+    answer = await desk_of(request).page(
+        request, "run.html", title=f"Run {run_id[:8]}", section="runs",
+        live=() if page.run.doing == "over" else LIVE_RUN,
+        command=("pmagent", "runs", run_id), page=page, run=page.run, rows_max=telling.ROWS_MAX, state=state,
+        request_id=new_request(RUNS.cancel), reason_max=REASON_CHARS_MAX, address=address,
+    )  # fmt: skip
+    answer.headers[TRACE] = run_id
+    return answer
+
+
+async def task(request: Request) -> Response:
+    """``GET /runs/{run_id}/tasks/{task_id}``."""
+    run_id = await whole_id(request, RUNS, request.path_params["run_id"])
+    task_id = request.path_params["task_id"]
+    if run_id != request.path_params["run_id"]:
+        return elsewhere(request, f"/runs/{run_id}/tasks/{task_id}")
+    attempt = number_of(request.query_params, "attempt")
+
+    def read(jobs: JobsAtHand) -> TaskPage:
+        with jobs.runs.story(run_id) as (story, log):
+            return task_page(story, log, task_id, attempt)
+
+    page = await read_of(request, read)
+    over = page.run.doing == "over" or page.state in ("done", "failed")
+    answer = await desk_of(request).page(
+        request, "task.html", title=f"Task {page.planned.name}", section="runs", live=() if over else LIVE_RUN,
+        command=("pmagent", "runs", run_id, "--format", "json"), page=page, run=page.run,
+    )
+    answer.headers[TRACE] = run_id
+    return answer
+
+
+async def cancel(request: Request) -> Response:
+    """``POST /runs/{run_id}/cancel``: ``reason``, and the request's id, by which asking twice is asking once."""
+    return await cancelled(request, RUNS, "run_id")
+
+
+routes: list[BaseRoute] = [
+    Route("/runs", show),
+    Route("/runs/{run_id}", one),
+    Route("/runs/{run_id}/tasks/{task_id}", task),
+    Route("/runs/{run_id}/cancel", cancel, methods=["POST"]),
+]

@@ -1,0 +1,1 @@
+"""What the pages of runs and audits show, made ready in a thread: the pages only render it."""

@@ -1,0 +1,289 @@
+"""A run as its page shows it."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import msgspec
+from markupsafe import Markup
+
+from contracts.orchestra_events import PlannedTask
+from pmagent.clean import shorten
+from pmagent.console.drawing import dag, waterfall
+from pmagent.console.drawing.waterfall import Lane, Part
+from pmagent.jobs.cancelling import Cancelling
+from pmagent.jobs.history import Jobs
+from pmagent.orchestra.places import folder_of, report_of
+from pmagent.orchestra.story import Story
+from pmagent.when import seconds_between, spoken
+from projections.runs.report import state_of
+from projections.runs.view import Run, Task, Try
+
+ROWS_MAX: Final = 200
+FILES_MAX: Final = 200
+TRIED_MAX: Final = 100
+LINES_MAX: Final = 20
+FAILED_SHOWN: Final = 20
+STATES: Final = ("done", "failed", "running", "retry", "planned", "blocked")
+
+Pair = tuple[Task, PlannedTask]
+
+
+class TaskRow(msgspec.Struct, frozen=True):
+    """A task in the table."""
+
+    name: str
+    state: str
+    intent: str
+    program: str
+    attempts: str
+    took: str
+    exit: str
+    reason: str
+    address: str
+
+
+class FileRow(msgspec.Struct, frozen=True):
+    """An artifact in a table."""
+
+    task: str
+    path: str
+    size: int
+    sha256: str
+    address: str
+
+
+class AttemptRow(msgspec.Struct, frozen=True):
+    """An attempt that was not enough, or is not over. ``end``: what became of it."""
+
+    task: str
+    address: str
+    number: int
+    began: str
+    took: str
+    end: str
+    again: str
+
+
+class Failure(msgspec.Struct, frozen=True):
+    """A task that failed, and the last of what it said."""
+
+    name: str
+    address: str
+    reason: str
+    lines: list[str]
+
+
+class RunPage(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a run's page shows. ``tasks`` are ``rows_from`` and following of ``rows_total`` in the state that was
+    asked for ("": any); ``counts``: state -> how many."""
+
+    run: Run
+    words: str
+    word: str
+    took: str
+    planned_by: str
+    folder: str
+    report: str
+    counts: dict[str, int]
+    order: Markup
+    times: Markup
+    times_left_out: int
+    tasks: list[TaskRow]
+    rows_from: int
+    rows_total: int
+    attempts: list[AttemptRow]
+    attempts_left_out: int
+    failures: list[Failure]
+    files: list[FileRow]
+    files_left_out: int
+    cancels: list[Cancelling]
+
+
+def run_page(story: Story, _jobs: Jobs, state: str = "", start: int = 0) -> RunPage:
+    """The page; of the table of tasks those in ``state``, from the ``start``-th on (0 is the first)."""
+    run = story.run
+    pairs: list[Pair] = list(zip(run.tasks, run.planned_tasks, strict=True))
+    lanes = _lanes(run, pairs)
+    wanted = [pair for pair in pairs if state in ("", shown_state(pair[0]))]
+    tried = [row for pair in pairs if any(one.reason for one in pair[0].tries) for row in attempt_rows(run, *pair)]
+    files = _files(run)
+    return RunPage(
+        run=run,
+        words=state_of(run),
+        word=run.end if run.end is not None else run.doing,
+        took=spoken(max(seconds_between(run.at, run.ended or run.updated), 0.0)),
+        planned_by=f"as given: {run.asked.source}" if run.given else "made by the planner",
+        folder=folder_of(run.asked.config, run.run_id),
+        report=report_of(run.asked.config, run.run_id),
+        counts=_counts(pairs),
+        order=dag.drawn([_node(run, *pair) for pair in pairs]),
+        times=waterfall.drawn(lanes, *_span(run, lanes)) if lanes else Markup(""),
+        times_left_out=max(len(lanes) - waterfall.ROWS_MAX, 0),
+        tasks=[_row(run, *pair) for pair in wanted[start : start + ROWS_MAX]],
+        rows_from=start,
+        rows_total=len(wanted),
+        attempts=tried[:TRIED_MAX],
+        attempts_left_out=max(len(tried) - TRIED_MAX, 0),
+        failures=_failures(run, pairs),
+        files=files[:FILES_MAX],
+        files_left_out=max(len(files) - FILES_MAX, 0),
+        cancels=story.cancels.all(),
+    )
+
+
+def task_address(run_id: str, task_id: str) -> str:
+    """A task's page."""
+    return f"/runs/{run_id}/tasks/{task_id}"
+
+
+def file_address(run_id: str, sha256: str, path: str) -> str:
+    """Where an artifact is had."""
+    return f"/runs/{run_id}/artifacts/{sha256}/{quote(path.rpartition('/')[2], safe='')}"
+
+
+def shown_state(task: Task) -> str:
+    """A task's state; ``retry`` where it runs on paper only, and waits for its next attempt."""
+    if task.state == "running" and task.tries and task.tries[-1].retry_at:
+        return "retry"
+    return task.state
+
+
+def took_of(task: Task, now: str) -> str:
+    """From its start to its end, or to ``now``."""
+    if not task.started:
+        return ""
+    return spoken(max(seconds_between(task.started, task.ended or now), 0.0))
+
+
+def attempts_of(task: Task, planned: PlannedTask) -> str:
+    """How many attempts it had, of how many."""
+    return f"{task.attempts} of {1 + planned.constraints.max_retries}" if task.attempts else ""
+
+
+def exit_of(code: int | None, signal: int | None = None) -> str:
+    """How a program ended, in a word."""
+    return f"signal {signal}" if signal is not None else "" if code is None else str(code)
+
+
+def attempt_rows(run: Run, task: Task, planned: PlannedTask) -> list[AttemptRow]:
+    """The attempts that are remembered of a task."""
+    address = task_address(run.run_id, planned.task_id)
+    return [
+        AttemptRow(
+            planned.name, f"{address}?attempt={one.attempt}", one.attempt, one.at,
+            spoken(max(seconds_between(one.at, one.ended or run.updated), 0.0)), _end_of(one), one.retry_at,
+        )
+        for one in task.tries
+    ]  # fmt: skip
+
+
+def _end_of(one: Try) -> str:
+    if one.reason:
+        return one.reason
+    if not one.ended:
+        return "runs"
+    if one.exit_code is None and one.signal is None:
+        return "cut off"
+    return "exit 0" if one.exit_code == 0 else f"exit {exit_of(one.exit_code, one.signal)}"
+
+
+# --- parts ---------------------------------------------------------------------------------------------------------
+
+
+def _counts(pairs: Sequence[Pair]) -> dict[str, int]:
+    counted = Counter(shown_state(task) for task, _ in pairs)
+    return {state: counted[state] for state in STATES if counted[state]}
+
+
+def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
+    return TaskRow(
+        planned.name, shown_state(task), shorten(planned.intent, 160),
+        shorten(shlex.join([planned.tools[0], *planned.inputs.args]), 160), attempts_of(task, planned),
+        took_of(task, run.updated), exit_of(task.exit_code), task.reason, task_address(run.run_id, planned.task_id),
+    )  # fmt: skip
+
+
+def _node(run: Run, task: Task, planned: PlannedTask) -> dag.Node:
+    state = shown_state(task)
+    said = [state, took_of(task, run.updated)]
+    said += [f"attempt {task.attempts}"] if task.attempts > 1 else []
+    note = " · ".join(part for part in said if part)
+    address = task_address(run.run_id, planned.task_id)
+    return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
+
+
+def _lanes(run: Run, pairs: Sequence[Pair]) -> list[Lane]:
+    """The tasks that have begun, in the order in which they did; where there are too many, those that went well and
+    were short are left out."""
+    begun = [(task, planned) for task, planned in pairs if task.tries or task.started]
+    if len(begun) > waterfall.ROWS_MAX:
+        begun.sort(key=lambda pair: (pair[0].state == "done" and len(pair[0].tries) < 2, -pair[0].duration_ms))
+    chosen = begun[: waterfall.ROWS_MAX]
+    rest = begun[waterfall.ROWS_MAX :]
+    chosen.sort(key=lambda pair: pair[0].started or pair[0].tries[0].at)
+    return [_lane(run, *pair) for pair in (*chosen, *rest)]
+
+
+def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:
+    said = [took_of(task, run.updated)]
+    said += [f"{task.attempts} attempts"] if task.attempts > 1 else []
+    note = ", ".join(part for part in said if part)
+    address = task_address(run.run_id, planned.task_id)
+    return Lane(planned.name, shown_state(task), parts_of(task, run.ended or run.updated), note, address)
+
+
+def parts_of(task: Task, now: str) -> list[Part]:
+    """The attempts of a task that are remembered, and the pauses between them, as far as log time ``now``."""
+    found: list[Part] = []
+    for number, one in enumerate(task.tries):
+        last = number == len(task.tries) - 1
+        end = one.ended or now
+        kind = "running" if not one.ended else "done" if last and task.state == "done" else "retry"
+        if kind == "retry" and last and task.state == "failed":
+            kind = "failed"
+        took = spoken(max(seconds_between(one.at, end), 0.0))
+        found.append(Part(kind, one.at, end, f"attempt {one.attempt}, {took}: {_end_of(one)}"))
+        until = now if last else task.tries[number + 1].at
+        if one.ended and (not last or task.state == "running") and until > end:
+            pause = spoken(max(seconds_between(end, until), 0.0))
+            found.append(Part("waiting", end, until, f"{pause} until the next attempt"))
+    return found
+
+
+def _span(run: Run, lanes: Sequence[Lane]) -> tuple[str, str]:
+    """From when the first began to the end of the run, or to its newest event."""
+    starts = [part.start for lane in lanes for part in lane.parts]
+    return min(starts, default=run.begun or run.at), run.ended or run.updated
+
+
+def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:
+    failed = [pair for pair in pairs if pair[0].state == "failed" and pair[0].attempts]
+    return [
+        Failure(
+            planned.name, task_address(run.run_id, planned.task_id), task.reason,
+            run.said.get(planned.task_id, [])[-LINES_MAX:],
+        )
+        for task, planned in failed[:FAILED_SHOWN]
+    ]  # fmt: skip
+
+
+def _files(run: Run) -> list[FileRow]:
+    return [
+        FileRow(
+            left.name, one.path.partition("/")[2], one.size_bytes, one.checksum,
+            file_address(run.run_id, one.checksum, one.path),
+        )
+        for left in run.left
+        for one in left.artifacts
+    ]  # fmt: skip
+
+
+def address(path: str, **fields: object) -> str:
+    """A page's address with what is asked of it; what is empty is left out."""
+    said = urlencode({name: value for name, value in fields.items() if value not in ("", 0, None)})
+    return f"{path}?{said}" if said else path

@@ -1,0 +1,271 @@
+"""The jobs of a log, remembered as they are read: for who looks at the list again and again (DESIGN §4).
+
+It looks back only as far as somebody asks, and never reads an event twice; so a page costs what is new in the log.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from contracts.payload import typed
+from events.blobs import BLOB_PREFIX
+from events.errors import CorruptLog
+from events.event import StoredEvent
+from events.reader import event_at
+from events.reader import runs as event_runs
+from events.segments import SegmentReader
+from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
+from pmagent.jobs.kinds import KINDS, Kind
+from pmagent.layout import Layout
+
+TITLE_CHARS: Final = 300
+"""So much of what a job is about is remembered."""
+KEPT_MAX: Final = 100_000
+"""So many jobs are remembered, the newest: some 50 MiB."""
+LOOK_EVENTS: Final = 400_000
+"""So many events that nobody has read yet are read for one list: about a second."""
+_WINDOW: Final = 4096
+_WINDOW_MAX: Final = 131_072
+
+
+class _Intent(msgspec.Struct):
+    intent: str
+
+
+class _Repository(msgspec.Struct):
+    repo_url: str
+
+
+_TITLES: Final[dict[str, tuple[msgspec.json.Decoder[Any], str]]] = {
+    "run.requested": (msgspec.json.Decoder(_Intent), "intent"),
+    "audit.requested": (msgspec.json.Decoder(_Repository), "repo_url"),
+}
+"""What a job is about: where its request says it. The rest of a request may be large, and is not looked at."""
+_KINDS: Final = {kind.requested: kind for kind in KINDS}
+_ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
+
+
+class Ending(msgspec.Struct, frozen=True, gc=False):
+    """How the job that was requested at ``request`` ended: ``data`` is the payload of its end, at ``position``."""
+
+    request: int
+    position: int
+    time: str
+    data: Any
+
+
+class Entry(msgspec.Struct, gc=False):
+    """A job, requested at ``position``. ``title`` is what it is about, ``whole`` whether that is all of it; ``ending``
+    None: it is open."""
+
+    kind: Kind
+    job_id: str
+    position: int
+    time: str
+    title: str
+    whole: bool
+    ending: Ending | None = None
+
+    @property
+    def state(self) -> str:
+        """In one word: how it ended, else ``open``."""
+        return self.kind.state(None if self.ending is None else self.ending.data)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why it ended so."""
+        return [] if self.ending is None else list(getattr(self.ending.data, "reasons", ()))
+
+
+class Listing(msgspec.Struct, frozen=True):
+    """A page of a list, newest first. ``more``: there are further ones, or there may be. ``looked`` is the position
+    down to which the log has been looked through; 1: all of it. ``forgotten``: what is older is not remembered."""
+
+    entries: list[Entry]
+    more: bool
+    looked: int
+    forgotten: bool
+
+
+class Catalogue:
+    """The jobs of the workspace's log. For any number of threads."""
+
+    def __init__(self, layout: Layout, kept: int = KEPT_MAX) -> None:
+        self._layout = layout
+        self._kept = kept
+        self._lock = threading.Lock()
+        self._begin_anew("")
+
+    def _begin_anew(self, log_id: str) -> None:
+        self._log_id = log_id
+        self._entries: deque[Entry] = deque()
+        """By position."""
+        self._requests: dict[int, Entry] = {}
+        self._called: dict[str, Entry] = {}
+        """The newest of each id."""
+        self._unasked: dict[int, Ending] = {}
+        """Ends of requests that have not been read yet, by their positions."""
+        self._low, self._high = 0, -1
+        self._window = _WINDOW
+        self._full = False
+
+    # --- asking ---------------------------------------------------------------------------------------------------
+
+    def listed(
+        self, kind: Kind, count: int, *, before: int = 0, state: str = "", text: str = "", look: int = LOOK_EVENTS
+    ) -> Listing:
+        """The newest ``count`` jobs of this kind that were asked for before position ``before`` (0: the newest of all),
+        are in ``state`` and are about something with ``text`` in it, in whatever case. For it at most about ``look``
+        events are read that were not before. Raises CorruptLog; NotFound where there is no log."""
+        wanted = text.casefold()
+        found: list[Entry] = []
+        with self._lock, opened(self._layout, Jobs) as jobs:
+            self._catch_up(jobs)
+            for entry in self._newest_first(jobs, look):
+                if entry.kind is not kind or (before and entry.position >= before) or state not in ("", entry.state):
+                    continue
+                if wanted and wanted not in (entry.title if entry.whole else _title(jobs, entry)).casefold():
+                    continue
+                if len(found) == count:
+                    return Listing(found, more=True, looked=self._low, forgotten=False)
+                found.append(entry)
+            more = self._low > 1 and not self._full
+            return Listing(found, more=more, looked=self._low, forgotten=self._full)
+
+    def called(self, kind: Kind, job_id: str) -> Entry:
+        """The job of this kind whose whole id this is; of an id used again, the last. Raises NoSuchJob, CorruptLog;
+        NotFound where there is no log."""
+        with self._lock, opened(self._layout, Jobs) as jobs:
+            self._catch_up(jobs)
+            while (entry := self._called.get(job_id)) is None or entry.kind is not kind:
+                if self._low <= 1 or self._full:
+                    break
+                self._look_back(jobs)
+            else:
+                return entry
+            if self._full:  # it may be older than what is remembered
+                return self._entry(jobs, jobs.request(job_id, [kind]).position, kind)
+        raise NoSuchJob(f"there is no {kind.word} {job_id}", f"{kind.command} lists them")
+
+    def prefixed(self, kind: Kind, prefix: str) -> str:
+        """The id of the one job of this kind that begins so. Raises NoSuchJob, CorruptLog; NotFound where there is no
+        log."""
+        if len(prefix) == ID_CHARS:
+            return self.called(kind, prefix).job_id
+        with opened(self._layout, Jobs) as jobs:
+            return jobs.request(prefix, [kind]).correlation
+
+    # --- reading --------------------------------------------------------------------------------------------------
+
+    def _catch_up(self, jobs: Jobs) -> None:
+        """Read what has come since, or, the first time, nothing yet. A log that is another one is begun anew."""
+        storage = jobs.storage
+        assert isinstance(storage, SegmentReader), "the log is a workspace's"
+        end, log_id = storage.tail().position, storage.log_id()
+        if log_id != self._log_id or end < self._high:
+            self._begin_anew(log_id)
+        if self._high < 0:
+            self._low, self._high = end + 1, end
+        if end > self._high:
+            for found in _read(jobs, self._high + 1, end):
+                self._note(found)
+            self._high = end
+        while len(self._entries) > self._kept:
+            self._forget(self._entries.popleft())
+
+    def _look_back(self, jobs: Jobs) -> int:
+        """Read one window before what has been read; how many events it was."""
+        low = max(1, self._low - self._window)
+        read = self._low - low
+        for found in reversed(_read(jobs, low, self._low - 1)):
+            self._note_older(found)
+        self._unasked = {request: end for request, end in self._unasked.items() if request < low}
+        self._low = low
+        self._window = min(2 * self._window, _WINDOW_MAX)
+        self._full = len(self._entries) >= self._kept
+        return read
+
+    def _newest_first(self, jobs: Jobs, look: int) -> Iterator[Entry]:
+        yield from reversed(self._entries)
+        while self._low > 1 and not self._full and look > 0:
+            known = len(self._entries)
+            look -= self._look_back(jobs)
+            for place in range(len(self._entries) - known - 1, -1, -1):
+                yield self._entries[place]
+
+    def _note(self, found: Entry | Ending) -> None:
+        if isinstance(found, Entry):
+            self._requests[found.position] = self._called[found.job_id] = found
+            self._entries.append(found)
+        elif (asked := self._requests.get(found.request)) is not None:
+            asked.ending = found
+        elif found.request < self._low:
+            self._unasked[found.request] = found
+
+    def _note_older(self, found: Entry | Ending) -> None:
+        if isinstance(found, Ending):
+            self._unasked[found.request] = found
+            return
+        found.ending = self._unasked.pop(found.position, None)
+        self._requests[found.position] = found
+        self._called.setdefault(found.job_id, found)
+        self._entries.appendleft(found)
+
+    def _forget(self, entry: Entry) -> None:
+        del self._requests[entry.position]
+        if self._called.get(entry.job_id) is entry:
+            del self._called[entry.job_id]
+        self._low, self._full = entry.position + 1, True
+
+    def _entry(self, jobs: Jobs, position: int, kind: Kind) -> Entry:
+        """A job that is not remembered."""
+        stored = event_at(jobs.storage, position)
+        entry = _entry(jobs, stored, kind)
+        job = jobs.job(kind, typed(stored, jobs.blobs))
+        if job.end is not None:
+            entry.ending = Ending(position, job.end.position, job.end.time, job.end.data)
+        return entry
+
+
+def _read(jobs: Jobs, low: int, high: int) -> list[Entry | Ending]:
+    """Requests and ends between two positions: all of them, or none where one is bad. Raises CorruptLog."""
+    found: list[Entry | Ending] = []
+    for run in event_runs(jobs.storage, low, high):
+        for event in run:
+            kind = _KINDS.get(event.type)
+            if kind is not None:
+                found.append(_entry(jobs, event, kind))
+            elif event.type in _ENDS:
+                data = typed(event, jobs.blobs).data
+                found.append(Ending(data.request, event.position, event.time, data))
+    return found
+
+
+def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:
+    title = _about(jobs, event)
+    return Entry(
+        kind, event.correlation, event.position, event.time, title[:TITLE_CHARS], len(title) <= TITLE_CHARS
+    )
+
+
+def _title(jobs: Jobs, entry: Entry) -> str:
+    """All of what a job is about."""
+    return _about(jobs, event_at(jobs.storage, entry.position))
+
+
+def _about(jobs: Jobs, event: StoredEvent) -> str:
+    decoder, field = _TITLES[event.type]
+    raw = bytes(event.data)
+    if raw.startswith(BLOB_PREFIX):
+        return str(getattr(typed(event, jobs.blobs).data, field))
+    try:
+        return str(getattr(decoder.decode(raw), field))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CorruptLog("", 0, event.position, f"not a {event.type}: {error}") from error
+
+
