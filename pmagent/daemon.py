@@ -20,7 +20,8 @@ from actors.engine import describe_failure
 from events.errors import PmagentError
 from pmagent.console.keeping import keep_console
 from pmagent.exitcodes import Exit
-from pmagent.host import Host, flat_errors, open_host
+from pmagent.flat import flat_errors
+from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.pla.alerts import alert

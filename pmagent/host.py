@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -77,30 +77,6 @@ OPERATOR = "operator"
 
 class Refused(PmagentError):
     """The request was refused because the actor that would answer it is halted."""
-
-
-@contextmanager
-def flat_errors() -> Iterator[None]:
-    """Raise the error that ended a task group's block, instead of the group around it: the first PmagentError of the
-    group, or its only member. A group of several others stays a group."""
-    try:
-        yield
-    except BaseExceptionGroup as group:
-        leaves = list(_leaves(group))
-        ours = next((leaf for leaf in leaves if isinstance(leaf, PmagentError)), None)
-        if ours is not None:
-            raise ours from ours.__cause__
-        if len(leaves) == 1:
-            raise leaves[0] from leaves[0].__cause__
-        raise
-
-
-def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    for member in group.exceptions:
-        if isinstance(member, BaseExceptionGroup):
-            yield from _leaves(member)
-        else:
-            yield member
 
 
 class RequestReused(PmagentError):

@@ -50,7 +50,8 @@ from pmagent import cache, control
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
-from pmagent.host import Host, flat_errors, fold_into, open_host
+from pmagent.flat import flat_errors
+from pmagent.host import Host, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra

@@ -9,7 +9,7 @@ from typing import TypeVar
 import anyio
 
 from pmagent.cli.job_screen import Screen
-from pmagent.host import flat_errors
+from pmagent.flat import flat_errors
 from pmagent.jobs.following import Conductor, Errand
 from pmagent.jobs.progress import Folded
 from pmagent.layout import Layout

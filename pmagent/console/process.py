@@ -28,7 +28,7 @@ NICENESS: Final = 10
 def main(arguments: list[str]) -> int:
     """Serve the workspace's console; the exit code."""
     from pmagent.console.serving import serve
-    from pmagent.host import flat_errors
+    from pmagent.flat import flat_errors
 
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us

@@ -23,7 +23,8 @@ from contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, Rea
 from events.errors import LogLocked, NotFound, PmagentError
 from pmagent.answer import Answer
 from pmagent.client import PATIENCE_SECONDS, TRY_SECONDS, daemon_listens
-from pmagent.host import Host, RequestReused, flat_errors, open_host
+from pmagent.flat import flat_errors
+from pmagent.host import Host, RequestReused, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.abandon import AbandoningExecutor
 

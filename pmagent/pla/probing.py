@@ -18,7 +18,7 @@ from actors.pla.wire.words import Broken, Heard, Hello, Status
 from contracts.pla import CONTRACT_VERSION
 from contracts.pla_schemas import CONTRACT_HASH
 from events.log import now as log_time
-from pmagent.host import flat_errors
+from pmagent.flat import flat_errors
 
 PROBE_SECONDS: Final = 10.0
 

@@ -15,8 +15,9 @@ from langchain_core.messages import AIMessage
 from actors.model.models import Models
 from contracts.pla import TypeText, digest
 from pmagent.answer import Answer
-from pmagent.host import Host, flat_errors, open_host
 from pmagent.client import new_request
+from pmagent.flat import flat_errors
+from pmagent.host import Host, open_host
 from pmagent.operations import perform
 from pmagent.pla.demo.picture import picture
 from pmagent.pla.standing import BadFrames

@@ -23,7 +23,7 @@ from events.commit import Committer
 from events.errors import OutcomeUnknown
 from events.event import Event, Tail
 from events.memory import MemoryStorage
-from pmagent.host import flat_errors
+from pmagent.flat import flat_errors
 from tests.support.live import Deaf, Rig, forever, live, on_loop, performing
 from tests.support.toys import Asked, Done, Poked, permit_for
 
