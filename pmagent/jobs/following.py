@@ -29,13 +29,13 @@ from pmagent.client import (
     HolderGone,
     call_daemon,
     daemon_listens,
+    new_request,
 )
 from pmagent.host import Host, open_host
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.progress import Change, Folded
 from pmagent.layout import FOLDER, Layout
-from pmagent.client import new_request
 from pmagent.operations import perform
 from pmagent.orchestra.asking import WRITTEN
 from pmagent.watching import fail_with_log, watch_surfaces
