@@ -48,6 +48,8 @@ def make(folder: Path, operator: str, issue: str, now: float) -> str:
     with open(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o600)
         file.write(content)
+        file.flush()
+        os.utime(descriptor, (now, now))
     return token
 
 

@@ -32,9 +32,12 @@ def read_private(path: Path) -> bytes:
         if error.errno == errno.ELOOP:
             raise NotPrivate(f"{path} is a link", f"look who made it; then rm {path}") from error
         raise
-    with open(descriptor, "rb") as file:
+    try:
         _check(path, os.fstat(descriptor))
-        content = file.read(FILE_BYTES_MAX + 1)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    finally:
+        os.close(descriptor)
     if len(content) > FILE_BYTES_MAX:
         raise NotPrivate(f"{path} is longer than {FILE_BYTES_MAX} bytes", f"look who wrote it; then rm {path}")
     return content

@@ -1,0 +1,477 @@
+"""Invites and sessions: used once, for a while, by whom they are for; and files that let nobody in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from events.errors import PmagentError
+from pmagent.client import DaemonUnreachable
+from pmagent.config import ConsoleSettings
+from pmagent.console import entrance, invites, operators, sessions
+from pmagent.console.entrance import Entered, Entrance, NotAdmitted, invite
+from pmagent.console.invites import BadInvites
+from pmagent.console.operators import BadOperators
+from pmagent.console.tokens import digest, new_token
+from tests.support.entrances import House, unsynced
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """With Ada, who approves, and Vic, who views."""
+    unsynced(monkeypatch)
+    return House(tmp_path, ada="approve", vic="view")
+
+
+def files(house: House) -> dict[str, bytes]:
+    """Everything that lies in the console's folder, and the operators' file."""
+    paths = [path for path in house.places.folder.rglob("*") if path.is_file()]
+    return {str(path): path.read_bytes() for path in [*paths, house.places.operators]}
+
+
+# --- one-time addresses ----------------------------------------------------------------------------------------------
+
+
+def test_an_invite_lets_its_operator_in_and_that_is_recorded(house: House) -> None:
+    entered = house.entered("vic")
+    assert (entered.visitor.operator, entered.visitor.role) == ("vic", "view")
+    assert house.entrance.visitor(entered.cookie) == entered.visitor
+    assert entered.visitor.since == "2026-09-21T14:13:20.000000Z"
+    assert house.notes == [("vic", "signed_in", "link", "")]
+
+
+def refused(house: House, token: str) -> str:
+    """Why a token lets nobody in."""
+    with pytest.raises(NotAdmitted) as raised:
+        anyio.run(house.entrance.enter, token)
+    assert raised.value.hint
+    assert house.notes[-1][:3] == ("", "refused", "link")
+    assert len(house.entrance._sessions) == 0
+    return raised.value.message
+
+
+def test_an_invite_is_used_once(house: House) -> None:
+    token = house.invited("ada")
+    entered = anyio.run(house.entrance.enter, token)
+    house.entrance._sessions.end(entered.visitor.session)
+    assert "used already" in refused(house, token)
+    assert list(house.places.invites.iterdir()) == []
+
+
+def test_an_invite_is_over_after_five_minutes(house: House) -> None:
+    token = house.invited("ada")
+    house.clock.now += 300.0
+    refused(house, token)
+    token = house.invited("ada")
+    house.clock.now += 299.9
+    assert anyio.run(house.entrance.enter, token).visitor.operator == "ada"
+
+
+def test_an_invite_made_in_the_future_is_none(house: House) -> None:
+    """The clock was set back: nobody knows how old it is."""
+    token = house.invited("ada")
+    house.clock.now -= 3600.0
+    refused(house, token)
+
+
+def test_an_invite_says_itself_how_long_it_lasts_and_that_is_not_believed(house: House) -> None:
+    token = new_token()
+    ada = operators.named(house.places.operators, "ada")
+    now = house.clock.now
+    forged = invites.Invite("ada", ada.issue, now - 1_000.0, now + 1_000.0)
+    path = house.places.invites / digest(token)
+    path.write_bytes(msgspec.json.encode(forged))
+    path.chmod(0o600)
+    refused(house, token)
+
+
+@pytest.mark.parametrize(
+    "token",
+    ["", "x", "../sessions.json", "a" * 43, "a" * 64, "A" * 42 + "\n", "é" * 43, "\ud800" * 43, ".", "a/" * 21 + "a"],
+    ids=ascii,
+)
+def test_what_is_no_token_of_ours_lets_nobody_in(house: House, token: str) -> None:
+    house.invited("ada")
+    before = files(house)
+    refused(house, token)
+    assert files(house) == before
+
+
+def test_the_name_of_an_invites_file_lets_nobody_in(house: House) -> None:
+    house.invited("ada")
+    (path,) = house.places.invites.iterdir()
+    refused(house, path.name)
+    assert path.exists()
+
+
+def test_an_invite_of_another_workspace_lets_nobody_in(house: House, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    refused(house, House(tmp_path / "other", ada="approve").invited("ada"))
+
+
+def test_an_invite_for_an_operator_who_was_removed_is_none_also_when_the_name_comes_back(house: House) -> None:
+    token, second = house.invited("ada"), house.invited("ada")
+    operators.remove(house.places.operators, "ada")
+    refused(house, token)
+    house.add("ada", "view")
+    refused(house, second)
+
+
+def test_of_many_who_use_an_invite_at_once_one_gets_in(house: House) -> None:
+    token = house.invited("ada")
+    ways: list[object] = []
+
+    async def enter(door: Entrance) -> None:
+        try:
+            ways.append(await door.enter(token))
+        except NotAdmitted:
+            ways.append(None)
+
+    async def at_once() -> None:
+        doors = [Entrance(house.places, ConsoleSettings(), house._note, house.clock, house.steady) for _ in range(10)]
+        async with anyio.create_task_group() as tasks:
+            for door in doors:
+                tasks.start_soon(enter, door)
+
+    anyio.run(at_once)
+    assert len(ways) == 10
+    assert len([way for way in ways if isinstance(way, Entered)]) == 1
+
+
+def test_invites_are_cleared_away_when_they_are_over_or_too_many(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(invites, "INVITES_MAX", 3)
+    made = []
+    for age in (400, 40, 30, 20, 10):
+        made.append(house.invited("ada"))
+        path = house.places.invites / digest(made[-1])
+        os.utime(path, (house.clock.now - age,) * 2)
+    left = {path.name for path in house.places.invites.iterdir()}
+    assert left == {digest(token) for token in made[-3:]}
+
+
+@pytest.mark.parametrize("what", ["a link", "open to others", "another name", "no JSON"])
+def test_an_invite_that_somebody_else_may_have_made_is_none(house: House, tmp_path: Path, what: str) -> None:
+    token = house.invited("ada")
+    path = house.places.invites / digest(token)
+    if what == "a link":
+        path.rename(tmp_path / "elsewhere")
+        path.symlink_to(tmp_path / "elsewhere")
+    elif what == "open to others":
+        path.chmod(0o644)
+    elif what == "another name":
+        (tmp_path / "second").hardlink_to(path)
+    else:
+        path.write_text("{")
+    refused(house, token)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("what", ["open to others", "a link", "another user's"])
+def test_a_folder_of_invites_that_others_may_write_lets_nobody_in(house: House, tmp_path: Path, what: str) -> None:
+    token = house.invited("ada")
+    if what == "open to others":
+        house.places.invites.chmod(0o770)
+    elif what == "a link":
+        house.places.invites.rename(tmp_path / "elsewhere")
+        house.places.invites.symlink_to(tmp_path / "elsewhere")
+    elif os.geteuid() == 0:
+        os.chown(house.places.invites, 54321, 54321)
+    else:
+        pytest.skip("only root can give a folder away")
+    with pytest.raises(BadInvites):
+        anyio.run(house.entrance.enter, token)
+
+
+# --- sessions --------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_ends_when_nobody_has_used_it_for_two_hours(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    for _ in range(3):
+        house.clock.now += 7_199.0
+        assert house.entrance.visitor(cookie) is not None
+    house.clock.now += 7_200.0
+    assert house.entrance.visitor(cookie) is None
+
+
+def test_what_a_page_does_by_itself_keeps_no_session_alive(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    house.clock.now += 7_000.0
+    assert house.entrance.visitor(cookie, used=False) is not None
+    house.clock.now += 200.0
+    assert house.entrance.visitor(cookie, used=False) is None
+
+
+def test_a_session_ends_after_its_hours_however_it_is_used(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    for _ in range(11):
+        house.clock.now += 3_600.0
+        assert house.entrance.visitor(cookie) is not None
+    house.clock.now += 3_600.0
+    assert house.entrance.visitor(cookie) is None
+
+
+def test_a_session_whose_age_nobody_knows_has_ended(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    house.clock.now -= 61.0
+    assert house.entrance.visitor(cookie) is None
+    house.clock.now += 61.0
+    assert house.entrance.visitor(cookie) is None, "it does not come back"
+
+
+def test_a_session_survives_a_restart_with_its_age(house: House) -> None:
+    entered = house.entered("ada")
+    house.clock.now += 7_000.0
+    house.start()
+    assert house.entrance.visitor(entered.cookie) == entered.visitor
+    house.clock.now += 7_000.0
+    anyio.run(house.entrance.keep)
+    house.start()
+    assert house.entrance.visitor(entered.cookie) is not None, "when it was last used is kept as well"
+    house.clock.now += 12 * 3_600.0 - 14_000.0
+    house.start()
+    assert house.entrance.visitor(entered.cookie) is None
+
+
+def test_a_shorter_limit_holds_for_sessions_that_have_begun(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    house.clock.now += 1_800.0
+    shorter = Entrance(house.places, ConsoleSettings(hours=0.5), house._note, house.clock, house.steady)
+    assert shorter.visitor(cookie) is None
+
+
+def test_who_signs_out_is_out_everywhere_and_after_a_restart(house: House) -> None:
+    entered = house.entered("ada")
+    anyio.run(house.entrance.sign_out, entered.visitor)
+    assert house.entrance.visitor(entered.cookie) is None
+    house.start()
+    assert house.entrance.visitor(entered.cookie) is None
+    assert house.notes[-1] == ("ada", "signed_out", "session", "")
+
+
+def test_who_signs_out_is_out_though_nobody_can_record_it(house: House) -> None:
+    entered = house.entered("ada")
+    house.unrecordable = DaemonUnreachable("the daemon is away", "")
+    with pytest.raises(DaemonUnreachable):
+        anyio.run(house.entrance.sign_out, entered.visitor)
+    house.start()
+    assert house.entrance.visitor(entered.cookie) is None
+
+
+def test_nobody_is_in_whose_entering_is_not_recorded(house: House) -> None:
+    house.unrecordable = DaemonUnreachable("the daemon is away", "")
+    token = house.invited("ada")
+    with pytest.raises(DaemonUnreachable):
+        anyio.run(house.entrance.enter, token)
+    assert len(house.entrance._sessions) == 0
+    house.unrecordable = None
+    assert "used already" in refused(house, token)
+
+
+def test_nobody_is_in_whose_session_cannot_be_kept(house: House) -> None:
+    house.places.sessions.mkdir()
+    with pytest.raises(OSError, match="irectory"):
+        house.entered("ada")
+    assert len(house.entrance._sessions) == 0
+
+
+def test_a_role_and_a_removal_hold_at_once(house: House) -> None:
+    entered = house.entered("ada")
+    operators.set_role(house.places.operators, "ada", "view")
+    now = house.entrance.visitor(entered.cookie)
+    assert now is not None
+    assert now.role == "view"
+    operators.remove(house.places.operators, "ada")
+    assert house.entrance.visitor(entered.cookie) is None
+    house.add("ada", "approve")
+    assert house.entrance.visitor(entered.cookie) is None, "another Ada has nothing of the first"
+
+
+def test_a_session_of_an_operator_who_went_while_the_console_was_away_has_ended(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    operators.remove(house.places.operators, "ada")
+    house.add("ada", "approve")
+    house.start()
+    assert house.entrance.visitor(cookie) is None
+
+
+def test_another_secret_ends_the_sessions(house: House) -> None:
+    cookie = house.entered("ada").cookie
+    operators.set_secret(house.places.operators, "ada", None)
+    assert house.entrance.visitor(cookie) is None
+
+
+def test_a_file_of_operators_that_goes_bad_puts_everybody_out_until_it_is_mended(house: House) -> None:
+    entered = house.entered("ada")
+    house.places.operators.chmod(0o644)
+    for _ in range(2):
+        with pytest.raises(BadOperators):
+            house.entrance.visitor(entered.cookie)
+    with pytest.raises(BadOperators):
+        anyio.run(house.entrance.enter, new_token())
+    house.places.operators.chmod(0o600)
+    assert house.entrance.visitor(entered.cookie) == entered.visitor
+
+
+def test_what_was_forged_or_is_the_name_of_a_session_is_no_cookie(house: House) -> None:
+    entered = house.entered("ada")
+    for cookie in ("", "x", new_token(), entered.visitor.session, entered.cookie[:-1], entered.cookie + "A",
+                   entered.cookie.swapcase(), entered.cookie + "\n", "\ud800" * 43):  # fmt: skip
+        assert house.entrance.visitor(cookie) is None
+
+
+def test_who_enters_anew_leaves_the_session_before(house: House) -> None:
+    first = house.entered("ada")
+    second = house.entered("vic", first.cookie)
+    assert house.entrance.visitor(first.cookie) is None
+    assert house.entrance.visitor(second.cookie) == second.visitor
+
+
+def test_there_are_at_most_so_many_sessions_and_the_one_unused_longest_goes(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "SESSIONS_MAX", 3)
+    cookies = []
+    for _ in range(3):
+        cookies.append(house.entered("ada").cookie)
+        house.clock.now += 1.0
+    house.entrance.visitor(cookies[0])
+    house.steady.now += 60.0
+    last = house.entered("ada").cookie
+    alive = [house.entrance.visitor(cookie) is not None for cookie in [*cookies, last]]
+    assert alive == [True, False, True, True]
+
+
+def test_every_session_has_a_token_of_its_own_for_forms(house: House) -> None:
+    one, other = house.entered("ada"), house.entered("ada")
+    assert re.fullmatch("[0-9a-f]{64}", one.visitor.csrf)
+    assert len({one.visitor.csrf, other.visitor.csrf, one.visitor.session, other.visitor.session}) == 4
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o077], ids=oct)
+def test_files_are_this_users_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        house = House(tmp_path, ada="approve")
+        house.entered("ada")
+        house.invited("ada")
+    finally:
+        os.umask(before)
+    console = house.places.folder
+    modes = {path: path.stat().st_mode & 0o777 for path in [console, *console.rglob("*"), house.places.operators]}
+    assert set(modes.values()) == {0o600, 0o700}, modes
+    assert all(mode == (0o700 if path.is_dir() else 0o600) for path, mode in modes.items())
+
+
+def test_no_file_holds_what_lets_somebody_in(house: House) -> None:
+    entered, token = house.entered("ada"), house.invited("ada")
+    written = b"".join([*files(house).values(), *(name.encode() for name in files(house))])
+    for secret in (entered.cookie, entered.visitor.csrf, token):
+        assert secret.encode() not in written
+    assert digest(entered.cookie).encode() in written
+    assert digest(token).encode() in written
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"\xff", b'{"version": 2, "sessions": []}', b'{"version": 1, "sessions": [{}]}'], ids=ascii
+)
+def test_sessions_that_are_not_understood_are_none_and_the_next_replaces_them(house: House, content: bytes) -> None:
+    cookie = house.entered("ada").cookie
+    house.places.sessions.write_bytes(content)
+    house.start()
+    assert house.entrance.visitor(cookie) is None
+    house.entered("ada")
+    assert len(json.loads(house.places.sessions.read_bytes())["sessions"]) == 1
+
+
+@pytest.mark.parametrize("what", ["a link", "open to others"])
+def test_sessions_that_somebody_else_may_have_written_are_none(house: House, tmp_path: Path, what: str) -> None:
+    cookie = house.entered("ada").cookie
+    if what == "a link":
+        house.places.sessions.rename(tmp_path / "elsewhere")
+        house.places.sessions.symlink_to(tmp_path / "elsewhere")
+    else:
+        house.places.sessions.chmod(0o606)
+    house.start()
+    assert house.entrance.visitor(cookie) is None
+
+
+def test_sessions_are_not_written_through_a_link(house: House, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("as it was")
+    house.places.sessions.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="symbolic link"):
+        house.entered("ada")
+    assert (tmp_path / "elsewhere").read_text() == "as it was"
+
+
+def test_an_invite_needs_a_folder_that_is_this_users_alone(tmp_path: Path) -> None:
+    house = House(tmp_path, ada="approve")
+    house.places.invites.rmdir()
+    (tmp_path / "mine").mkdir()
+    house.places.invites.symlink_to(tmp_path / "mine")
+    with pytest.raises((BadInvites, PmagentError)):
+        invite(house.places, operators.named(house.places.operators, "ada"), house.clock)
+    assert list((tmp_path / "mine").iterdir()) == []
+
+
+def test_too_many_tries_of_addresses_are_not_looked_at(house: House) -> None:
+    token = house.invited("ada")
+    for _ in range(20):
+        refused(house, new_token())
+    with pytest.raises(NotAdmitted, match="too many") as raised:
+        anyio.run(house.entrance.enter, token)
+    assert raised.value.after >= 1.0
+    house.steady.now += 1.0
+    assert anyio.run(house.entrance.enter, token).visitor.operator == "ada"
+
+
+def test_refusals_are_recorded_some_in_a_minute_and_the_others_counted(house: House) -> None:
+    for _ in range(15):
+        with pytest.raises(NotAdmitted):
+            anyio.run(house.entrance.enter, new_token())
+    assert len(house.notes) == 5
+    house.steady.now += 12.0
+    refused(house, new_token())
+    assert len(house.notes) == 6
+    assert "(10 more before it)" in house.notes[-1][3]
+
+
+def test_a_refusal_that_cannot_be_recorded_is_still_one(house: House) -> None:
+    house.unrecordable = DaemonUnreachable("the daemon is away", "")
+    with pytest.raises(NotAdmitted):
+        anyio.run(house.entrance.enter, new_token())
+    house.unrecordable = None
+    refused(house, new_token())
+    assert "(1 more before it)" in house.notes[-1][3]
+
+
+def test_the_register_says_what_is_wrong_once_for_each_state_of_the_file(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    class Log:
+        def error(self, event: str, **_: object) -> None:
+            said.append(event)
+
+    monkeypatch.setattr(entrance, "_log", Log())
+    house.places.operators.chmod(0o644)
+    for _ in range(3):
+        with pytest.raises(BadOperators):
+            house.entrance.visitor(new_token())
+    assert said == ["the console lets nobody in"]
+    house.places.operators.chmod(0o604)
+    with pytest.raises(BadOperators):
+        house.entrance.visitor(new_token())
+    assert len(said) == 2

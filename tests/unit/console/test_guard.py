@@ -1,0 +1,501 @@
+"""What the guard refuses, and that none of it reaches a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import anyio
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from pmagent.console import guard as guard_module
+from pmagent.console import operators
+from pmagent.console.entrance import Entered
+from pmagent.console.headers import CSP
+from tests.support.entrances import ABSENT, HOST, ORIGIN, PORT, Answer, House, asked, unsynced
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """With Ada, who approves, and Vic, who views; behind the guard a page that notes what reaches it."""
+    unsynced(monkeypatch)
+    return House(tmp_path, ada="approve", vic="view")
+
+
+@pytest.fixture
+def ada(house: House) -> Entered:
+    """Signed in."""
+    return house.entered("ada")
+
+
+def refused(house: House, answer: Answer, status: int) -> None:
+    """It was, and no page saw it."""
+    assert answer.status == status, answer
+    assert house.probe.reached == []
+
+
+# --- who is called, and by whom --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", [HOST, f"localhost:{PORT}", f"LOCALHOST:{PORT}", f"[::1]:{PORT}"])
+def test_the_console_answers_to_its_own_names(house: House, ada: Entered, host: str) -> None:
+    assert house.ask("GET", "/", house.cookies(ada.cookie), host=host).status == 200
+
+
+REBOUND = (
+    "evil.example", f"evil.example:{PORT}", "127.0.0.1", "localhost", "127.0.0.1:80", f"127.0.0.1:{PORT + 1}",
+    f"127.0.0.1.evil.example:{PORT}", f"evil.example@127.0.0.1:{PORT}", f"127.0.0.1:{PORT}@evil.example",
+    f"127.0.0.1:{PORT}.", f"localhost.:{PORT}", f"127.0.0.2:{PORT}", f"127.1:{PORT}", f"2130706433:{PORT}",
+    f"0x7f000001:{PORT}", f"0.0.0.0:{PORT}", f"[::]:{PORT}", f"::1:{PORT}", f"[::ffff:127.0.0.1]:{PORT}", "",
+    f"{HOST},evil.example", f"{HOST} evil.example", f" {HOST}", f"{HOST}\t", f"xlocalhost:{PORT}", f"127.0.0.1:0{PORT}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("host", REBOUND)
+def test_a_name_that_merely_leads_here_is_refused(house: House, ada: Entered, host: str) -> None:
+    """DNS rebinding: the page of evil.example, whose name suddenly leads to 127.0.0.1, is same-origin for a browser."""
+    headers = [*house.cookies(ada.cookie), ("origin", f"http://{host}")]
+    refused(house, house.ask("GET", "/", house.cookies(ada.cookie), host=host), 421)
+    refused(house, house.ask("POST", "/x", headers, host=host), 421)
+
+
+def test_without_a_host_or_with_two_nothing_is_answered(house: House, ada: Entered) -> None:
+    cookies = house.cookies(ada.cookie)
+    refused(house, house.ask("GET", "/", cookies, host=None), 400)
+    refused(house, house.ask("GET", "/", [*cookies, ("host", HOST)]), 400)
+    refused(house, house.ask("GET", "/", [*cookies, ("Host", "evil.example")]), 400)
+
+
+def test_on_port_80_a_browser_leaves_the_port_out(house: House, ada: Entered) -> None:
+    house.start(port=80)
+    assert house.ask("GET", "/", house.cookies(ada.cookie), host="localhost").status == 200
+    refused_answer = house.ask("GET", "/", house.cookies(ada.cookie), host=HOST)
+    assert refused_answer.status == 421
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200), ("localhost:8000", 200), ("127.0.0.1:1", 200), ("[::1]:65535", 200),
+        ("evil.example", 421), ("localhost.evil.example:80", 421), ("localhost:", 421), ("localhost:0", 421),
+        ("localhost:08", 421), ("localhost:8000:9", 421), ("127.0.0.2:80", 421), ("localhost:123456", 421),
+    ],
+)  # fmt: skip
+def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
+    house: House, ada: Entered, host: str, status: int
+) -> None:
+    house.start(port=0)
+    assert house.ask("GET", "/", house.cookies(ada.cookie), host=host).status == status
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "http://evil.example/", f"http://{HOST}/", f"{HOST}", "*", "//evil.example/", "/\\evil.example", "",
+        "approvals",
+        "/../approvals", "/static/../approvals", "/static/%2e%2e/approvals", "/static/..%2Fapprovals", "/a/./b",
+        "/a/..", "/%5c", "/a%00b", "/a b", "/\x7f", "/é",
+    ],
+    ids=ascii,
+)  # fmt: skip
+def test_a_target_is_a_path_that_leads_straight_to_its_page(house: House, ada: Entered, target: str) -> None:
+    refused(house, house.ask("GET", target, house.cookies(ada.cookie)), 400)
+
+
+def test_dots_in_names_and_in_what_is_asked_for_are_none_of_paths(house: House, ada: Entered) -> None:
+    for target in ("/runs/x/artifacts/y/a..b", "/.well", "/log?grep=../..&x=//", "/%20x", "/..a"):
+        assert house.ask("GET", target, house.cookies(ada.cookie)).status == 200
+
+
+def test_an_address_has_a_length(house: House, ada: Entered) -> None:
+    assert house.get("/" + "a" * 8191, ada.cookie).status == 200
+    house.probe.reached.clear()
+    refused(house, house.get("/" + "a" * 8192, ada.cookie), 414)
+    refused(house, house.get("/?" + "a" * 8191, ada.cookie), 414)
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "PROPFIND", ""])
+def test_other_methods_are_not_answered(house: House, ada: Entered, method: str) -> None:
+    answer = house.ask(method, "/", [*house.cookies(ada.cookie), ("origin", ORIGIN)])
+    refused(house, answer, 405)
+    assert answer.header("allow") == "GET, HEAD, POST"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("content-length", "5"), ("transfer-encoding", "chunked")],
+        [("content-length", "5"), ("content-length", "5")],
+        [("content-length", "5"), ("content-length", "6")],
+        [("content-length", "-1")],
+        [("content-length", "+5")],
+        [("content-length", "5, 5")],
+        [("content-length", "0x5")],
+        [("content-length", "")],
+        [("transfer-encoding", "gzip, chunked")],
+        [("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
+        [("transfer-encoding", "xchunked")],
+        [("cookie", "a=b"), ("cookie", "c=d")],
+        [("origin", ORIGIN), ("Origin", "http://evil.example")],
+        [("content-type", "application/x-www-form-urlencoded"), ("content-type", "text/plain")],
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "cross-site")],
+        [("last-event-id", "1"), ("last-event-id", "2")],
+    ],
+    ids=str,
+)
+def test_what_has_two_meanings_has_none(house: House, headers: list[tuple[str, str]]) -> None:
+    refused(house, house.ask("POST", "/x", headers, b"a=b&c"), 400)
+
+
+def test_who_looks_sends_nothing_along(house: House, ada: Entered) -> None:
+    cookies = house.cookies(ada.cookie)
+    refused(house, house.ask("GET", "/", [*cookies, ("content-length", "1")], b"x"), 400)
+    refused(house, house.ask("HEAD", "/", [*cookies, ("transfer-encoding", "chunked")], b"x"), 400)
+    assert house.ask("GET", "/", [*cookies, ("content-length", "0")]).status == 200
+
+
+FOREIGN = (
+    "null", "http://evil.example", "https://127.0.0.1:8123", "http://127.0.0.1", "http://127.0.0.1:8124",
+    "http://localhost:8123", "http://127.0.0.1:8123/", "http://127.0.0.1:81230", "http://127.0.0.1:8123.evil.example",
+    "file://", "", "http://[::1]:8123", "127.0.0.1:8123", "HTTP://127.0.0.1:8123", "chrome-extension://abcdef",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+@pytest.mark.parametrize("site", [ABSENT, "same-origin"])
+def test_a_request_of_another_origin_is_refused_whatever_else_it_carries(
+    house: House, ada: Entered, origin: str, site: str
+) -> None:
+    fields = {"csrf": ada.visitor.csrf}
+    refused(house, house.send("/x", fields, ada.cookie, ("origin", origin), ("sec-fetch-site", site)), 403)
+    refused(house, house.get("/", ada.cookie, ("origin", origin)), 403)
+
+
+def test_a_form_says_where_it_comes_from(house: House, ada: Entered) -> None:
+    fields = {"csrf": ada.visitor.csrf}
+    nothing = (("origin", ABSENT), ("sec-fetch-site", ABSENT))
+    refused(house, house.send("/x", fields, ada.cookie, *nothing), 403)
+    for site in ("cross-site", "same-site", "none", "anything"):
+        refused(house, house.send("/x", fields, ada.cookie, ("sec-fetch-site", site)), 403)
+        refused(house, house.send("/x", fields, ada.cookie, ("origin", ABSENT), ("sec-fetch-site", site)), 403)
+    assert house.send("/x", fields, ada.cookie, ("origin", ABSENT)).status == 200
+    assert house.send("/x", fields, ada.cookie, ("sec-fetch-site", ABSENT)).status == 200
+
+
+def test_an_origin_is_ours_for_the_name_that_is_called(house: House, ada: Entered) -> None:
+    """127.0.0.1 and localhost are two origins; a browser that shows one sends that."""
+    headers = [*house.cookies(ada.cookie), ("origin", f"http://localhost:{PORT}"), ("content-length", "69"),
+               ("content-type", "application/x-www-form-urlencoded")]  # fmt: skip
+    body = f"csrf={ada.visitor.csrf}".encode()
+    assert house.ask("POST", "/x", headers, body, host=f"localhost:{PORT}").status == 200
+    house.probe.reached.clear()
+    refused(house, house.ask("POST", "/x", headers, body), 403)
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_another_site_may_lead_a_person_here_and_load_nothing(house: House, ada: Entered, site: str) -> None:
+    """Another port of this machine is the same site for a browser: it would send the cookie along."""
+    for mode in ("no-cors", "cors", "same-origin", "websocket", ""):
+        refused(house, house.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", mode)), 403)
+    assert house.get("/", ada.cookie, ("sec-fetch-site", site), ("sec-fetch-mode", "navigate")).status == 200
+
+
+@pytest.mark.parametrize("dest", ["iframe", "frame", "object", "embed", "fencedframe"])
+def test_the_console_is_shown_in_no_frame(house: House, ada: Entered, dest: str) -> None:
+    told = [("sec-fetch-dest", dest), ("sec-fetch-mode", "navigate"), ("sec-fetch-site", "cross-site")]
+    refused(house, house.get("/", ada.cookie, *told), 403)
+
+
+# --- who is signed in ------------------------------------------------------------------------------------------------
+
+
+def test_a_stranger_is_sent_to_the_sign_in_and_back(house: House) -> None:
+    for target in ("/", "/log?type=oa.&after=5", "/approvals/prop-1%2F"):
+        answer = house.get(target)
+        refused(house, answer, 303)
+        where = answer.header("location") or ""
+        assert where == ("/sign-in" if target == "/" else f"/sign-in?next={quote(target, safe='')}")
+    for live in ("/live", "/live/log", "/live?after=3"):
+        refused(house, house.get(live), 401)
+    refused(house, house.post("/control/pause"), 403)
+    assert house.get("/static/console.css").status == 200
+
+
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        "NAME={0}; NAME={0}", "NAME={0}; NAME=x", "NAME=x; NAME={0}", "name={0}", "NAME={0}x", "NAME=\"{0}\"",
+        "NAME= {0} x", "XNAME={0}", "NAME", "NAME={0}, x=y", "NAME={0}%20", "NAME={1}",
+    ],
+)  # fmt: skip
+def test_a_cookie_is_ours_when_it_is_exactly_that(house: House, ada: Entered, cookies: str) -> None:
+    sent = cookies.format(ada.cookie, ada.visitor.session).replace("NAME", house.cookie_name)
+    refused(house, house.ask("GET", "/", [("cookie", sent.replace("name", house.cookie_name.upper()))]), 303)
+
+
+def test_a_cookie_stands_among_others(house: House, ada: Entered) -> None:
+    sent = f"theme=dark; {house.cookie_name}={ada.cookie};x=y"
+    assert house.ask("GET", "/", [("cookie", sent)]).status == 200
+    scope = house.probe.reached[0]
+    assert scope["state"]["visitor"] == ada.visitor
+    assert scope["state"]["cookie"] == ada.cookie
+
+
+def test_the_cookie_of_another_workspace_has_another_name(house: House, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = House(tmp_path / "other", ada="approve")
+    assert other.cookie_name != house.cookie_name
+    refused(house, house.ask("GET", "/", other.cookies(other.entered("ada").cookie)), 303)
+
+
+def test_who_was_removed_is_out_at_the_next_request(house: House, ada: Entered) -> None:
+    assert house.get("/", ada.cookie).status == 200
+    operators.remove(house.places.operators, "ada")
+    house.probe.reached.clear()
+    refused(house, house.get("/", ada.cookie), 303)
+    refused(house, house.post("/control/resume", ada), 403)
+
+
+def test_a_file_of_operators_that_cannot_be_trusted_lets_nobody_in_and_says_what_to_do(
+    house: House, ada: Entered
+) -> None:
+    house.places.operators.chmod(0o644)
+    answers = [house.get("/", ada.cookie), house.get("/sign-in"), house.post("/x", ada), house.get("/enter?token=x")]
+    for answer in answers:
+        refused(house, answer, 503)
+        assert "chmod 600" in answer.text
+        assert "0644" in answer.text
+    assert house.get("/static/console.css").status == 200
+
+
+def test_it_is_said_when_nobody_can_look_who_is_signed_in(
+    house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(house.entrance, "visitor", look)
+    refused(house, house.get("/", ada.cookie), 503)
+
+
+# --- forms -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_form_of_ours_reaches_its_page_with_its_fields(house: House, ada: Entered) -> None:
+    assert house.post("/approvals/prop-1", ada, decision="reject", reason="ä & b=c\r\nd").status == 200
+    (scope,) = house.probe.reached
+    assert scope["state"]["form"] == {"decision": "reject", "reason": "ä & b=c\nd"}
+    assert scope["state"]["visitor"] == ada.visitor
+
+
+def test_a_form_needs_the_token_of_its_session(house: House, ada: Entered) -> None:
+    other = house.entered("ada")
+    vic = house.entered("vic")
+    wrong = ["", "x", other.visitor.csrf, vic.visitor.csrf, ada.cookie, ada.visitor.session, ada.visitor.csrf.upper(),
+             ada.visitor.csrf + "0", ada.visitor.csrf[:-1], " " + ada.visitor.csrf, "ä"]  # fmt: skip
+    for token in wrong:
+        refused(house, house.send("/control/pause", {"csrf": token}, ada.cookie), 403)
+    refused(house, house.send("/control/pause", {"a": "b"}, ada.cookie), 403)
+    refused(house, house.send("/control/pause?csrf=" + ada.visitor.csrf, {"a": "b"}, ada.cookie), 403)
+    refused(house, house.send("/sign-out", {"csrf": other.visitor.csrf}, ada.cookie), 403)
+
+
+def test_who_may_look_changes_nothing(house: House) -> None:
+    vic = house.entered("vic")
+    for target in ("/control/pause", "/approvals/prop-1", "/runs/x/cancel", "/integrity/verify", "/themes", "/theme/"):
+        answer = house.post(target, vic)
+        refused(house, answer, 403)
+        assert "vic may look" in answer.text
+        assert "pmagent operators role vic approve" in answer.text
+    assert house.get("/control/pause", vic.cookie).status == 200
+    house.probe.reached.clear()
+    for target in ("/theme", "/sign-out"):
+        assert house.post(target, vic).status == 200
+
+
+def test_a_role_that_was_lowered_holds_for_the_form_that_is_open(house: House, ada: Entered) -> None:
+    operators.set_role(house.places.operators, "ada", "view")
+    refused(house, house.post("/approvals/prop-1", ada), 403)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-8", 200), ("APPLICATION/X-WWW-FORM-URLENCODED", 200),
+        ("application/x-www-form-urlencoded;charset=UTF-8", 200), ("text/plain", 415), ("", 415), (ABSENT, 415),
+        ("multipart/form-data; boundary=x", 415), ("application/json", 415),
+        ("application/x-www-form-urlencoded; charset=utf-7", 415),
+        ("application/x-www-form-urlencoded, text/plain", 415),
+    ],
+)  # fmt: skip
+def test_only_forms_are_taken(house: House, ada: Entered, kind: str, status: int) -> None:
+    answer = house.send("/x", {"csrf": ada.visitor.csrf}, ada.cookie, ("content-type", kind))
+    assert answer.status == status
+    assert len(house.probe.reached) == (status == 200)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "a=1&a=1", "a=1&a=2", "a=1&%61=2", "csrf={0}&csrf=x", "a", "a&b=c", "=x", "&a=1", "a=1&", "a=%", "a=%4",
+        "a=%zz",
+        "a=%ff", "a=%c3", "a=%ed%a0%80", "a=%c0%80", "a=\x00", "a=b c", "a=1;b=2#", "a=\xe9", "a=<b>",
+        "&".join(f"f{n}=" for n in range(64)),
+    ],
+    ids=lambda fields: ascii(fields[:24]),
+)  # fmt: skip
+def test_a_form_that_no_browser_writes_is_refused(house: House, ada: Entered, fields: str) -> None:
+    body = f"csrf={ada.visitor.csrf}&{fields}".format(ada.visitor.csrf)
+    refused(house, house.send("/x", body, ada.cookie), 400)
+
+
+def test_a_form_has_a_size_also_when_it_does_not_say_which(house: House, ada: Entered) -> None:
+    body = f"csrf={ada.visitor.csrf}&a=".encode()
+    most = body + b"x" * (65_536 - len(body))
+    headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")]
+    chunked = [*headers, ("transfer-encoding", "chunked")]
+    assert house.ask("POST", "/x", [*headers, ("content-length", "65536")], most).status == 200
+    assert house.ask("POST", "/x", chunked, [most[:9], most[9:], b""]).status == 200
+    house.probe.reached.clear()
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "65537")], b""), 413)
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "9" * 30)], b""), 413)
+    refused(house, house.ask("POST", "/x", chunked, [most, b"x"]), 413)
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "1")], most + b"x"), 413)
+
+
+def test_a_form_that_does_not_come_is_not_waited_for(
+    house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "BODY_SECONDS", 0.01)
+    sent: list[dict[str, object]] = []
+
+    async def ask() -> None:
+        scope = {
+            "type": "http", "method": "POST", "path": "/x", "raw_path": b"/x", "query_string": b"",
+            "headers": [(b"host", HOST.encode()), (b"origin", ORIGIN.encode()), (b"content-length", b"9"),
+                        (b"content-type", b"application/x-www-form-urlencoded"),
+                        (b"cookie", house.cookies(ada.cookie)[0][1].encode())],
+        }  # fmt: skip
+
+        async def send(message: dict[str, object]) -> None:
+            sent.append(message)
+
+        await house.guard(scope, anyio.sleep_forever, send)  # type: ignore[arg-type]
+
+    anyio.run(ask)
+    assert sent[0]["status"] == 408
+    assert house.probe.reached == []
+
+
+def test_a_form_that_breaks_off_is_refused(house: House, ada: Entered) -> None:
+    headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded"),
+               ("content-length", "99")]  # fmt: skip
+
+    refused(house, house.ask("POST", "/x", headers, []), 400)
+
+
+# --- how often -------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_posts_only_so_often(house: House, ada: Entered) -> None:
+    other = house.entered("ada")
+    assert [house.post("/x", ada).status for _ in range(31)] == [200] * 30 + [429]
+    house.probe.reached.clear()
+    refused(house, house.post("/x", ada), 429)
+    assert house.post("/x", other).status == 200, "it is the session's limit"
+    house.steady.now += 0.5
+    assert house.post("/x", ada).status == 200
+
+
+def test_a_session_looks_only_so_often(house: House, ada: Entered) -> None:
+    statuses = [house.get("/", ada.cookie).status for _ in range(401)]
+    assert statuses == [200] * 400 + [429]
+    house.steady.now += 1.0
+    assert [house.get("/", ada.cookie).status for _ in range(41)] == [200] * 40 + [429]
+
+
+async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
+    """A live connection that sends one line and stays."""
+    assert (scope["path"], (await receive())["type"]) == ("/live", "http.request")
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+    await send({"type": "http.response.body", "body": b"event: at\ndata: {}\n\n", "more_body": True})
+    await anyio.sleep_forever()
+
+
+def test_live_connections_have_seats_and_end_with_their_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "LOOK_SECONDS", 0.01)
+    house = House(tmp_path, _stream, ada="approve")
+    house.guard._limits.live.each = 2
+    answers: list[Answer] = []
+
+    async def listen(cookie: str) -> None:
+        headers = [("host", HOST), *house.cookies(cookie)]
+        answers.append(await asked(house.guard, "GET", "/live?after=0", headers, [b""]))
+
+    async def three() -> None:
+        entered = await house.entrance.enter(house.invited("ada"))
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen, entered.cookie)
+                tasks.start_soon(listen, entered.cookie)
+                await anyio.wait_all_tasks_blocked()
+                await listen(entered.cookie)
+                assert [answer.status for answer in answers] == [429]
+                await house.entrance.sign_out(entered.visitor)
+
+    anyio.run(three)
+    assert [answer.status for answer in answers] == [429, 200, 200]
+    for answer in answers[1:]:
+        assert answer.text.startswith("event: at\n")
+        assert answer.text.count("event: over\ndata: {\"why\":\"signed_out\"") == 1
+    assert len(house.guard._limits.live) == 0
+
+
+# --- what every answer carries ---------------------------------------------------------------------------------------
+
+
+def test_every_answer_carries_the_same_headers_and_lets_no_other_site_read_it(house: House, ada: Entered) -> None:
+    answers = [
+        house.get("/", ada.cookie), house.get("/"), house.get("/static/x"), house.post("/x", ada), house.get("/live"),
+        house.ask("OPTIONS", "/"), house.ask("GET", "/", host="evil.example"), house.post("/x"),
+        house.send("/x", {}, ada.cookie, ("content-type", "text/plain")),
+    ]  # fmt: skip
+    assert [answer.status for answer in answers] == [200, 303, 200, 200, 401, 405, 421, 403, 415]
+    for answer in answers:
+        assert answer.header("content-security-policy") == CSP.decode()
+        assert answer.header("x-content-type-options") == "nosniff"
+        assert answer.header("x-frame-options") == "DENY"
+        assert answer.header("referrer-policy") == "same-origin"
+        assert answer.header("cross-origin-opener-policy") == "same-origin"
+        assert answer.header("cross-origin-resource-policy") == "same-origin"
+        assert answer.header("cache-control") == "no-store"
+        assert answer.header("server") is None
+        assert not [name for name, _ in answer.headers if name.startswith("access-control-")]
+        assert len(answer.header("x-orchestra-trace-id") or "") == 36
+    assert len({answer.header("x-orchestra-trace-id") for answer in answers}) == len(answers)
+    assert "'unsafe" not in CSP.decode()
+
+
+def test_a_refusal_does_not_repeat_what_was_sent(house: House, ada: Entered) -> None:
+    nasty = "<script>alert(1)</script>"
+    answers = [
+        house.ask("GET", "/", [("origin", nasty)]), house.ask("GET", "/", host=nasty), house.ask(nasty, "/"),
+        house.send("/" + quote(nasty), {"csrf": nasty}, ada.cookie), house.send("/x", {nasty: nasty}),
+    ]  # fmt: skip
+    for answer in answers:
+        assert answer.status >= 400
+        assert "<script>" not in answer.text
+
+
+def test_there_are_no_websockets(house: House) -> None:
+    async def ask() -> None:
+        async def never() -> None:
+            raise AssertionError
+
+        await house.guard({"type": "websocket", "path": "/", "headers": []}, never, never)  # type: ignore[arg-type]
+
+    anyio.run(ask)
+    assert house.probe.reached == []

@@ -1,0 +1,175 @@
+"""Signing in by name and secret: what it costs, what it tells, and how often it may be tried."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pmagent.console import operators, passwords
+from pmagent.console.entrance import Entered, NotAdmitted
+from tests.support.entrances import SECRET, House, cheap_secrets, unsynced
+
+
+@pytest.fixture
+def derived(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was derived, in order."""
+    return cheap_secrets(monkeypatch)
+
+
+@pytest.fixture
+def house(tmp_path: Path, derived: list[str], monkeypatch: pytest.MonkeyPatch) -> House:
+    """With Ada, who has a secret, and Bob, who has none."""
+    unsynced(monkeypatch)
+    house = House(tmp_path)
+    house.add("ada", "approve", SECRET)
+    house.add("bob", "approve", None)
+    derived.clear()
+    return house
+
+
+def signed_in(house: House, name: str, secret: str, before: str = "") -> Entered:
+    """What comes of it."""
+    return anyio.run(house.entrance.sign_in, name, secret, before)
+
+
+def test_name_and_secret_let_in_and_that_is_recorded(house: House) -> None:
+    entered = signed_in(house, "ada", SECRET)
+    assert house.entrance.visitor(entered.cookie) == entered.visitor
+    assert house.notes == [("ada", "signed_in", "secret", "")]
+
+
+WRONG = {
+    "a wrong secret": ("ada", "correct horse batterx"),
+    "an empty one": ("ada", ""),
+    "a longer one": ("ada", SECRET + " "),
+    "a very long one": ("ada", SECRET * 5_000),
+    "no text": ("ada", "\ud800" * 12),
+    "somebody without a secret": ("bob", SECRET),
+    "somebody without a secret, and none": ("bob", ""),
+    "nobody": ("eve", SECRET),
+    "nobody, empty": ("", ""),
+    "a name that is none": ("../operators.json", SECRET),
+    "other capitals": ("Ada", SECRET),
+    "what is kept of it": ("ada", "(kept)"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_fit_costs_one_derivation_and_says_the_same(
+    house: House, derived: list[str], case: str
+) -> None:
+    name, secret = WRONG[case]
+    if secret == "(kept)":
+        secret = operators.named(house.places.operators, "ada").secret or ""
+    with pytest.raises(NotAdmitted) as raised:
+        signed_in(house, name, secret)
+    assert len(derived) == 1
+    assert raised.value.message == "Name and secret do not fit."
+    assert raised.value.after == 0.0
+    assert len(house.entrance._sessions) == 0
+
+
+def test_a_name_that_nobody_has_is_not_recorded_for_it_may_be_a_secret(house: House) -> None:
+    for name in (SECRET, "ada"):
+        with pytest.raises(NotAdmitted):
+            signed_in(house, name, "not the secret of her")
+    assert [note[0] for note in house.notes] == ["", "ada"]
+    assert SECRET not in str(house.notes)
+
+
+def test_all_derivations_have_the_same_parameters_whoever_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    costs: list[tuple[int, ...]] = []
+
+    def scrypt(_: bytes, *, salt: bytes, n: int, r: int, p: int, maxmem: int, dklen: int) -> bytes:
+        costs.append((len(salt), n, r, p, maxmem, dklen))
+        return b"k" * dklen
+
+    monkeypatch.setattr(hashlib, "scrypt", scrypt)
+    kept = passwords.kept(SECRET)
+    assert [passwords.fits(SECRET, stored) for stored in (kept, None, "no such thing")] == [True, False, False]
+    assert costs == [(16, 1 << 15, 8, 1, 1 << 26, 32)] * 4
+
+
+def test_five_tries_for_a_name_and_then_one_in_half_a_minute(house: House, derived: list[str]) -> None:
+    for _ in range(5):
+        with pytest.raises(NotAdmitted, match="do not fit"):
+            signed_in(house, "ada", "guess guess guess")
+    with pytest.raises(NotAdmitted, match="too many tries") as raised:
+        signed_in(house, "ada", SECRET)
+    assert raised.value.after == 30.0
+    assert len(derived) == 5, "what is not looked at costs nothing"
+    house.steady.now += 30.0
+    assert signed_in(house, "ada", SECRET).visitor.operator == "ada"
+
+
+def test_names_that_nobody_has_are_limited_in_the_same_way(house: House) -> None:
+    for _ in range(5):
+        with pytest.raises(NotAdmitted, match="do not fit"):
+            signed_in(house, "eve", "guess guess guess")
+    with pytest.raises(NotAdmitted, match="too many tries"):
+        signed_in(house, "eve", "guess guess guess")
+
+
+def test_twenty_tries_for_all_names_together(house: House, derived: list[str]) -> None:
+    for number in range(20):
+        with pytest.raises(NotAdmitted, match="do not fit"):
+            signed_in(house, f"name-{number}", "guess guess guess")
+    with pytest.raises(NotAdmitted, match="too many tries"):
+        signed_in(house, "ada", SECRET)
+    assert len(derived) == 20
+
+
+def test_who_was_removed_while_the_secret_was_compared_is_not_let_in(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits = passwords.fits
+
+    def slow(secret: str, stored: str | None) -> bool:
+        operators.remove(house.places.operators, "ada")
+        return fits(secret, stored)
+
+    monkeypatch.setattr(passwords, "fits", slow)
+    with pytest.raises(NotAdmitted):
+        signed_in(house, "ada", SECRET)
+
+
+def test_a_cookie_from_before_signing_in_is_worth_nothing_after(house: House) -> None:
+    """Fixation: whoever planted it, or knows it, has nothing of the session."""
+    planted = "A" * 43
+    entered = signed_in(house, "ada", SECRET, planted)
+    assert entered.cookie != planted
+    assert house.entrance.visitor(planted) is None
+    second = signed_in(house, "ada", SECRET, entered.cookie)
+    assert house.entrance.visitor(entered.cookie) is None
+    assert house.entrance.visitor(second.cookie) == second.visitor
+
+
+def test_secrets_are_compared_one_at_a_time(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes 32 MiB: twenty at once would take 640."""
+    inside, most = [0], [0]
+    fits = passwords.fits
+
+    def counted(secret: str, stored: str | None) -> bool:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        try:
+            return fits(secret, stored)
+        finally:
+            inside[0] -= 1
+
+    monkeypatch.setattr(passwords, "fits", counted)
+
+    async def one(number: int) -> None:
+        with pytest.raises(NotAdmitted):
+            await house.entrance.sign_in(f"name-{number}", "guess guess guess")
+
+    async def at_once() -> None:
+        async with anyio.create_task_group() as tasks:
+            for number in range(10):
+                tasks.start_soon(one, number)
+
+    anyio.run(at_once)
+    assert most == [1]
