@@ -73,6 +73,10 @@ class Run:
         self.cost += len(made)
 
 
+def _opened(folder: Path) -> StorageReader:
+    return SegmentReader(RealDisk(), str(folder))
+
+
 class Feed:
     """The log of ``folder`` as it grows. ``run`` is to run as a task; everything else is called on the same loop.
 
@@ -80,9 +84,14 @@ class Feed:
     server stops.
     """
 
-    def __init__(self, folder: Path, open_storage: Callable[[Path], StorageReader] | None = None) -> None:
+    def __init__(
+        self, folder: Path, opened: Callable[[Path], StorageReader] = _opened, *, run_bytes: int = RUN_BYTES,
+        kept_max: int = KEPT_MAX,
+    ) -> None:
         self._folder = folder
-        self._open = open_storage or (lambda path: SegmentReader(RealDisk(), str(path)))
+        self._open = opened
+        self._run_bytes = run_bytes
+        self._kept_max = kept_max
         self._head: StorageReader | None = None
         self._storage: StorageReader | None = None  # the reading thread's own: it remembers where it stands
         self._reader: Reader | None = None
@@ -188,7 +197,7 @@ class Feed:
         if self._storage is None:
             self._storage = self._open(self._folder)
         if reader is None or reader.tail.position + 1 != wanted:
-            reader = Reader(self._storage, wanted, RUN_BYTES)
+            reader = Reader(self._storage, wanted, self._run_bytes)
         events = reader.next_run()
         assert events, "it was asked for what the tail covers"
         self._reader = reader
@@ -198,5 +207,5 @@ class Feed:
         self._kept.pop(run.first, None)
         self._kept[run.first] = run
         cost = sum(kept.cost for kept in self._kept.values())
-        while len(self._kept) > 1 and (cost > KEPT_BYTES or len(self._kept) > KEPT_MAX):
+        while len(self._kept) > 1 and (cost > KEPT_BYTES or len(self._kept) > self._kept_max):
             cost -= self._kept.pop(next(iter(self._kept))).cost
