@@ -18,13 +18,13 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from actors.engine import describe_failure
 from events.errors import PmagentError
+from pmagent.alerts import alert
 from pmagent.console.keeping import keep_console
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
-from pmagent.pla.alerts import alert
 from pmagent.pla.linking import link_device
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (

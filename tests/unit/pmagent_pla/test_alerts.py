@@ -13,7 +13,7 @@ from contracts.hid import HidOutcomeUnknown
 from contracts.payload import encode, type_of
 from contracts.pla_events import PlaExecuted, PlaModeAnswered, PlaModeChanged
 from events.event import Event
-from pmagent.pla.alerts import alert
+from pmagent.alerts import alert
 
 IDS: dict[str, Any] = {"session_id": "pla-12345678", "proposal_id": "prop-12345678", "execution_id": "exec-12345678"}
 

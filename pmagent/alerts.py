@@ -1,5 +1,5 @@
 """What the operator is told at the daemon's screen, unasked: violations, a mode that fell, executions that did not end
-well (spec pla_contracts_index, Contract Violations)."""
+well (spec pla_contracts_index, Contract Violations), the stop switch, and who was not let in to the console."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import structlog
 
+from contracts.control import EffectsPaused, EffectsResumed, SignInRefused
 from contracts.hid import HidOutcomeUnknown
 from contracts.pla_events import PlaExecuted, PlaModeChanged, PlaViolation
 from events.event import Event
@@ -31,6 +32,12 @@ def _tell(event: Event) -> None:
         case HidOutcomeUnknown(execution_id=execution_id, why=why):
             mend = "look at the machine's screen; it is never typed again"
             _log.error("nobody can tell how much was typed", execution=execution_id, reason=why, mend=mend)
+        case EffectsPaused(operator_id=who, reason=reason):
+            _log.warning("effects are paused", who=who, reason=reason, mend="pmagent resume")
+        case EffectsResumed(operator_id=who, held=held):
+            _log.info("effects start again", who=who, held=held)
+        case SignInRefused(operator_id=who, by=by, reason=reason):
+            _log.warning("somebody was not let in to the console", name=who, by=by, reason=reason)
         case PlaExecuted(outcome="done", execution_id=execution_id):
             _log.info("typed", execution=execution_id)
         case PlaExecuted(outcome=outcome, execution_id=execution_id, why=why):

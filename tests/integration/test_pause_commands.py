@@ -1,0 +1,67 @@
+"""``pmagent pause`` and ``resume``: a real run waits through a pause and a restart, and then goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import fresh_example
+from tests.support.commands import pmagent, spawn
+from tests.support.daemons import running
+
+PLAN = """
+- task_id: say
+  intent: Say something
+  tools: [echo]
+  inputs: {args: [hello]}
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    made = fresh_example(tmp_path / "workspace")
+    (made / "plan.yaml").write_text(PLAN)
+    return made
+
+
+def test_a_pause_and_its_end_are_told_and_stand_in_the_status(workspace: Path) -> None:
+    asked = ("--operator", "ada", "--format", "json")
+    paused = pmagent(workspace, "pause", "--reason", "rewiring", *asked)
+    assert (paused.code, paused.document["operator_id"], paused.document["reason"]) == (0, "ada", "rewiring")
+    assert "already" in pmagent(workspace, "pause", "--operator", "ada").text
+    status = pmagent(workspace, "status", "--format", "json").document
+    assert (status["paused"]["operator_id"], status["paused"]["since"]) == ("ada", paused.document["since"])
+    assert "paused by ada" in pmagent(workspace, "status").text
+    resumed = pmagent(workspace, "resume", *asked).document
+    assert (resumed["paused"], resumed["since"], resumed["held"]) == (False, paused.document["since"], 0)
+    assert "were not paused" in pmagent(workspace, "resume", "--operator", "ada").text
+    assert pmagent(workspace, "status", "--format", "json").document["paused"] is None
+
+
+def test_a_name_that_no_operator_has_pauses_nothing(workspace: Path) -> None:
+    refused = pmagent(workspace, "pause", "--operator", "ada lovelace")
+    assert refused.code == 2
+    assert "no operator's name" in refused.errors
+
+
+@pytest.mark.slow
+def test_what_is_held_waits_over_a_restart_and_runs_when_effects_are_resumed(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        assert pmagent(workspace, "pause", "--operator", "ada").code == 0
+        asked = ("run", "say it", "--plan", "plan.yaml", "--detach")
+        run_id = spawn("--workspace", str(workspace), *asked, cwd=workspace).lines[0]
+        assert pmagent(workspace, "status", "--format", "json").document["held"] == 1
+        assert daemon.end()[0] == 0
+    with running(workspace) as daemon:
+        assert pmagent(workspace, "status", "--format", "json").document["held"] == 1
+        assert pmagent(workspace, "runs", run_id, "--format", "json").document["state"] == "open"
+        waiting = pmagent(workspace, "log", "tail", "--after", "0", "--type", "task.exited", "--format", "json")
+        assert waiting.text == "", "nothing was started"
+        assert pmagent(workspace, "resume", "--operator", "ada").code == 0
+        until = ("log", "tail", "-f", "--after", "0", "--exit-on", "run.ended", "--timeout", "60s")
+        assert pmagent(workspace, *until).code == 0
+        assert daemon.end()[0] == 0
+    assert pmagent(workspace, "runs", run_id, "--format", "json").document["state"] == "done"
+    assert pmagent(workspace, "replay").code == 0
+    assert pmagent(workspace, "rebuild", "--check").code == 0
