@@ -4,15 +4,14 @@ report 3.3, 5)."""
 from __future__ import annotations
 
 import re
-import secrets
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
 from events.log import now
-from pmagent.console.approvals import history
-from pmagent.console.approvals.decision import FIRST_CHARS
-from pmagent.console.approvals.history import Story
+from pmagent.console.approvals.decision import FIRST_CHARS, Verdict
+from pmagent.console.approvals.history import Stories, Story
 from pmagent.console.approvals.looks import Like, Notice, alike, content, counted, headline, hex_rows, stands
 from pmagent.console.approvals.reckoning import Cost, Means, Reversal, cost, means, reversal
 from pmagent.console.approvals.risk import Risk, risk
@@ -30,7 +29,8 @@ _PROPOSAL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """``document``: the proposal, as the command line has it; ``text``: exactly what is done; ``rule``: why a person is
-    asked at all; ``barred``: why this operator may not approve it ("": they may); ``seen``: what a form carries."""
+    asked at all; ``barred``: why this operator may not approve it ("": they may); ``seen``: what a form carries;
+    ``session``: the operator's, at the console."""
 
     document: dict[str, Any]
     headline: str
@@ -48,6 +48,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     story: Story
     barred: str
     seen: Seen
+    session: str
 
     @property
     def is_open(self) -> bool:
@@ -59,11 +60,15 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         """Whether what would be typed is masked here."""
         return bool(self.document["masked"]) and self.document.get("plain") is None
 
-    def fields(self) -> list[tuple[str, str]]:
-        """The hidden fields of a form that decides on it; each form has a nonce of its own."""
+    def fields(self, verdict: Verdict) -> list[tuple[str, str]]:
+        """The hidden fields of a form that decides on it. Its nonce is the same until somebody has decided something of
+        this proposal: a form that is sent twice, or from two tabs, is one request; and the page stays as it is while
+        nothing has changed."""
+        tried = max((step.position for step in self.story.steps if step.type == "pla.decision_requested"), default=0)
+        about = f"{self.session}|{self.document['proposal_id']}|{verdict}|{tried}"
         fields = [
-            ("nonce", secrets.token_hex(16)), ("digest", self.document["digest"]), ("mode", self.seen.mode),
-            ("seen", packed(self.seen)),
+            ("nonce", sha256(about.encode()).hexdigest()[:32]), ("digest", self.document["digest"]),
+            ("mode", self.seen.mode), ("seen", packed(self.seen)),
         ]  # fmt: skip
         if self.document["masked"] and not self.hidden:
             fields.append(("revealed", "yes"))
@@ -75,24 +80,27 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.document["digest"][:FIRST_CHARS])
 
 
-async def gathered(desk: Desk, visitor: Visitor, proposal_id: str, *, reveal: bool = False) -> Card:
+async def gathered(
+    desk: Desk, stories: Stories, visitor: Visitor, proposal_id: str, *, reveal: bool = False
+) -> Card:
     """The card of the proposal with this id, or with the only one that begins so. Raises NotFound, CorruptLog,
     DaemonUnreachable, RemoteError."""
-    document = await _document(desk, proposal_id, reveal=reveal)
+    document = await _document(desk, stories, proposal_id, reveal=reveal)
     pla = (await desk.standing("pla.status")).document
     paused = bool((await desk.standing("status")).document["paused"])
     others = (await desk.ask("pla.list", count=LISTED)).document["proposals"]
-    told = await desk.read(history.story, desk.layout, document["position"], document["execution_id"] or "")
+    told = await desk.read(stories.story, document["position"])
     text = content(document)
     return Card(
         document=document, headline=headline(document), text=text, counted=counted(text), hexed=hex_rows(text),
         notice=stands(document), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
         story=told, barred=barred(document, visitor), seen=seen(document, pla, paused=paused),
+        session=visitor.session,
     )  # fmt: skip
 
 
-async def _document(desk: Desk, proposal_id: str, *, reveal: bool) -> dict[str, Any]:
+async def _document(desk: Desk, stories: Stories, proposal_id: str, *, reveal: bool) -> dict[str, Any]:
     if not _PROPOSAL_ID.fullmatch(proposal_id):
         raise reading.NoSuchProposal("there is no proposal that is called so", "the list has the newest")
     try:
@@ -100,7 +108,7 @@ async def _document(desk: Desk, proposal_id: str, *, reveal: bool) -> dict[str, 
     except RemoteError as error:
         if error.kind != reading.NoSuchProposal.__name__:
             raise
-        view = await desk.read(history.found, desk.layout, proposal_id)
+        view = await desk.read(stories.found, proposal_id)
         return reading.proposal_document(view, now())
     return shown.document
 

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.approvals.card import LISTED, Card, gathered
 from pmagent.console.approvals.decision import Sent, Verdict, arguments, request_id, sent, wanting
+from pmagent.console.approvals.history import Stories
 from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
 from pmagent.console.approvals.risk import risk
@@ -83,10 +84,11 @@ def _row(document: dict[str, Any]) -> dict[str, Any]:
 
 
 async def show(request: Request) -> Response:
-    """``/approvals/{id}?decide=``: one proposal; with ``decide`` (approve or reject) the form for that."""
+    """``/approvals/{id}?decide=``: one proposal; with ``decide`` (approve or reject) the form for that. The addresses
+    that forms post to show it as well: a page that answers a POST can be looked at again."""
     desk, visitor = desk_of(request), visitor_of(request)
     decide = _one_of(request, "decide", ("approve", "reject"))
-    card = await gathered(desk, visitor, request.path_params["proposal_id"])
+    card = await gathered(desk, _stories(request), visitor, request.path_params["proposal_id"])
     if card.document["proposal_id"] != request.path_params["proposal_id"]:
         return RedirectResponse(_address(card.document["proposal_id"]), status_code=303)
     return await _page(request, card, decide=decide)
@@ -110,7 +112,7 @@ async def _page(
 async def reveal(request: Request) -> Response:
     """POST: the card with what is masked in plain, out of the daemon's memory; it is kept nowhere."""
     visitor = _approver(request)
-    card = await gathered(desk_of(request), visitor, request.path_params["proposal_id"], reveal=True)
+    card = await gathered(desk_of(request), _stories(request), visitor, request.path_params["proposal_id"], reveal=True)
     return await _page(request, card, decide="approve" if card.is_open and not card.hidden else "")
 
 
@@ -127,7 +129,7 @@ async def reject(request: Request) -> Response:
 async def _decide(request: Request, verdict: Verdict) -> Response:
     desk, visitor, form = desk_of(request), _approver(request), form_of(request)
     said = sent(form, verdict)
-    card = await gathered(desk, visitor, request.path_params["proposal_id"], reveal=said.revealed)
+    card = await gathered(desk, _stories(request), visitor, request.path_params["proposal_id"], reveal=said.revealed)
     name = card.document["proposal_id"]
     lacks = wanting(said, card.document, card.risk.tier)
     if lacks and card.is_open:
@@ -142,7 +144,7 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
     )
     if answer.exit_code == 0:
         return RedirectResponse(_address(name), status_code=303)
-    return await _changed(request, await gathered(desk, visitor, name), said, answer.document)
+    return await _changed(request, await gathered(desk, _stories(request), visitor, name), said, answer.document)
 
 
 async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, Any]) -> Response:
@@ -158,11 +160,6 @@ async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, 
     )  # fmt: skip
 
 
-async def back(request: Request) -> Response:
-    """GET of an address that forms post to: the card."""
-    return RedirectResponse(_address(request.path_params["proposal_id"]), status_code=303)
-
-
 def _approver(request: Request) -> Visitor:
     """Who is signed in, if they may decide. Raises HTTPException (403)."""
     visitor = visitor_of(request)
@@ -173,6 +170,15 @@ def _approver(request: Request) -> Visitor:
 
 def _address(proposal_id: str) -> str:
     return f"/approvals/{quote(proposal_id, safe='')}"
+
+
+def _stories(request: Request) -> Stories:
+    """What was read of the log about proposals; the application's own."""
+    state = request.app.state
+    if not hasattr(state, "stories"):
+        state.stories = Stories(desk_of(request).layout)
+    stories: Stories = state.stories
+    return stories
 
 
 def _looked(request: Request) -> Looked:
@@ -192,5 +198,5 @@ routes: list[BaseRoute] = [
     Route(f"{_ONE}/approve", approve, methods=["POST"]),
     Route(f"{_ONE}/reject", reject, methods=["POST"]),
     Route(f"{_ONE}/reveal", reveal, methods=["POST"]),
-    *(Route(f"{_ONE}/{word}", back, methods=["GET"]) for word in ("approve", "reject", "reveal")),
+    *(Route(f"{_ONE}/{word}", show, methods=["GET"]) for word in ("approve", "reject", "reveal")),
 ]

@@ -1,7 +1,8 @@
 """What an operator sets: the stop switch, the PLA's mode, the device armed or not, the end of a session.
 
 Each POST is one operation of the daemon, and answers 303 to the page it came from, or 409 with the reasons and what
-would mend them. Its form's nonce makes the request's id, so that a double click is one request.
+would mend them. Asking for one twice, as by a double click, sets the same thing; the end of a session names the
+session, so that ending it twice is one request.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from contracts.pla import MODES
-from pmagent.client import new_request
 from pmagent.console.desk import desk_of, form_of, visitor_of
-from pmagent.console.views.now import CLASSES
+from pmagent.console.views.now import CLASSES, now
 
 REASON_CHARS_MAX: Final = 500
 PATIENCE_SECONDS: Final = 110.0
 """So long an answer may take: up to 35 s until the surfaces have been read since a start, 60 s for the device."""
 
-_NONCE: Final = re.compile(r"[0-9a-f]{32}")
+_SESSION: Final = re.compile(r"pla-[0-9a-f]{32}")
 _BACK: Final = re.compile(r"/approvals/[A-Za-z0-9_-]{1,64}")
 
 
@@ -61,20 +61,21 @@ async def disarm(request: Request) -> Response:
 
 
 async def end(request: Request) -> Response:
-    """POST: end the PLA's session."""
-    return await _set(request, "pla.end", "The session is not ended")
+    """POST ``session``: end the PLA's session of this id. Raises HTTPException (400) without one."""
+    session = form_of(request).get("session", "")
+    if not _SESSION.fullmatch(session):
+        raise HTTPException(400, "It is not said which session is to be ended.")
+    about = sha256(f"{visitor_of(request).operator}|{session}".encode()).hexdigest()[:16]
+    return await _set(request, "pla.end", "The session is not ended", id=f"pla.end-{session}-{about}")
 
 
-async def _set(request: Request, operation: str, failed: str, **arguments: Any) -> Response:
-    """Ask for ``operation``; ``failed`` says what it comes to when that is refused. Raises HTTPException, what asking
-    raises."""
+async def _set(request: Request, operation: str, failed: str, id: str = "", **arguments: Any) -> Response:
+    """Ask for ``operation``, as the request ``id`` ("": a new one); ``failed`` says what it comes to when that is
+    refused. Raises HTTPException (403), what asking raises."""
     desk, visitor, form = desk_of(request), visitor_of(request), form_of(request)
     if visitor.role != "approve":
         raise HTTPException(403, "Your role is view: you may look, and set nothing.")
-    answer = await desk.ask(
-        operation, visitor, request=_request_id(operation, visitor.operator, form.get("nonce", ""), arguments),
-        seconds=PATIENCE_SECONDS, **arguments,
-    )  # fmt: skip
+    answer = await desk.ask(operation, visitor, request=id, seconds=PATIENCE_SECONDS, **arguments)
     if answer.exit_code == 0:
         back = form.get("back", "")
         return RedirectResponse(back if _BACK.fullmatch(back) else "/", status_code=303)
@@ -84,17 +85,6 @@ async def _set(request: Request, operation: str, failed: str, **arguments: Any) 
         request, "not_done.html", title=failed, section="now", status=409, reasons=document.get("reasons", []),
         mends=list(dict.fromkeys(document.get("mend", []))), command=twin,
     )  # fmt: skip
-
-
-def _request_id(operation: str, operator: str, nonce: str, arguments: dict[str, Any]) -> str:
-    """The request's id: of the form's nonce and of all that is asked; a form without a nonce asks anew each time.
-    Raises HTTPException (400) for a nonce that no form of ours has."""
-    if not nonce:
-        return new_request(operation)
-    if not _NONCE.fullmatch(nonce):
-        raise HTTPException(400, "This form is none of this console's.")
-    about = "|".join([operator, operation, *(f"{name}={value}" for name, value in sorted(arguments.items()))])
-    return f"{operation}-{nonce}-{sha256(about.encode()).hexdigest()[:16]}"
 
 
 def _reason(request: Request) -> str:
@@ -115,14 +105,10 @@ _TWINS: Final = {
 }
 
 
-async def back(_: Request) -> Response:
-    """GET of an address that forms post to: the page with the forms."""
-    return RedirectResponse("/", status_code=303)
-
-
 _POSTS: Final = {"pause": pause, "resume": resume, "mode": mode, "arm": arm, "disarm": disarm, "end": end}
 
 routes: list[BaseRoute] = [
     *(Route(f"/control/{name}", view, methods=["POST"]) for name, view in _POSTS.items()),
-    *(Route(f"/control/{name}", back, methods=["GET"]) for name in _POSTS),
+    # A page that answers a POST may be looked at again.
+    *(Route(f"/control/{name}", now, methods=["GET"]) for name in _POSTS),
 ]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 from typing import Any, Final, get_args
 
 import msgspec
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -15,6 +15,7 @@ from contracts.pla import MODES, ActionClass
 from events.errors import NotFound, PmagentError
 from pmagent.console.alerts import Alerts
 from pmagent.console.desk import Desk, desk_of
+from pmagent.console.views.integrity import checks_of
 from pmagent.layout import Layout
 from pmagent.log.source import opened, time_at
 
@@ -23,6 +24,7 @@ LIVE: Final = (
     "control.", "actor.", "effect.", "daemon.", "console.refused", "task.attempt_requested", "task.exited",
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
+CHANGES: Final = ("", "stop", "mode")
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -35,8 +37,11 @@ class Effects(msgspec.Struct, frozen=True):
 
 
 async def now(request: Request) -> Response:
-    """``/``."""
-    desk = desk_of(request)
+    """``/?change=``: how things stand; with ``change`` (stop or mode) the form with all that may be said to that.
+    Raises HTTPException (400)."""
+    desk, change = desk_of(request), request.query_params.get("change", "")
+    if change not in CHANGES:
+        raise HTTPException(400, "There is nothing of that name to change.")
     status, pla = await _standing(desk)
     alerts, looked_from = await desk.read(_alerts(request).newest)
     jobs = status.get("jobs", [])
@@ -47,7 +52,8 @@ async def now(request: Request) -> Response:
         pla=pla, jobs=[{**job, "since": since} for job, since in zip(jobs, begun, strict=True)],
         effects=grouped(status.get("open_effects", [])), alerts=alerts, looked_from=looked_from, modes=modes,
         modes_shown=[(name, f"{name}: {says}") for name, says in modes],
-        classes=[(word, word.replace("_", " ")) for word in CLASSES], nonce=lambda: secrets.token_hex(16),
+        classes=[(word, word.replace("_", " ")) for word in CLASSES], change=change,
+        chain=await desk.read(checks_of(request).latest, "log"),
     )  # fmt: skip
 
 
