@@ -24,9 +24,9 @@ _ONCE: Final = (
     b"host", b"origin", b"cookie", b"content-length", b"content-type", b"transfer-encoding", b"sec-fetch-site",
     b"sec-fetch-mode", b"sec-fetch-dest", b"last-event-id",
 )  # fmt: skip
-_TARGET: Final = re.compile(rb"/(?![/\\])[\x21-\x7e]*")
+_TARGET: Final = re.compile(rb"/(?![/\\])[\x21\x22\x24-\x7e]*")
 _FORWARDED: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[1-9][0-9]{0,4})?")
-_DOTS: Final = re.compile(r"(?:^|/)\.{1,2}(?:/|$)")
+_CROOKED: Final = re.compile(r"//|(?:^|/)\.{1,2}(?:/|$)|[\\\x00]")
 _FRAMES: Final = frozenset({"iframe", "frame", "object", "embed", "fencedframe"})
 
 
@@ -72,7 +72,7 @@ def read_head(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]
     if _TARGET.fullmatch(target) is None:
         return Refusal(400, "The address of a page begins with one slash.")
     path = unquote_to_bytes(target.partition(b"?")[0]).decode("latin-1")
-    if "\0" in path or "\\" in path or _DOTS.search(path) is not None:
+    if _CROOKED.search(path) is not None:
         return Refusal(400, "The address of a page leads straight to it.")
     found: dict[bytes, bytes] = {}
     for name, value in headers:

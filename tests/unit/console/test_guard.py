@@ -95,7 +95,7 @@ def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
         "http://evil.example/", f"http://{HOST}/", f"{HOST}", "*", "//evil.example/", "/\\evil.example", "",
         "approvals",
         "/../approvals", "/static/../approvals", "/static/%2e%2e/approvals", "/static/..%2Fapprovals", "/a/./b",
-        "/a/..", "/%5c", "/a%00b", "/a b", "/\x7f", "/é",
+        "/a/..", "/%5c", "/a%00b", "/a b", "/a#b", "/%2fevil.example", "/\x7f", "/é",
     ],
     ids=ascii,
 )  # fmt: skip
