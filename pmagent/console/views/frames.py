@@ -1,7 +1,82 @@
-"""The page frames."""
+"""The pictures of frames that a session of the PLA rests on: only what is a picture, and only what the log names."""
 
 from __future__ import annotations
 
-from starlette.routing import BaseRoute
+import re
+from typing import Any, Final
 
-routes: list[BaseRoute] = []
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from actors.pla.frames.folder import BYTES_MAX
+from actors.pla.frames.pictures import NotAPicture, TooLarge, picture
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import NotFound
+from events.event import StoredEvent
+from events.reader import event_at, runs
+from events.storage import StorageReader
+from pmagent.console.desk import desk_of
+from pmagent.console.searching import until
+from pmagent.console.session_list import payload
+from pmagent.layout import Layout
+from pmagent.log.source import opened
+
+LOOK_SECONDS: Final = 2.0
+
+_POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+_SANDBOX: Final = "default-src 'none'; sandbox"
+
+
+async def show(request: Request) -> Response:
+    """``GET /sessions/{session_id}/frames/{position}``. Raises NotFound where the session has no such picture."""
+    desk = desk_of(request)
+    named, session_id = str(request.path_params["position"]), str(request.path_params["session_id"])
+    if not _POSITION.fullmatch(named):
+        raise _none(session_id, named)
+    content, media_type = await desk.read(_picture, desk.layout, session_id, int(named))
+    ending = media_type.rpartition("/")[2]
+    return Response(
+        content, media_type=media_type,
+        headers={
+            "Content-Security-Policy": _SANDBOX, "Content-Disposition": f'inline; filename="frame-{named}.{ending}"',
+        },
+    )  # fmt: skip
+
+
+def _picture(layout: Layout, session_id: str, position: int) -> tuple[bytes, str]:
+    """The bytes of the picture, and what they are: as their beginning says, whatever the event does."""
+    with opened(layout.log) as storage:
+        event = event_at(storage, position)
+        frame = payload(event) if event.type == "pla.frame_observed" else {}
+        if not (frame.get("kept") and _rests_on(storage, event, session_id)):
+            raise _none(session_id, str(position))
+    content = BlobStore(RealDisk(), str(layout.blobs)).get(str(frame.get("sha256")))
+    try:
+        return content, picture(content[: BYTES_MAX + 1]).media_type
+    except (NotAPicture, TooLarge) as error:
+        raise NotFound(f"what was kept of the frame at {position} is no picture: {error.text}") from error
+
+
+def _rests_on(storage: StorageReader, frame: StoredEvent, session_id: str) -> bool:
+    """Whether something of the session names the frame; that comes after it, as long as there is time to look."""
+    going = until(LOOK_SECONDS)
+    for run in runs(storage, frame.position + 1):
+        for event in run:
+            if event.type in ("pla.proposed", "pla.observed") and _names(payload(event), session_id, frame.position):
+                return True
+        if not going():
+            return False
+    return False
+
+
+def _names(data: dict[str, Any], session_id: str, position: int) -> bool:
+    return data.get("session_id") == session_id and data.get("frame") == position
+
+
+def _none(session_id: str, named: str) -> NotFound:
+    return NotFound(f"session {session_id[:64]!r} has no picture {named[:20]!r}", "its page shows those that it has")
+
+
+routes: list[BaseRoute] = [Route("/sessions/{session_id}/frames/{position}", show)]

@@ -1,0 +1,304 @@
+"""One session of the PLA: its log on disk, checked and held against the workspace's, and what the log tells of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO, Final
+
+import msgspec
+
+from contracts.payload import BlobSource, typed, types
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.errors import NotFound, PmagentError
+from events.event import StoredEvent
+from events.reader import event_at, runs
+from events.segments import SegmentReader
+from pmagent.console.searching import until
+from pmagent.console.session_list import began, payload
+from pmagent.layout import Layout
+from pmagent.log.ranges import Range, last_of
+from pmagent.log.source import opened
+from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
+from projections.pla.places import job_path, log_path, usable, violations_path
+from projections.pla.sessions import ASKED_KEPT, Sessions, SessionsView
+
+LOOK_SECONDS: Final = 3.0
+"""So long is gone through the workspace's log for one session."""
+LOG_BYTES_MAX: Final = 32 * 2**20
+"""A longer session log is checked by the command."""
+ENTRIES_SHOWN: Final = 200
+TOLD_MAX: Final = 200
+"""So many proposals, frames and violations are told of, the newest."""
+JOB_BYTES_MAX: Final = 64 * 1024
+
+_REQUESTS: Final = frozenset((
+    "pla.mode_requested", "pla.end_requested", "pla.decision_requested", "pla.arm_requested", "pla.disarm_requested",
+    "pla.proposal_requested", "pla.observe_requested",
+))  # fmt: skip
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A line of the session log: its number, the entry (None where it is none), the text as it stands there."""
+
+    number: int
+    entry: dict[str, Any] | None
+    text: str
+
+
+class Proposal(msgspec.Struct):
+    """A proposal of the session and what became of it; events are StoredEvents' data with their positions."""
+
+    position: int
+    data: dict[str, Any]
+    decided: int = 0
+    decision: dict[str, Any] = {}
+    closed: int = 0
+    outcome: str = ""
+    why: str = ""
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """A frame that something of this session rests on."""
+
+    position: int
+    time: str
+    data: dict[str, Any]
+
+
+class Told(msgspec.Struct):
+    """What the workspace's log tells of a session. ``looked``: up to which position; ``cut``: there was no time for the
+    rest; ``trouble``: it is corrupt there."""
+
+    began: StoredEvent | None = None
+    ended: StoredEvent | None = None
+    mode: str = ""
+    proposals: dict[str, Proposal] = {}
+    frames: dict[int, Frame] = {}
+    observed: list[Any] = []
+    violations: list[tuple[StoredEvent, dict[str, Any]]] = []
+    looked: int = 0
+    cut: bool = False
+    trouble: PmagentError | None = None
+
+
+class Story(msgspec.Struct, frozen=True):
+    """All of it. ``verdict`` None: there is no session log, or ``unread`` says why it was not looked at."""
+
+    session_id: str
+    told: Told
+    verdict: Verdict | None
+    unread: str
+    violations: Verdict | None
+    entries: list[Entry]
+    first: int
+    job: dict[str, Any] | None
+
+
+def story(layout: Layout, session_id: str, first: int) -> Story:
+    """The session, with its entries from the ``first`` on. Raises NotFound where nobody knows of it, CorruptLog."""
+    if not usable(session_id):
+        raise NotFound(f"{session_id[:64]!r} is no session's id", "Sessions lists them")
+    unread, content = "", None
+    try:
+        content = _content(layout, log_path(session_id))
+    except SessionLogUnreadable as error:
+        unread = f"{error.message}. {error.hint}"
+    told, expected = _told(layout, session_id, content)
+    if told.began is None and content is None and not unread:
+        raise NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
+    verdict = verify_stream(io.BytesIO(content), expected, len(content)) if content is not None else None
+    violations = _content(layout, violations_path(session_id))
+    return Story(
+        session_id, told, verdict, unread, verify_stream(io.BytesIO(violations)) if violations is not None else None,
+        _entries(content or b"", first), first, _job(layout, session_id),
+    )
+
+
+def log_of(layout: Layout, session_id: str) -> bytes | None:
+    """The session log as it is now; None where there is none. Raises SessionLogUnreadable."""
+    return _content(layout, log_path(session_id)) if usable(session_id) else None
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def _content(layout: Layout, path: str) -> bytes | None:
+    """A session log as it is now; None where there is none. Raises SessionLogUnreadable."""
+    try:
+        with _opened(layout, path) as file:
+            content = file.read(LOG_BYTES_MAX + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise SessionLogUnreadable(f"{path} cannot be read: {error.strerror}", "it must be a regular file") from error
+    if len(content) > LOG_BYTES_MAX:
+        raise SessionLogUnreadable(f"{path} is longer than a page takes", f"pmagent pla verify-log {path}")
+    return content
+
+
+def _opened(layout: Layout, path: str) -> BinaryIO:
+    """A regular file of the workspace; through no link. Raises OSError."""
+    file = os.open(layout.workspace / path, _FILE)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(0, "it is no regular file")
+    return open(file, "rb")
+
+
+def _entries(content: bytes, first: int) -> list[Entry]:
+    shown: list[Entry] = []
+    for number, line in enumerate(io.BytesIO(content), 1):
+        if number >= first + ENTRIES_SHOWN:
+            break
+        if number >= first:
+            shown.append(Entry(number, _entry(line), line[:LINE_BYTES_MAX].decode("utf-8", "backslashreplace")))
+    return shown
+
+
+def _entry(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _job(layout: Layout, session_id: str) -> dict[str, Any] | None:
+    try:
+        with _opened(layout, job_path(session_id)) as file:
+            return _entry(file.read(JOB_BYTES_MAX))
+    except OSError:  # it is a projection: Integrity says whether it is there
+        return None
+
+
+# --- the workspace's log ---------------------------------------------------------------------------------------------
+
+
+def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told, Iterator[bytes] | None]:
+    """What the log tells, and what it says that the session log must be (None where that was not found out)."""
+    told, going = Told(), until(LOOK_SECONDS)
+    with opened(layout.log) as storage:
+        try:
+            told.began = _began(storage, session_id, content, going)
+            if told.began is None:
+                return told, None
+            fold = _Fold(storage, BlobStore(RealDisk(), str(layout.blobs)), told.began, going)
+            _go_through(storage, told, fold, session_id, going)
+        except PmagentError as error:
+            told.trouble = error
+            return told, None
+        return told, None if told.cut else fold.expected(session_id)
+
+
+def _go_through(
+    storage: SegmentReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]
+) -> None:
+    assert told.began is not None, "it was found"
+    for run in runs(storage, told.began.position):
+        for event in run:
+            _tell(told, event, session_id)
+            fold.take(event)
+        told.looked = run[-1].position
+        if told.ended is not None:
+            return
+        if not going() and told.looked < storage.tail().position:
+            told.cut = True
+            return
+
+
+def _began(
+    storage: SegmentReader, session_id: str, content: bytes | None, going: Callable[[], bool]
+) -> StoredEvent | None:
+    """The event with which the session began: where its log says so, else the last one found."""
+    end = storage.tail().position
+    entry = _entry((content or b"").partition(b"\n")[0]) or {}
+    details = entry.get("details")
+    hint = details.get("position") if isinstance(details, dict) else None
+    if isinstance(hint, int) and 1 <= hint <= end:
+        found = event_at(storage, hint)
+        if _begins(found, session_id):
+            return found
+    return began(storage, "pla", session_id, end, going)
+
+
+def _begins(event: StoredEvent, session_id: str) -> bool:
+    return event.type == "pla.session_began" and payload(event).get("session_id") == session_id
+
+
+def _tell(told: Told, event: StoredEvent, session_id: str) -> None:
+    """Add what an event tells of the session."""
+    if event.type == "pla.frame_observed":
+        _put(told.frames, event.position, Frame(event.position, event.time, payload(event)))
+        return
+    if not event.type.startswith(("pla.", "hid.outcome")):
+        return
+    data = payload(event)
+    if data.get("session_id") != session_id:
+        return
+    name = str(data.get("proposal_id", ""))
+    known = told.proposals.get(name)
+    match event.type:
+        case "pla.session_ended":
+            told.ended = event
+        case "pla.mode_changed":
+            told.mode = str(data.get("mode", ""))
+        case "pla.violation":
+            told.violations = [*told.violations[1 - TOLD_MAX :], (event, data)]
+        case "pla.proposed":
+            _put(told.proposals, name, Proposal(event.position, data))
+        case "pla.approved" | "pla.rejected" if known is not None:
+            known.decided, known.decision = event.position, {**data, "word": event.type[4:]}
+        case "pla.observed":
+            told.observed = [*told.observed[1 - TOLD_MAX :], data.get("frame")]
+        case "pla.proposal_closed" if known is not None:
+            known.closed, known.outcome = event.position, str(data.get("outcome", ""))
+            known.why = str(data.get("why", ""))
+
+
+def _put(held: dict[Any, Any], key: Any, value: Any) -> None:
+    held[key] = value
+    if len(held) > TOLD_MAX:
+        del held[next(iter(held))]
+
+
+def used_frames(told: Told) -> list[Frame]:
+    """The frames on which proposals of the session rest, and those that somebody looked at."""
+    named = {proposal.data.get("frame") for proposal in told.proposals.values()} | {*told.observed}
+    return [frame for position, frame in told.frames.items() if position in named]
+
+
+class _Fold:
+    """The session's documents, folded from where it began, and from the requests before that are still remembered
+    then: so much as is needed for just what folding the whole log would give."""
+
+    def __init__(
+        self, storage: SegmentReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]
+    ) -> None:
+        self._blobs = blobs
+        self._projection = Sessions()
+        self._state = SessionsView(storage.log_id())
+        known = types()
+        self._heard = {name for name, cls in known.items() if cls in self._projection.hears}
+        before = last_of(storage, Range(1, began.position - 1, ""), _requests, ASKED_KEPT, going)
+        self._whole = not before.cut and before.trouble is None
+        for event in before.events:
+            self.take(event)
+
+    def take(self, event: StoredEvent) -> None:
+        """Fold one event more."""
+        if event.type in self._heard and self._whole:
+            self._state = self._projection.evolve(self._state, typed(event, self._blobs), event.sum)
+
+    def expected(self, session_id: str) -> Iterator[bytes] | None:
+        """The bytes of the session log, in pieces; None where they are not known."""
+        session = self._state.sessions.get(session_id)
+        return session.log.content.pieces() if session is not None and self._whole else None
+
+
+def _requests(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+    return [event for event in run if event.type in _REQUESTS]
