@@ -14,6 +14,7 @@ from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import ZERO_SUM, StoredEvent
 from events.line import TAIL_BYTES, decode_line
+from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.console.searching import until
 from pmagent.log.source import opened
@@ -152,6 +153,15 @@ def blob_of(event: StoredEvent) -> dict[str, Any] | None:
         return None
     blob = at_path(msgspec.json.decode(raw), "blob")
     return blob if isinstance(blob, dict) else None
+
+
+def blob_at(folder: Path, position: int) -> str:
+    """The name of the blob in which the payload of the event at ``position`` lies. Raises NotFound, CorruptLog."""
+    with opened(folder) as storage:
+        blob = blob_of(event_at(storage, position))
+    if blob is None:
+        raise NotFound(f"the payload of event {position} stands in its line, and in no blob", "its page shows it")
+    return str(blob.get("sha256"))
 
 
 def pretty(raw: bytes) -> bytes:

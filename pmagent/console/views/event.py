@@ -12,8 +12,9 @@ from starlette.routing import BaseRoute, Route
 
 from events.errors import PmagentError
 from events.event import StoredEvent
+from pmagent.console import downloads
 from pmagent.console.desk import desk_of
-from pmagent.console.event_reading import LIMIT, LIMIT_MAX, blob_of, line_at, nested, pretty, seen
+from pmagent.console.event_reading import LIMIT, LIMIT_MAX, blob_at, blob_of, line_at, nested, pretty, seen
 from pmagent.console.lines import sign
 from pmagent.console.texts import decoded, marked
 from pmagent.log.summaries import summary
@@ -79,10 +80,16 @@ async def raw(request: Request) -> Response:
     NotFound, CorruptLog."""
     desk, position = desk_of(request), _position(request)
     line = await desk.read(line_at, desk.layout.log, position)
-    return Response(
-        line, media_type="application/octet-stream",
-        headers={"Content-Disposition": f'attachment; filename="event-{position}.jsonl"'},
-    )
+    return downloads.whole(f"event-{position}.jsonl", line)
 
 
-routes: list[BaseRoute] = [Route("/log/{position}", show), Route("/log/{position}/raw", raw)]
+async def blob(request: Request) -> Response:
+    """``GET /log/{position}/blob``: the blob in which the event's payload lies. Raises NotFound, CorruptLog."""
+    desk, position = desk_of(request), _position(request)
+    named = await desk.read(blob_at, desk.layout.log, position)
+    return await downloads.blob(desk, f"event-{position}.json", named)
+
+
+routes: list[BaseRoute] = [
+    Route("/log/{position}", show), Route("/log/{position}/raw", raw), Route("/log/{position}/blob", blob),
+]  # fmt: skip

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from events.errors import NotFound, PmagentError
-from pmagent.console import oa_story, pla_story
+from pmagent.console import downloads, oa_story, pla_story
 from pmagent.console.desk import desk_of
 from pmagent.console.session_list import Kind, listed
 from pmagent.log.summaries import summary
@@ -73,11 +72,8 @@ async def download(request: Request) -> Response:
     desk, session_id = desk_of(request), str(request.path_params["session_id"])
     content = await desk.read(pla_story.log_of, desk.layout, session_id)
     if content is None:
-        raise HTTPException(404)
-    return Response(
-        content, media_type="application/octet-stream",
-        headers={"Content-Disposition": f'attachment; filename="{session_id}.jsonl"'},
-    )
+        raise NotFound(f"there is no session log of {session_id[:64]!r}", "pmagent rebuild writes what the log says")
+    return downloads.whole(f"{session_id}.jsonl", content)
 
 
 def _number(request: Request, name: str) -> int:
