@@ -4,13 +4,12 @@ report 3.3, 5)."""
 from __future__ import annotations
 
 import re
-from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
 from events.log import now
-from pmagent.console.approvals.decision import FIRST_CHARS, Verdict
+from pmagent.console.approvals.decision import FIRST_CHARS
 from pmagent.console.approvals.history import Stories, Story
 from pmagent.console.approvals.looks import Like, Notice, alike, content, counted, headline, hex_rows, stands
 from pmagent.console.approvals.reckoning import Cost, Means, Reversal, cost, means, reversal
@@ -29,8 +28,7 @@ _PROPOSAL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """``document``: the proposal, as the command line has it; ``text``: exactly what is done; ``rule``: why a person is
-    asked at all; ``barred``: why this operator may not approve it ("": they may); ``seen``: what a form carries;
-    ``session``: the operator's, at the console."""
+    asked at all; ``barred``: why this operator may not approve it ("": they may); ``seen``: what a form carries."""
 
     document: dict[str, Any]
     headline: str
@@ -48,7 +46,6 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     story: Story
     barred: str
     seen: Seen
-    session: str
 
     @property
     def is_open(self) -> bool:
@@ -60,16 +57,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         """Whether what would be typed is masked here."""
         return bool(self.document["masked"]) and self.document.get("plain") is None
 
-    def fields(self, verdict: Verdict) -> list[tuple[str, str]]:
-        """The hidden fields of a form that decides on it. Its nonce is the same until somebody has decided something of
-        this proposal: a form that is sent twice, or from two tabs, is one request; and the page stays as it is while
-        nothing has changed."""
-        tried = max((step.position for step in self.story.steps if step.type == "pla.decision_requested"), default=0)
-        about = f"{self.session}|{self.document['proposal_id']}|{verdict}|{tried}"
-        fields = [
-            ("nonce", sha256(about.encode()).hexdigest()[:32]), ("digest", self.document["digest"]),
-            ("mode", self.seen.mode), ("seen", packed(self.seen)),
-        ]  # fmt: skip
+    def fields(self, nonce: str) -> list[tuple[str, str]]:
+        """The hidden fields of a form that decides on it."""
+        digest, mode = self.document["digest"], self.seen.mode
+        fields = [("nonce", nonce), ("digest", digest), ("mode", mode), ("seen", packed(self.seen))]
         if self.document["masked"] and not self.hidden:
             fields.append(("revealed", "yes"))
         return fields
@@ -96,7 +87,6 @@ async def gathered(
         notice=stands(document), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
         story=told, barred=barred(document, visitor), seen=seen(document, pla, paused=paused),
-        session=visitor.session,
     )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ FIRST_CHARS: Final = 6
 REASON_CHARS_MAX: Final = 500
 YES: Final = "yes"
 
-_NONCE: Final = re.compile(r"[0-9a-f]{32}")
+NONCE: Final = re.compile(r"[0-9a-f]{32}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 _HINT: Final = "look at the proposal again, and decide there"
 
@@ -45,7 +45,7 @@ class Sent(msgspec.Struct, frozen=True, kw_only=True):
 def sent(form: Mapping[str, str], verdict: Verdict) -> Sent:
     """The form, as one of this page's. Raises BadDecision: it is none."""
     nonce, digest, mode = form.get("nonce", ""), form.get("digest", ""), form.get("mode", "")
-    if not _NONCE.fullmatch(nonce) or not _DIGEST.fullmatch(digest) or mode not in MODES:
+    if not NONCE.fullmatch(nonce) or not _DIGEST.fullmatch(digest) or mode not in MODES:
         raise BadDecision("the decision does not say what it is about", _HINT)
     shown = unpacked(form.get("seen", ""))
     if shown.digest != digest or shown.mode != mode:

@@ -6,6 +6,7 @@ What came too late, or is about something else than what stands, is answered by 
 
 from __future__ import annotations
 
+import secrets
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -15,7 +16,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.approvals.card import LISTED, Card, gathered
-from pmagent.console.approvals.decision import Sent, Verdict, arguments, request_id, sent, wanting
+from pmagent.console.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.approvals.history import Stories
 from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
@@ -84,18 +85,27 @@ def _row(document: dict[str, Any]) -> dict[str, Any]:
 
 
 async def show(request: Request) -> Response:
-    """``/approvals/{id}?decide=``: one proposal; with ``decide`` (approve or reject) the form for that. The addresses
-    that forms post to show it as well: a page that answers a POST can be looked at again."""
-    desk, visitor = desk_of(request), visitor_of(request)
-    decide = _one_of(request, "decide", ("approve", "reject"))
-    card = await gathered(desk, _stories(request), visitor, request.path_params["proposal_id"])
-    if card.document["proposal_id"] != request.path_params["proposal_id"]:
-        return RedirectResponse(_address(card.document["proposal_id"]), status_code=303)
-    return await _page(request, card, decide=decide)
+    """``/approvals/{id}?decide=&form=``: one proposal; with ``decide`` (approve or reject) the form for that. ``form``
+    is the form's nonce: it stands in the address, so that a page that is made anew holds the same form, and another tab
+    another. The addresses that forms post to show the card as well: a page that answers a POST may be looked at
+    again."""
+    desk, visitor, name = desk_of(request), visitor_of(request), request.path_params["proposal_id"]
+    decide, nonce = _one_of(request, "decide", ("approve", "reject")), request.query_params.get("form", "")
+    card = await gathered(desk, _stories(request), visitor, name)
+    address = _address(card.document["proposal_id"])
+    if decide and card.is_open and not NONCE.fullmatch(nonce):
+        return RedirectResponse(f"{address}?decide={decide}&form={_drawn()}", status_code=303)
+    if card.document["proposal_id"] != name:
+        return RedirectResponse(address, status_code=303)
+    return await _page(request, card, decide=decide, nonce=nonce)
+
+
+def _drawn() -> str:
+    return secrets.token_hex(16)
 
 
 async def _page(
-    request: Request, card: Card, *, decide: str, status: int = 200, lacks: dict[str, str] | None = None,
+    request: Request, card: Card, *, decide: str, nonce: str, status: int = 200, lacks: dict[str, str] | None = None,
     form: dict[str, str] | None = None,
 ) -> Response:  # fmt: skip
     """The card. A page that answers a POST is no address to come back to, so nothing makes it stale."""
@@ -104,7 +114,7 @@ async def _page(
     return await desk_of(request).page(
         request, "approval.html", title=card.headline, section="approvals", status=status,
         live=LIVE if request.method == "GET" else (), card=card, proposal=card.document, decide=decide,
-        lacks=lacks or {}, form=form or {}, address=_address(card.document["proposal_id"]),
+        nonce=nonce, lacks=lacks or {}, form=form or {}, address=_address(card.document["proposal_id"]),
         command=("pmagent", "pla", "show", card.document["proposal_id"], "--hexdump"),
     )  # fmt: skip
 
@@ -113,7 +123,7 @@ async def reveal(request: Request) -> Response:
     """POST: the card with what is masked in plain, out of the daemon's memory; it is kept nowhere."""
     visitor = _approver(request)
     card = await gathered(desk_of(request), _stories(request), visitor, request.path_params["proposal_id"], reveal=True)
-    return await _page(request, card, decide="approve" if card.is_open and not card.hidden else "")
+    return await _page(request, card, decide="approve" if card.is_open and not card.hidden else "", nonce=_drawn())
 
 
 async def approve(request: Request) -> Response:
@@ -134,7 +144,7 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
     lacks = wanting(said, card.document, card.risk.tier)
     if lacks and card.is_open:
         word = "approve" if verdict == "APPROVED" else "reject"
-        return await _page(request, card, decide=word, status=422, lacks=lacks, form=form)
+        return await _page(request, card, decide=word, nonce=said.nonce, status=422, lacks=lacks, form=form)
     if lacks:
         over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
         return await _changed(request, card, said, over)
