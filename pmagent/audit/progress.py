@@ -155,8 +155,11 @@ class Progress:
 
 
 def _criteria(rubric: dict[str, Any]) -> Iterator[Criterion]:
-    for one in rubric.get("dimensions", []):
-        yield Criterion(str(one.get("id")), str(one.get("name", one.get("id"))), str(one.get("target_artifact", "")))
+    listed = rubric.get("dimensions")
+    for one in listed if isinstance(listed, list) else []:
+        if isinstance(one, dict):  # a rubric that nobody has checked: the audit fails, and is shown all the same
+            name, target = one.get("name", one.get("id")), one.get("target_artifact", "")
+            yield Criterion(str(one.get("id")), str(name), str(target))
 
 
 def _source_asked(name: SourceName, doing: str) -> Callable[[Progress, Event, Any], Iterator[Change]]:

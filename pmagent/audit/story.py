@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contracts.audit_events import AuditOpinionRejected, AuditRequested
+from contracts.audit_events import AuditFailed, AuditOpinionRejected, AuditRequested
 from events.event import Event
 from pmagent.audit.progress import Progress
-from pmagent.jobs.cancelling import Cancels
 from projections.audits import fold
+from projections.audits.places import DOCUMENT, MARKDOWN
 from projections.audits.view import Audit
 
 
@@ -20,7 +20,9 @@ class Story:
         self.progress = Progress(requested)
         self.asked: AuditRequested = requested.data
         self.rejected: list[AuditOpinionRejected] = []
-        self.cancels = Cancels()
+        self.stopped_by = 0
+        """The position of the event because of which it failed; 0: it has not."""
+        self._report: dict[str, bytes] = {}
 
     @property
     def over(self) -> bool:
@@ -40,4 +42,18 @@ class Story:
             self.audit = fold.evolved(self.audit, event, sum)
         if isinstance(data, AuditOpinionRejected):
             self.rejected.append(data)
-        self.cancels.fold(event)
+        elif isinstance(data, AuditFailed):
+            self.stopped_by = event.causation
+
+    def report(self, log_id: str) -> dict[str, bytes]:
+        """The report of an audit that has concluded, by the ending of its file's name: the bytes that its projection
+        makes of the same events; {} while there is none."""
+        if self.audit.concluded is not None and not self._report:
+            from projections.audits.rebuilt import provenance_of, report_of  # pydantic, with the first report
+            from projections.audits.report import report_json, report_markdown
+
+            report, provenance = report_of(self.audit), provenance_of(self.audit, log_id)
+            self._report = {
+                MARKDOWN: report_markdown(report, provenance).encode(), DOCUMENT: report_json(report, provenance)
+            }
+        return self._report

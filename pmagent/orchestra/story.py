@@ -10,12 +10,12 @@ from contracts.effect import EffectInterrupted
 from contracts.orchestra_events import (
     Captured,
     RunRequested,
+    RunStopping,
     TaskAttemptRequested,
     TaskExited,
     TaskUnstarted,
 )
 from events.event import Event
-from pmagent.jobs.cancelling import Cancels
 from projections.runs import fold
 from projections.runs.view import Run
 
@@ -48,7 +48,8 @@ class Story:
         self.attempts: dict[str, list[Attempt]] = {}
         """Task id -> its attempts, the first first."""
         self.kept: dict[str, Kept] = {}
-        self.cancels = Cancels()
+        self.stopped_by = 0
+        """The position of the event because of which it is to end before its time; 0: there is none."""
         self._open: dict[int, Attempt] = {}
 
     @property
@@ -64,7 +65,6 @@ class Story:
     def fold(self, event: Event, sum: str) -> None:
         """See ``Story`` of the shelf."""
         self.run = fold.evolved(self.run, event, sum)
-        self.cancels.fold(event)
         data = event.data
         match data:
             case TaskAttemptRequested():
@@ -76,6 +76,8 @@ class Story:
                     ended.ended = event.position
                 if isinstance(data, TaskExited):
                     self._keep(data)
+            case RunStopping():
+                self.stopped_by = event.causation
 
     def _keep(self, exited: TaskExited) -> None:
         for artifact in exited.artifacts:

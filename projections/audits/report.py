@@ -19,7 +19,7 @@ from projections.runs import json
 
 NONE: Final = "-"
 _LINE_CHARS: Final = 1_000
-_CHANGED: Final = {
+CHANGED: Final = {
     "fact_supremacy": "facts over opinions",
     "variance_re_evaluation": "second round",
     "functionality_weight": "Tech Lead's weight",
@@ -78,7 +78,7 @@ def _summary(report: AuditReport) -> list[str]:
 def _row(one: CriterionResult) -> tuple[str, ...]:
     scores = {opinion.judge: str(opinion.score) for opinion in one.judge_opinions}
     scores |= {judge: f"{scores[judge]} (set aside)" for judge in one.set_aside}
-    changed = [_CHANGED[rule.rule] for rule in one.rules if rule.rule in _CHANGED and rule.before != rule.after]
+    changed = [CHANGED[rule.rule] for rule in one.rules if rule.rule in CHANGED and rule.before != rule.after]
     return (
         inline(one.dimension_name, 120), scores["Prosecutor"], scores["Defense"], scores["TechLead"],
         f"{one.final_score}/5", ", ".join(changed) or NONE,

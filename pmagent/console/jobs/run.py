@@ -15,7 +15,7 @@ from contracts.orchestra_events import PlannedTask
 from pmagent.clean import shorten
 from pmagent.console.drawing import dag, waterfall
 from pmagent.console.drawing.waterfall import Lane, Part
-from pmagent.jobs.cancelling import Cancelling
+from pmagent.jobs.cancelling import Cancelling, cancelling
 from pmagent.jobs.history import Jobs
 from pmagent.orchestra.places import folder_of, report_of
 from pmagent.orchestra.story import Story
@@ -101,10 +101,10 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     failures: list[Failure]
     files: list[FileRow]
     files_left_out: int
-    cancels: list[Cancelling]
+    cancelled: Cancelling | None
 
 
-def run_page(story: Story, _jobs: Jobs, state: str = "", start: int = 0) -> RunPage:
+def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPage:
     """The page; of the table of tasks those in ``state``, from the ``start``-th on (0 is the first)."""
     run = story.run
     pairs: list[Pair] = list(zip(run.tasks, run.planned_tasks, strict=True))
@@ -132,7 +132,7 @@ def run_page(story: Story, _jobs: Jobs, state: str = "", start: int = 0) -> RunP
         failures=_failures(run, pairs),
         files=files[:FILES_MAX],
         files_left_out=max(len(files) - FILES_MAX, 0),
-        cancels=story.cancels.all(),
+        cancelled=cancelling(jobs, story.stopped_by),
     )
 
 
@@ -210,8 +210,7 @@ def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
 
 def _node(run: Run, task: Task, planned: PlannedTask) -> dag.Node:
     state = shown_state(task)
-    said = [state, took_of(task, run.updated)]
-    said += [f"attempt {task.attempts}"] if task.attempts > 1 else []
+    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(task, run.updated)]
     note = " · ".join(part for part in said if part)
     address = task_address(run.run_id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)

@@ -153,11 +153,13 @@ def _line(story: Story, jobs: Jobs, task_id: str, attempt: Attempt, current: boo
     asked = _event(jobs, attempt.requested)
     ended = _event(jobs, attempt.ended) if attempt.ended else None
     said, code = _said(ended)
+    place = story.run.places[task_id]
+    why = next((one.reason for one in story.run.tasks[place].tries if one.attempt == attempt.number), "")
     until = ended.time if ended is not None else story.run.ended or story.run.updated
     took = spoken(max(seconds_between(asked.time, until), 0.0))
     address = f"{task_address(story.run.run_id, task_id)}?attempt={attempt.number}"
     return AttemptLine(
-        attempt.number, address, attempt.requested, attempt.ended, asked.time, took, code, said, current
+        attempt.number, address, attempt.requested, attempt.ended, asked.time, took, code, why or said, current
     )
 
 
