@@ -11,7 +11,7 @@ from actors.checks import actor as checker
 from actors.checks import state
 from actors.checks.actor import Checker
 from tests.support.planted import plant
-from tests.support.simulated import failure
+from tests.support.simulated import CHECKS, failure
 
 NEXT = "return [*_answers(state), *(_next(state) if isinstance(event.data, CheckRequested) else ())]"
 
@@ -39,7 +39,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (checker, "_over", "found = state.waiting(position)", "found = next(state.each(), None)"),
         (state, "ended", "item.at == position and ", ""),
     ]),
-    "a permit is asked for in another request's name": ("belongs to another request|answers|runs already|attempt", [
+    "a permit is asked for in another request's name": ("belongs to another request|answers|runs already|attempt|checker halted", [
         (checker, "_next", "yield Correlated(asked, one.correlation)", "yield asked"),
     ]),
     "names that stand twice are run": ("something else was asked for", [
@@ -59,4 +59,4 @@ def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -
     says, exchanges = PLANTED[fault]
     for owner, name, old, new in exchanges:
         plant(monkeypatch, owner, name, old, new)
-    assert re.search(says, failure())
+    assert re.search(says, failure(load=CHECKS))

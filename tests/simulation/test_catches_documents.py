@@ -34,7 +34,7 @@ PLANTED: dict[str, tuple[Any, str, str, str]] = {
 
 
 def test_documents_of_runs_that_left_the_state_are_on_the_disk_whatever_happens() -> None:
-    assert failure(20) == ""
+    assert failure(12) == ""
 
 
 @pytest.mark.parametrize("fault", PLANTED)

@@ -25,7 +25,7 @@ sys.path.insert(0, sys.argv[1])
 from projections.documents import Documents
 from projections.registry import all_projections
 from replay.simulation.runner import simulate
-print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 44)))
+print(*(simulate(seed, documents=lambda: Documents(all_projections())).history for seed in range(40, 42)))
 """
 
 
@@ -42,7 +42,7 @@ def test_seeds_that_once_found_something_pass(seed: int) -> None:
 
 
 def test_a_seed_has_one_history() -> None:
-    assert [simulate(seed) for seed in range(20, 26)] == [simulate(seed) for seed in range(20, 26)]
+    assert [simulate(seed) for seed in range(20, 23)] == [simulate(seed) for seed in range(20, 23)]
     assert simulate(1).history != simulate(2).history
 
 

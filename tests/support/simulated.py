@@ -18,6 +18,7 @@ def documents() -> Documents:
 DEMANDS = Load(demands=30, thoughts=0, runs=0, checks=0, audits=0, changes=8)
 RUNS = Load(demands=0, thoughts=0, runs=12, checks=0, audits=0, changes=4)
 THOUGHTS = Load(demands=0, thoughts=25, runs=0, checks=0, audits=0, changes=8)
+CHECKS = Load(demands=0, thoughts=0, runs=0, checks=10, audits=0, changes=6)
 AUDITS = Load(demands=0, thoughts=0, runs=0, checks=0, audits=8, changes=4)
 TYPINGS = Load(demands=0, thoughts=0, runs=0, checks=0, audits=0, changes=2, typings=6)
 """Worlds in which the operator wants nothing else: a seed then tells more of it, and takes less time."""
