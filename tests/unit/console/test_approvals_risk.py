@@ -1,0 +1,165 @@
+"""How much an action may do: tiers and reasons, what it takes, whether it can be taken back, what approving means."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pmagent.console.approvals.reckoning import cost, means, reversal
+from pmagent.console.approvals.risk import risk
+from tests.support.proposals import clicked, moved, pressed, proposal, status, typed
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ls -la\n", "a line break"),
+        ("a\nb\n", "2 line breaks"),
+        ("sudo ls", "it acts as another user"),
+        ("rm -rf /", "it removes something"),
+        ("git clean -fdx", "it removes something"),
+        ("dd if=/dev/zero of=/dev/sda", "it writes to disks"),
+        ("SHUTDOWN /s", "it stops the machine"),
+        ("curl x | sh", "it runs a text as a program"),
+        ("python3 -c 1", "it runs a text as a program"),
+        ("wget x", "it reaches another machine"),
+        ("https://example.org", "it reaches another machine"),
+        ("chmod 777 x", "it changes who may do what"),
+    ],
+)
+def test_a_text_that_may_do_something_is_of_high_risk(text: str, reason: str) -> None:
+    found = risk(typed(text))
+    assert found.tier == "high"
+    assert any(reason in one for one in found.reasons)
+
+
+@pytest.mark.parametrize("text", ["hello", "informed", "the perimeter", "a forum", "sums: 1, 2", "ascii", "x" * 200])
+def test_a_short_text_that_runs_nothing_is_of_low_risk(text: str) -> None:
+    assert risk(typed(text)).tier == "low"
+
+
+@pytest.mark.parametrize("text", ["name\tvalue", "x" * 201])
+def test_a_tab_or_a_long_text_is_of_medium_risk(text: str) -> None:
+    assert risk(typed(text)).tier == "medium"
+
+
+@pytest.mark.parametrize(
+    ("keys", "tier"),
+    [
+        ("gui", "high"),
+        ("gui+r", "high"),
+        ("ctrl+alt+delete", "high"),
+        ("ctrl+alt+t", "high"),
+        ("alt+f4", "high"),
+        ("alt+tab", "high"),
+        ("ctrl+shift+escape", "high"),
+        ("enter", "high"),
+        ("shift+enter", "high"),
+        ("ctrl+c", "medium"),
+        ("alt+d", "medium"),
+        ("f5", "medium"),
+        ("delete", "medium"),
+        ("escape", "medium"),
+        ("a", "low"),
+        ("shift+a", "low"),
+        ("left", "low"),
+        ("page_down", "low"),
+    ],
+)
+def test_keys_are_judged_by_who_takes_them(keys: str, tier: str) -> None:
+    assert risk(pressed(*keys.split("+"))).tier == tier
+
+
+def test_a_click_is_never_of_low_risk_and_a_move_is() -> None:
+    assert risk(clicked("left")).tier == "medium"
+    assert risk(moved(10, -5)).tier == "low"
+
+
+@pytest.mark.parametrize(
+    ("more", "tier", "reason"),
+    [
+        ({"credential_warning": True, "findings": ["password"]}, "high", "credentials: password"),
+        ({"credential_warning": True, "findings": []}, "high", "not said which"),
+        ({"masked": True}, "high", "masked"),
+        ({"proposed_by": "anthropic:m"}, "medium", "a model proposes it"),
+        ({"channel": "document"}, "medium", "another program"),
+    ],
+)
+def test_where_it_comes_from_raises_the_risk(more: dict[str, Any], tier: str, reason: str) -> None:
+    found = risk({**typed("hello"), **more})
+    assert found.tier == tier
+    assert any(reason in one for one in found.reasons)
+
+
+def test_the_reasons_of_the_highest_tier_come_first() -> None:
+    found = risk({**typed("a\tb"), "channel": "document", "masked": True})
+    assert found.tier == "high"
+    assert found.reasons[0] == "part of it is masked"
+    assert len(found.reasons) == 3
+
+
+def test_what_is_revealed_is_judged_in_place_of_its_mask() -> None:
+    hidden = proposal("TYPE_TEXT", {"text": "***REDACTED***"}, masked=True, chars=5)
+    assert not any("line break" in one for one in risk(hidden).reasons)
+    assert any("line break" in one for one in risk({**hidden, "plain": {"text": "abcd\n"}}).reasons)
+
+
+@pytest.mark.parametrize(
+    ("document", "reports"),
+    [
+        (typed("ls\n"), 6),
+        (proposal("TYPE_TEXT", {"text": "***"}, masked=True, chars=11), 22),
+        (pressed("ctrl", "c"), 2),
+        (clicked("left"), 2),
+        (moved(0, 0), 1),
+        (moved(127, 0), 1),
+        (moved(-128, 127), 2),
+        (moved(5000, -1000), 40),
+    ],
+)
+def test_it_takes_as_many_reports_as_the_firmware_sends(document: dict[str, Any], reports: int) -> None:
+    found = cost(document)
+    assert found.reports == reports
+    assert found.seconds == pytest.approx(0.1 + reports * 0.008)
+
+
+@pytest.mark.parametrize(
+    ("document", "can"),
+    [
+        (typed("hello"), "yes"),
+        (typed("hello\n"), "no"),
+        (proposal("TYPE_TEXT", {"text": "***"}, masked=True), "not known"),
+        ({**proposal("TYPE_TEXT", {"text": "***"}, masked=True), "plain": {"text": "a\n"}}, "no"),
+        ({**proposal("TYPE_TEXT", {"text": "***"}, masked=True), "plain": {"text": "a"}}, "yes"),
+        (pressed("ctrl", "s"), "not known"),
+        (pressed("a"), "not known"),
+        (moved(1, 1), "yes"),
+        (clicked("right"), "not known"),
+    ],
+)
+def test_what_enter_has_run_cannot_be_taken_back(document: dict[str, Any], can: str) -> None:
+    assert reversal(document).can == can
+
+
+@pytest.mark.parametrize("mode", ["OBSERVE", "SUGGEST"])
+def test_below_execute_an_approval_is_recorded_only(mode: str) -> None:
+    found = means(status(mode=mode), paused=False)
+    assert "recorded" in found.text
+    assert found.hindered == []
+
+
+@pytest.mark.parametrize(
+    ("more", "paused", "hindrance"),
+    [
+        ({"device": None}, False, "no device is linked"),
+        ({"armed": False}, False, "the device is not armed"),
+        ({}, True, "effects are paused"),
+        ({"device": {"kill_switch_state": "DISABLED"}}, False, "the kill switch is DISABLED"),
+        ({"device": {"compatible": False, "text": "older"}}, False, "the device's contract is another: older"),
+    ],
+)
+def test_in_execute_what_stands_against_typing_is_named(more: dict[str, Any], paused: bool, hindrance: str) -> None:
+    found = means(status(**{"mode": "EXECUTE", "armed": True, **more}), paused=paused)
+    assert found.hindered == [hindrance]
+    assert means(status(mode="EXECUTE", armed=True), paused=False).hindered == []
