@@ -39,7 +39,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (checker, "_over", "found = state.waiting(position)", "found = next(state.each(), None)"),
         (state, "ended", "item.at == position and ", ""),
     ]),
-    "a permit is asked for in another request's name": ("belongs to another request|answers|runs already|attempt|checker halted", [
+    "a permit is asked for in another request's name": ("another request|answers|runs already|attempt|halted", [
         (checker, "_next", "yield Correlated(asked, one.correlation)", "yield asked"),
     ]),
     "names that stand twice are run": ("something else was asked for", [
