@@ -24,9 +24,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def screens() -> Iterator[Screens]:
-    """One browser for the whole worker."""
+    """One browser for a module: none idles while other tests run."""
     opened = Screens(require_chromium())
     yield opened
     opened.close()

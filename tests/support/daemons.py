@@ -35,13 +35,13 @@ sys.exit(code)
 
 
 class Daemon:
-    """A running daemon process on ``workspace``."""
+    """A running daemon process on ``workspace``; ``console``: it serves one."""
 
-    def __init__(self, workspace: Path, file_bytes_max: int = 0) -> None:
+    def __init__(self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
-            env=clean_environment(),
+            env=clean_environment(PMAGENT_CONSOLE_ENABLED=str(console).lower()),
         )
 
     def wait_ready(self) -> None:

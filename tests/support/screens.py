@@ -14,7 +14,16 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Playwright, Request, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Playwright,
+    Request,
+    sync_playwright,
+)
 
 T = TypeVar("T")
 
@@ -66,6 +75,8 @@ class Screens:
 class Visit:
     """One person's browser, and what it did that no page of ours should make it do. To be used in its thread."""
 
+    page: Page
+
     def __init__(self, browser: Browser, home: str, **options: Any) -> None:
         width, height = options.pop("size", SIZE)
         self.home = home
@@ -79,7 +90,11 @@ class Visit:
         """Dialogs, errors of scripts, and what the content policy had to forbid."""
         self.context.on("request", self._asked)
         self.context.on("page", self._watch)
-        self.page: Page = self.context.new_page()
+        self.page = self.context.new_page()
+
+    def window(self) -> Page:
+        """Another window of the same browser."""
+        return self.context.new_page()
 
     def go(self, path: str) -> int:
         """Open a page; its status."""

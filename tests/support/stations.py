@@ -63,7 +63,7 @@ class Station:
         self.daemon = self._start()
 
     def _start(self) -> Daemon:
-        daemon = Daemon(self.workspace)
+        daemon = Daemon(self.workspace, console=True)
         daemon.wait_ready()
         return daemon
 
