@@ -1,0 +1,223 @@
+"""Approving on the console, in a real browser, on a device that is pretended: what is shown is what is typed, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Enter
+from tests.support.stations import APPROVING, ASKING, LOOKING, Station
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
+
+
+def typed(station: Station) -> str:
+    """What the machine has got so far."""
+    assert station.device is not None
+    return station.device.typed
+
+
+def open_card(page: Page, proposal: dict[str, Any]) -> Page:
+    """The card of a proposal, with the form that approves it."""
+    page.goto(f"/approvals/{proposal['proposal_id']}")
+    page.get_by_role("link", name="Approve…").click()
+    expect(page.get_by_role("button", name="Approve exactly this")).to_be_visible()
+    return page
+
+
+def fill(page: Page, proposal: dict[str, Any]) -> None:
+    """Say that it was read, and type the digest's beginning where that is wanted."""
+    page.get_by_role("checkbox", name="I have read").check()
+    first = page.get_by_label("first 6 characters of the digest")
+    if first.count():
+        first.fill(proposal["digest"][:6])
+
+
+def decisions(station: Station, proposal: dict[str, Any]) -> list[str]:
+    """Who asked for an approval of it, and was followed."""
+    return [
+        event["operator_id"] for event in station.events("pla.approved")
+        if event["proposal_id"] == proposal["proposal_id"]
+    ]  # fmt: skip
+
+
+def test_what_one_asks_for_another_approves_and_it_is_typed(station: Station, enter: Enter) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed('type: "ls -la\\n"', "--why", "to see what is there")
+    visit = enter(APPROVING)
+    visit.go("/approvals")
+    visit.page.get_by_role("link", name="ls", exact=False).first.click()
+    page = open_card(visit.page, proposal)
+    expect(page.locator("pre.bytes")).to_have_text("ls·-la⏎")
+    expect(page.locator("#why")).to_contain_text("to see what is there")
+    fill(page, proposal)
+    page.get_by_role("button", name="Approve exactly this").click()
+    expect(page.locator("#stands")).to_contain_text("executed")
+    assert typed(station) == before + "ls -la\n"
+    assert decisions(station, proposal) == [APPROVING]
+    (said,) = [event for event in station.events("pla.decision_requested") if event["digest"] == proposal["digest"]]
+    assert (said["channel"], said["operator_id"]) == ("console", APPROVING)
+
+
+def test_the_content_has_the_focus_and_enter_approves_nothing(
+    station: Station, enter: Enter
+) -> None:
+    station.armed()
+    proposal = station.proposed('type: "pwd\\n"')
+    visit = enter(APPROVING)
+    visit.go(f"/approvals/{proposal['proposal_id']}")
+    page = visit.page
+    assert page.evaluate("document.activeElement.closest('#content') !== null")
+    page.keyboard.press("Enter")
+    open_card(visit.page, proposal)
+    for field in page.locator("#decide input:not([type=hidden])").all():
+        field.focus()
+        page.keyboard.press("Enter")
+    for key in ("a", "A", "y", "Y", "o", "Control+Enter"):
+        page.locator("body").press(key)
+    expect(page.get_by_role("button", name="Approve exactly this")).to_be_visible()
+    assert decisions(station, proposal) == []
+
+
+def test_pressed_twice_it_is_typed_once(station: Station, enter: Enter) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed("type: echo once")
+    page = open_card(enter(APPROVING).page, proposal)
+    fill(page, proposal)
+    page.evaluate(
+        "() => { const f = document.querySelector('#decide form');"
+        " fetch(f.action, {method: 'POST', body: new URLSearchParams(new FormData(f)), redirect: 'manual'}); }"
+    )
+    page.get_by_role("button", name="Approve exactly this").dblclick()
+    expect(page.locator("#stands")).to_contain_text("executed")
+    assert typed(station) == before + "echo once"
+    assert decisions(station, proposal) == [APPROVING]
+
+
+def test_a_second_window_says_what_was_decided(station: Station, enter: Enter) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed("type: echo here")
+    visit = enter(APPROVING)
+    page, other = open_card(visit.page, proposal), open_card(visit.window(), proposal)
+    fill(page, proposal)
+    fill(other, proposal)
+    page.get_by_role("button", name="Approve exactly this").click()
+    expect(page.locator("#stands")).to_contain_text("executed")
+    with other.expect_response(lambda answer: answer.request.method == "POST") as told:
+        other.get_by_role("button", name="Approve exactly this").click()
+    assert told.value.status == 409
+    expect(other.locator("main")).to_contain_text(APPROVING)
+    assert typed(station) == before + "echo here"
+    assert decisions(station, proposal) == [APPROVING]
+
+
+def test_what_changed_meanwhile_is_not_approved_and_the_difference_is_shown(
+    station: Station, enter: Enter
+) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed("type: echo changed")
+    page = open_card(enter(APPROVING).page, proposal)
+    fill(page, proposal)
+    station.mode("SUGGEST")  # what an approval means is another now
+    with page.expect_response(lambda answer: answer.request.method == "POST") as told:
+        page.get_by_role("button", name="Approve exactly this").click()
+    assert told.value.status == 409
+    difference = page.get_by_role("table", name="What you saw, and how it is now")
+    expect(difference).to_contain_text("EXECUTE")
+    expect(difference).to_contain_text("SUGGEST")
+    assert (typed(station), decisions(station, proposal)) == (before, [])
+
+
+def test_who_asked_and_who_may_only_look_find_nothing_to_press(
+    station: Station, enter: Enter
+) -> None:
+    station.armed()
+    proposal = station.proposed("type: echo mine", by=ASKING)
+    for who in (ASKING, LOOKING):
+        page = enter(who).page
+        page.goto(f"/approvals/{proposal['proposal_id']}?decide=approve")
+        expect(page.locator("pre.bytes")).to_have_text("echo·mine")
+        expect(page.get_by_role("button", name="Approve")).to_have_count(0)
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "tidy up")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with_scripts", "without_scripts"])
+def test_a_rejection_needs_a_reason(station: Station, enter: Enter, *, scripts: bool) -> None:
+    station.armed()
+    proposal = station.proposed("type: echo no")
+    visit = enter(APPROVING, java_script_enabled=scripts)
+    page = visit.page
+    visit.go(f"/approvals/{proposal['proposal_id']}")
+    page.get_by_role("link", name="Reject…").click()
+    page.get_by_role("button", name="Reject it").click()
+    assert station.document("pla", "show", proposal["proposal_id"])["stands"] == "open"
+    page.get_by_role("textbox", name="Why not?").fill("the wrong <b>window</b>")
+    page.get_by_role("button", name="Reject it").click()
+    expect(page.locator("#stands")).to_contain_text("rejected")
+    expect(page.locator("#decide")).to_contain_text("the wrong <b>window</b>")
+
+
+def test_without_scripts_it_is_approved_and_typed_too(station: Station, enter: Enter) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed('type: "date\\n"')
+    page = open_card(enter(APPROVING, java_script_enabled=False).page, proposal)
+    fill(page, proposal)
+    page.get_by_role("button", name="Approve exactly this").click()
+    station.until("pla.proposal_closed", "--field", f"data.proposal_id={proposal['proposal_id']}")
+    page.reload()
+    expect(page.locator("#stands")).to_contain_text("executed")
+    assert typed(station) == before + "date\n"
+
+
+def test_with_the_keyboard_alone_it_is_found_read_and_approved(
+    station: Station, enter: Enter
+) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed("type: echo keys")
+    page = enter(APPROVING).page
+    press(page, "g", "a")
+    page.wait_for_url("**/approvals")
+    press(page, "j", "Enter")
+    page.wait_for_url(f"**/approvals/{proposal['proposal_id']}")
+    tab_to(page, "Approve…")
+    press(page, "Enter")
+    page.wait_for_url("**decide=approve**")
+    tab_to(page, "I have read exactly")
+    press(page, "Space")
+    if page.get_by_label("first 6 characters of the digest").count():
+        press(page, "Tab")
+        page.keyboard.type(proposal["digest"][:6])
+    tab_to(page, "Approve exactly this")
+    press(page, "Enter")
+    expect(page.locator("#stands")).to_contain_text("executed")
+    assert typed(station) == before + "echo keys"
+
+
+def press(page: Page, *keys: str) -> None:
+    """Press one after the other."""
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until something called so has the focus; everything passed on the way can be seen."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        where = page.evaluate(
+            "() => { const at = document.activeElement; const box = at.getBoundingClientRect();"
+            " return [(at.labels?.[0] ?? at).textContent.trim(), box.width > 0 && box.height > 0,"
+            " getComputedStyle(at).outlineStyle !== 'none']; }"
+        )
+        assert where[1], f"the focus is on something that nobody sees: {where[0]}"
+        assert where[2], f"nobody sees that the focus is there: {where[0]}"
+        if where[0].startswith(name):
+            return
+    raise AssertionError(f"Tab never comes to {name}")
