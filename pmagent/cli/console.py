@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pmagent.console.operators import Operator, Role
     from pmagent.console.places import Places
 
-READY_SECONDS: Final = 15.0
+READY_SECONDS: Final = 10.0
 """So long a daemon that has just come up may take to serve its console."""
 TRY_SECONDS: Final = 0.05
 SECRET_BYTES_MAX: Final = 4096

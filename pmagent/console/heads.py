@@ -18,6 +18,7 @@ from pmagent.console.tokens import same
 
 METHODS: Final = ("GET", "HEAD", "POST")
 TARGET_BYTES_MAX: Final = 8192
+HEADERS_BYTES_MAX: Final = 16_384
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
 _ONCE: Final = (
@@ -75,11 +76,15 @@ def read_head(method: str, target: bytes, headers: Iterable[tuple[bytes, bytes]]
     if _CROOKED.search(path) is not None:
         return Refusal(400, "The address of a page leads straight to it.")
     found: dict[bytes, bytes] = {}
+    size = 0
     for name, value in headers:
         low = name.lower()
+        size += len(name) + len(value)
         if low in _ONCE and low in found:
             return Refusal(400, f"There are two headers {low.decode('latin-1')}.")
         found[low] = value
+    if size > HEADERS_BYTES_MAX:
+        return Refusal(431, f"The headers have more than {HEADERS_BYTES_MAX} bytes.")
     if b"host" not in found:
         return Refusal(400, "There is no header host.")
     return _framed(method, found) or Head(method, target, found)

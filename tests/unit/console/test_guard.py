@@ -115,6 +115,12 @@ def test_an_address_has_a_length(house: House, ada: Entered) -> None:
     refused(house, house.get("/?" + "a" * 8191, ada.cookie), 414)
 
 
+def test_headers_have_a_size_together(house: House, ada: Entered) -> None:
+    many = [(f"x-{number}", "a" * 200) for number in range(100)]
+    refused(house, house.ask("GET", "/", [*house.cookies(ada.cookie), *many]), 431)
+    assert house.ask("GET", "/", [*house.cookies(ada.cookie), *many[:70]]).status == 200
+
+
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "get", "PROPFIND", ""])
 def test_other_methods_are_not_answered(house: House, ada: Entered, method: str) -> None:
     answer = house.ask(method, "/", [*house.cookies(ada.cookie), ("origin", ORIGIN)])
