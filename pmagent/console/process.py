@@ -18,39 +18,48 @@ import anyio.to_thread
 import msgspec
 import structlog
 
+from actors.engine import describe_failure
 from events.errors import PmagentError
 from pmagent.console.address import Address
+from pmagent.exitcodes import Exit
 
 NICENESS: Final = 10
 """Pages wait for the log, never the log for pages."""
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the workspace's console; the exit code."""
-    from pmagent.console.serving import serve
-    from pmagent.flat import flat_errors
-
+    """Serve the workspace's console; the exit code. Every error ends here, and is told to the daemon."""
     os.nice(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us
     _log_as_json()
-
-    async def run() -> None:
-        ended = anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_orphaned, ended)
-            await serve(Path(arguments[0]), ended, _ready)
-            tasks.cancel_scope.cancel()
-
     try:
-        with flat_errors():
-            anyio.run(run)
+        _serve(Path(arguments[0]))
     except PmagentError as error:
         say("error", error.message, mend=error.hint)
         return error.exit_code
     except OSError as error:
         say("error", f"the console cannot be served: {error!r}"[:500])
-        return 1
-    return 0
+        return Exit.NO
+    except Exception as error:  # noqa: BLE001 - the last stop: whatever it is, the daemon's screen says where
+        kind, place = describe_failure(error)
+        say("error", f"a bug in the console: {kind} in {place}", mend="report it; the daemon goes on")
+        return Exit.BUG
+    return Exit.DONE
+
+
+def _serve(workspace: Path) -> None:
+    from pmagent.console.serving import serve
+    from pmagent.flat import flat_errors
+
+    async def run() -> None:
+        ended = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_until_orphaned, ended)
+            await serve(workspace, ended, _ready)
+            tasks.cancel_scope.cancel()
+
+    with flat_errors():
+        anyio.run(run)
 
 
 async def _until_orphaned(ended: anyio.Event) -> None:
