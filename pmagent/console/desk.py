@@ -125,7 +125,9 @@ class Desk:
 
 
 def _here(request: Request) -> str:
-    """The page's own address, to come back to."""
+    """The page's own address, to come back to; without a one-time token, which is nothing to print."""
+    if request.url.path == "/enter":
+        return "/"
     return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
