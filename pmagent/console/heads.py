@@ -25,9 +25,9 @@ _ONCE: Final = (
     b"host", b"origin", b"cookie", b"content-length", b"content-type", b"transfer-encoding", b"sec-fetch-site",
     b"sec-fetch-mode", b"sec-fetch-dest", b"last-event-id",
 )  # fmt: skip
-_TARGET: Final = re.compile(rb"/(?![/\\])[\x21\x22\x24-\x7e]*")
+_TARGET: Final = re.compile(rb"/(?!/)[\x21\x22\x24-\x5b\x5d-\x7e]*")
 _FORWARDED: Final = re.compile(r"(?:127\.0\.0\.1|localhost|\[::1\])(?::[1-9][0-9]{0,4})?")
-_CROOKED: Final = re.compile(r"//|(?:^|/)\.{1,2}(?:/|$)|[\\\x00]")
+_CROOKED: Final = re.compile(r"//|(?:^|/)\.{1,2}(?:/|$)|\x00")
 _FRAMES: Final = frozenset({"iframe", "frame", "object", "embed", "fencedframe"})
 
 

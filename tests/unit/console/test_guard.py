@@ -95,7 +95,7 @@ def test_behind_a_socket_any_port_of_loopback_may_be_forwarded(
         "http://evil.example/", f"http://{HOST}/", f"{HOST}", "*", "//evil.example/", "/\\evil.example", "",
         "approvals",
         "/../approvals", "/static/../approvals", "/static/%2e%2e/approvals", "/static/..%2Fapprovals", "/a/./b",
-        "/a/..", "/%5c", "/a%00b", "/a b", "/a#b", "/%2fevil.example", "/\x7f", "/é",
+        "/a/..", "/a\\b", "/a%00b", "/a b", "/a#b", "/%2fevil.example", "/\x7f", "/é",
     ],
     ids=ascii,
 )  # fmt: skip
@@ -104,7 +104,7 @@ def test_a_target_is_a_path_that_leads_straight_to_its_page(house: House, ada: E
 
 
 def test_dots_in_names_and_in_what_is_asked_for_are_none_of_paths(house: House, ada: Entered) -> None:
-    for target in ("/runs/x/artifacts/y/a..b", "/.well", "/log?grep=../..&x=//", "/%20x", "/..a"):
+    for target in ("/runs/x/artifacts/y/a..b", "/.well", "/log?grep=../..&x=//", "/%20x", "/..a", "/a%5cb"):
         assert house.ask("GET", target, house.cookies(ada.cookie)).status == 200
 
 
