@@ -6,6 +6,7 @@ which are kept, or from the log. So a slow connection slows nobody, and holds on
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,10 @@ LOOK_SECONDS: Final = 0.1
 """How often HEAD is looked at while nothing happens: one small pread."""
 PACE_SECONDS: Final = 0.25
 """News are told no more often: what happens meanwhile is told together."""
+HEARTBEAT_SECONDS: Final = 15.0
+"""While nothing happens, that is told so often: a page that hears nothing says that it is stale."""
+GROUP_MAX: Final = 16
+"""So many are woken at once."""
 RUN_BYTES: Final = 64 * 1024
 """So much of the log is one run: what a slow connection holds while it waits."""
 KEPT_BYTES: Final = 16 * 1024 * 1024
@@ -40,22 +45,13 @@ _EVENT_BYTES: Final = 1024
 class Run:
     """Consecutive events, at least one, and what was made of them: once for all who want the same."""
 
-    __slots__ = ("_made", "cost", "events")
+    __slots__ = ("_made", "cost", "events", "first", "last")
 
     def __init__(self, events: Sequence[StoredEvent]) -> None:
         self.events = events
+        self.first, self.last = events[0].position, events[-1].position
         self.cost = sum(_EVENT_BYTES + len(memoryview(event.data)) for event in events)
         self._made: dict[Hashable, bytes] = {}
-
-    @property
-    def first(self) -> int:
-        """Position of its first event."""
-        return self.events[0].position
-
-    @property
-    def last(self) -> int:
-        """Position of its last event."""
-        return self.events[-1].position
 
     def behind(self, position: int) -> Sequence[StoredEvent]:
         """Its events behind ``position``."""
@@ -75,6 +71,22 @@ class Run:
 
 def _opened(folder: Path) -> StorageReader:
     return SegmentReader(RealDisk(), str(folder))
+
+
+class Group:
+    """Some who are woken together. ``told``: of what they know; ``woken``: when, on the steady clock."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.news = anyio.Event()
+        self.told = (-1, True)
+        self.woken = time.monotonic()
+
+    def wake(self) -> None:
+        """Now."""
+        self.woken = time.monotonic()
+        news, self.news = self.news, anyio.Event()
+        news.set()
 
 
 class Feed:
@@ -97,22 +109,27 @@ class Feed:
         self._reader: Reader | None = None
         self._thread = anyio.CapacityLimiter(1)
         self._kept: dict[int, Run] = {}
+        self._furthest = 0  # no run that is or was kept goes further
         self._coming: dict[int, anyio.Event] = {}
-        self._news = anyio.Event()
-        self._told = (0, True)
-        self._listeners = 0
+        self._groups: list[Group] = []
         self._somebody = anyio.Event()
         self.tail = Tail()
         self.trouble: PmagentError | OSError | None = None
         self.ended = False
 
     async def run(self) -> None:
-        """Look for news as long as somebody listens, until cancelled."""
+        """Look for news as long as somebody listens, until cancelled. Whoever listens is told in small groups, one
+        after the other: no burst of work keeps a processor from those who write the log."""
+        pause = LOOK_SECONDS
         while True:
-            if not self._listeners:
+            if not self._groups:
                 self._somebody = anyio.Event()
                 await self._somebody.wait()
-            await anyio.sleep(PACE_SECONDS if self.tell() else LOOK_SECONDS)
+            news = False
+            for group in list(self._groups):
+                news |= self.tell(group)
+                await anyio.sleep(pause / max(1, len(self._groups)))
+            pause = PACE_SECONDS if news else LOOK_SECONDS
 
     def look(self) -> None:
         """Look at HEAD now."""
@@ -123,62 +140,73 @@ class Feed:
         except (PmagentError, OSError) as error:
             self.trouble = error
 
-    def tell(self) -> bool:
-        """Look, and wake whoever waits for news if there are any; whether there were."""
+    def tell(self, group: Group) -> bool:
+        """Look, and wake the group if there are news, or it has heard nothing for long; whether there were news."""
         self.look()
         news = (self.tail.position, self.trouble is None)
-        if news == self._told:
+        if news == group.told and time.monotonic() - group.woken < HEARTBEAT_SECONDS:
             return False
-        self._told = news
-        self._wake()
-        return True
+        found = news != group.told
+        group.told = news
+        group.wake()
+        return found
+
+    def tell_all(self) -> None:
+        """Look, and wake everybody for whom there are news."""
+        for group in list(self._groups):
+            self.tell(group)
 
     def end(self) -> None:
         """Nothing more is told: whoever waits goes on, and sees that it has ended."""
         self.ended = True
-        self._wake()
-
-    def _wake(self) -> None:
-        news, self._news = self._news, anyio.Event()
-        news.set()
+        for group in self._groups:
+            group.wake()
 
     @contextmanager
-    def listening(self) -> Iterator[None]:
-        """While this is open, ``run`` looks for news."""
-        self._listeners += 1
-        self._somebody.set()
+    def listening(self) -> Iterator[Group]:
+        """A place among those who are woken; while there is one, ``run`` looks for news."""
+        group = next((group for group in self._groups if group.size < GROUP_MAX), None)
+        if group is None:
+            group = Group()
+            self._groups.append(group)
+            self._somebody.set()
+        group.size += 1
         try:
-            yield
+            yield group
         finally:
-            self._listeners -= 1
+            group.size -= 1
+            if not group.size:
+                self._groups.remove(group)
 
-    async def news(self, position: int) -> None:
-        """Return when the log has grown beyond ``position``, is shorter, cannot be read, or the feed has ended."""
-        while self.tail.position == position and self.trouble is None and not self.ended:
-            await self._news.wait()
+    async def news(self, position: int, group: Group) -> None:
+        """Return when the log is not at ``position``, cannot be read, the feed has ended, or nothing has happened for
+        so long that just that is worth telling."""
+        if self.tail.position == position and self.trouble is None and not self.ended:
+            await group.news.wait()
+
+    def kept(self, position: int) -> Run | None:
+        """A kept run that holds the event behind ``position``. Nearly everybody wants one that begins there."""
+        wanted = position + 1
+        found = self._kept.get(wanted)
+        if found is not None or not self._kept or wanted > self._furthest:
+            return found
+        for run in self._kept.values():
+            if run.first <= wanted <= run.last:
+                return run
+        return None
 
     async def after(self, position: int) -> Run:
         """A run that holds the event behind ``position``, which must not be the last.
 
         Raises CorruptLog, NotFound, OSError.
         """
-        wanted = position + 1
-        while True:
-            run = self._find(wanted)
-            if run is not None:
-                return run
-            coming = self._coming.get(wanted)
+        while (run := self.kept(position)) is None:
+            coming = self._coming.get(position + 1)
             if coming is None:
-                await self._fetch(wanted)
+                await self._fetch(position + 1)
             else:
                 await coming.wait()
-
-    def _find(self, wanted: int) -> Run | None:
-        """The newest kept run that holds it: nearly everybody wants the very last."""
-        for run in reversed(self._kept.values()):
-            if run.first <= wanted <= run.last:
-                return run
-        return None
+        return run
 
     async def _fetch(self, wanted: int) -> None:
         """Read the run that begins at ``wanted``; others who want it wait for it."""
@@ -206,6 +234,7 @@ class Feed:
     def _keep(self, run: Run) -> None:
         self._kept.pop(run.first, None)
         self._kept[run.first] = run
+        self._furthest = max(self._furthest, run.last)
         cost = sum(kept.cost for kept in self._kept.values())
         while len(self._kept) > 1 and (cost > KEPT_BYTES or len(self._kept) > self._kept_max):
             cost -= self._kept.pop(next(iter(self._kept))).cost

@@ -69,7 +69,10 @@ class Filter:
         if len(events) != len(run.events):
             return await self._made(events)  # nobody else begins just there
         known = run.known(self._key)
-        if known is None:
+        if known is None and not self.blocking:
+            known = self._told(events, self._pick(events))
+            run.keep(self._key, known)
+        elif known is None:
             async with self._turn:
                 known = run.known(self._key)
                 if known is None:
@@ -78,7 +81,10 @@ class Filter:
         return known
 
     async def _made(self, events: Sequence[StoredEvent]) -> bytes:
-        found = await anyio.to_thread.run_sync(self._pick, events) if self.blocking else self._pick(events)
+        pick = self._pick
+        return self._told(events, await anyio.to_thread.run_sync(pick, events) if self.blocking else pick(events))
+
+    def _told(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> bytes:
         if not found:
             return b""
         position = events[-1].position

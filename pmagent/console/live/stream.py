@@ -6,6 +6,7 @@ A connection that does not read costs what uvicorn buffers for it (64 KiB and on
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Final
@@ -24,12 +25,14 @@ from pmagent.console.live.filters import Filter, Filters, asked_of, number
 from pmagent.console.live.telling import Topics, at, at_end_of, over
 from pmagent.console.log_address import Asked
 
-HEARTBEAT_SECONDS: Final = 15.0
-"""While nothing happens, that is said so often: a page that hears nothing says that it is stale."""
 SLOW_SECONDS: Final = 60.0
 """So long a connection may leave unread what was sent."""
 END_SECONDS: Final = 1.0
 """So long the streams may take to say their last word when the server stops."""
+SEND_BYTES: Final = 64 * 1024
+"""What is sent at once, about: many events are one write."""
+SEND_BYTES: Final = 64 * 1024
+"""What is sent at once, about: many events are one write."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
 TOPICS_MAX: Final = 32
@@ -46,7 +49,7 @@ class Streams:
         self.feed = feed
         self.filters = Filters()
         self.open: set[Stream] = set()
-        self.slow_seconds = slow_seconds
+        self._slow_seconds = slow_seconds
         self._ended = ended
         self._made = 0
         self.routes: list[BaseRoute] = [Route("/live", self.live), Route("/live/log", self.log)]
@@ -55,6 +58,7 @@ class Streams:
         """Until ``ended``, and until all streams have said so. Who does not read it is hung up on."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.feed.run)
+            tasks.start_soon(self._drop_the_slow)
             await self._ended.wait()
             tasks.cancel_scope.cancel()
         self.feed.end()
@@ -63,6 +67,14 @@ class Streams:
                 await next(iter(self.open)).over.wait()
         for stream in list(self.open):
             stream.hang_up()
+
+    async def _drop_the_slow(self) -> None:
+        """One watch for all: a limit on each write would cost more than the write."""
+        while True:
+            await anyio.sleep(self._slow_seconds / 4)
+            late = time.monotonic() - self._slow_seconds
+            for stream in [stream for stream in self.open if stream.writing < late]:
+                stream.hang_up()
 
     async def live(self, request: Request) -> Response:
         """``GET /live?after=N&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadFilter."""
@@ -100,6 +112,9 @@ class Stream(Response):
         self._retry_ms = retry_ms
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
+        self._pending: list[bytes] = []
+        self.writing = math.inf
+        """Since when it has been waiting for what it sends to be read, on the steady clock."""
         self.over = anyio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -136,64 +151,65 @@ class Stream(Response):
 
     async def _until_over(self) -> None:
         """Tell all there is, then what is new; at last why there is no more."""
-        with self._feed.listening():
-            self._feed.look()
-            if self._position < 0:
-                self._position = self._feed.tail.position
-            await self._write(b"retry: %d\n\n" % self._retry_ms)
-            try:
-                if self._asked is None:
-                    word = await self._follow(None)
-                else:
-                    async with self._streams.filters.use(self._asked) as lines:
-                        word = await self._follow(lines)
-            except (PmagentError, OSError) as error:
-                word = _trouble(error)
-            await self._write(word)
+        self._feed.look()
+        if self._position < 0:
+            self._position = self._feed.tail.position
+        self._pending = [b"retry: %d\n\n" % self._retry_ms]
+        try:
+            if self._asked is None:
+                word = await self._follow(None)
+            else:
+                async with self._streams.filters.use(self._asked) as lines:
+                    word = await self._follow(lines)
+        except (PmagentError, OSError) as error:
+            word = _trouble(error)
+        self._pending.append(word)  # behind what was intact, where the log is corrupt
+        await self._flush()
 
     async def _follow(self, lines: Filter | None) -> bytes:
         """Tell until it cannot go on; the last word. Raises CorruptLog, NotFound, TooSlow, OSError."""
         feed = self._feed
-        while True:
-            if feed.ended:
-                return over("ended", "The console has stopped; this page goes on when it is back.")
-            if feed.trouble is not None:
-                return _trouble(feed.trouble)
-            if feed.tail.position < self._position:
-                return over("replaced", f"The log ends at {feed.tail.position}: this page is of another.")
-            await self._catch_up(lines)
-            with anyio.move_on_after(HEARTBEAT_SECONDS):
-                await feed.news(self._position)
+        with feed.listening() as group:
+            while True:
+                if feed.ended:
+                    return over("ended", "The console has stopped; this page goes on when it is back.")
+                if feed.trouble is not None:
+                    return _trouble(feed.trouble)
+                if feed.tail.position < self._position:
+                    return over("replaced", f"The log ends at {feed.tail.position}: this page is of another.")
+                await self._catch_up(lines)
+                await feed.news(self._position, group)
 
     async def _catch_up(self, lines: Filter | None) -> None:
         """Tell what is new, or that nothing is."""
         feed, topics, tail = self._feed, self._topics, self._feed.tail
-        skipped = b""
         if lines is None and tail.position - self._position > SKIP_EVENTS:
-            skipped = topics.skip(tail.position)
+            self._pending.append(topics.skip(tail.position))
             self._position = tail.position
         if self._position == tail.position:
-            await self._write(skipped + at(tail.position, tail.time))
+            self._pending.append(at(tail.position, tail.time))
         while self._position < feed.tail.position and not feed.ended:
-            run = await feed.after(self._position)
-            told = topics.tell(run, self._position)
+            run = feed.kept(self._position) or await feed.after(self._position)
+            self._pending.append(topics.tell(run, self._position))
             if lines is not None:
-                told += await lines.lines(run, self._position)
+                self._pending.append(await lines.lines(run, self._position))
             self._position = run.last
             if self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
-                told += at_end_of(run)
+                self._pending.append(at_end_of(run))
                 self._told_at = time.monotonic()
-            if told:
-                await self._write(told)
-            await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
+            if sum(map(len, self._pending)) >= SEND_BYTES:
+                await self._flush()
+                await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
+        await self._flush()
 
-    async def _write(self, data: bytes) -> None:
-        """Send; when nobody reads what was sent before, hang up."""
-        with anyio.move_on_after(self._streams.slow_seconds) as patience:
+    async def _flush(self) -> None:
+        """Send what is to be told, as one write."""
+        data = b"".join(self._pending)
+        self._pending.clear()
+        if data:
+            self.writing = time.monotonic()
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
-        if patience.cancelled_caught:
-            self.hang_up()
-            await anyio.sleep_forever()  # until the end of the connection has come through
+            self.writing = math.inf
 
 
 def _trouble(error: PmagentError | OSError) -> bytes:
