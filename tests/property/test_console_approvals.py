@@ -1,0 +1,239 @@
+"""Two people, several tabs, double clicks, forms that were changed, time, modes and the stop switch, in any order: at
+most one approval of a proposal is recorded, never by who asked for it or may only look, only of the bytes that the sent
+form says were shown, in the mode that it says, before the proposal expired; and each form is told what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from actors.pla.warden import approvals as warden_approvals
+from contracts.pla_events import PlaApproved, PlaDecisionRequested, PlaModeChanged, PlaProposed
+from pmagent.console.approvals.seen import unpacked
+from pmagent.console.views import approvals as views
+from tests.support.approval_court import ROLES, TEXTS, Court
+
+PEOPLE = list(ROLES)
+CHANGES = (
+    "", "", "", "", "unread", "first", "digest", "mode", "seen", "nonce", "other", "address", "who",
+)  # fmt: skip
+"""What is done to a form before it is sent; mostly nothing."""
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("propose"), st.sampled_from(PEOPLE), st.sampled_from(TEXTS), st.sampled_from([5.0, 60.0])),
+        st.tuples(st.just("open"), st.sampled_from(PEOPLE), st.sampled_from(["approve", "approve", "reject"])),
+        st.tuples(st.just("send"), st.integers(0, 7), st.sampled_from(CHANGES), st.sampled_from(PEOPLE)),
+        st.tuples(st.just("send"), st.integers(0, 7), st.just(""), st.just("bob")),
+        st.tuples(st.just("mode"), st.sampled_from(["OBSERVE", "SUGGEST", "SUGGEST", "EXECUTE"])),
+        st.tuples(st.sampled_from(["wait", "ready", "pause", "resume"])),
+    ),
+    min_size=1, max_size=24,
+)  # fmt: skip
+
+Step = tuple[Any, ...]
+
+
+class Tab:
+    """A form before somebody: whose proposal it is about, and what it sends."""
+
+    def __init__(self, who: str, name: str, word: str, fields: dict[str, str]) -> None:
+        self.who, self.name, self.word, self.fields = who, name, word, fields
+
+
+class Life:
+    """What happens, and what was sent."""
+
+    def __init__(self, court: Court) -> None:
+        self.court = court
+        self.tabs: list[Tab] = []
+        self.sent: dict[int, tuple[str, dict[str, str], str]] = {}
+        """Position of a decision's request -> who sent which form, to which proposal's address."""
+        court.begin()
+        court.actors.link()
+        court.actors.mode("SUGGEST")
+
+    async def live(self, taken: list[Step]) -> None:
+        """One step after the other; each keeps the laws."""
+        for what, *given_ in taken:
+            await getattr(self, f"_{what}")(*given_)
+            self.check()
+
+    async def _propose(self, who: str, text: str, seconds: float) -> None:
+        self.court.propose(text, who, seconds)
+
+    async def _mode(self, mode: str) -> None:
+        self.court.actors.mode(mode)
+
+    async def _wait(self) -> None:
+        self.court.actors.advance(6.0)
+
+    async def _ready(self) -> None:
+        self.court.actors.mode("SUGGEST", "EXECUTE")
+        if self.court.actors.warden.mode == "EXECUTE":
+            self.court.actors.arm()
+
+    async def _pause(self) -> None:
+        self.court.pause()
+
+    async def _resume(self) -> None:
+        self.court.resume()
+
+    async def _open(self, who: str, word: str) -> None:
+        """Somebody opens the form on what is open, as the page has it; who finds none has nothing to send."""
+        waiting = self.court.actors.warden.open_proposals
+        if not waiting:
+            return
+        name = waiting[0].proposed.proposal_id
+        status, address = await self.court.request(who, "GET", f"/approvals/{name}", f"decide={word}")
+        assert status == 303
+        path, _, query = address.partition("?")
+        status, _ = await self.court.request(who, "GET", path, query)
+        assert status == 200
+        card = self.court.shown["card"]
+        if ROLES[who] != "approve" or (word == "approve" and card.barred):
+            assert card.barred
+            return
+        fields = dict(card.fields(self.court.shown["nonce"]))
+        assert fields["digest"] == waiting[0].proposed.digest
+        fields |= {"read": "yes", "first": card.first, "reason": "no"}
+        self.tabs.append(Tab(who, name, word, fields))
+
+    async def _send(self, place: int, change: str, who: str) -> None:
+        """A form is sent, as it is or changed, by who has it or by somebody else; twice, for people press twice."""
+        if not self.tabs:
+            return
+        tab, other = self.tabs[place % len(self.tabs)], self.tabs[(place + 1) % len(self.tabs)]
+        sender = who if change == "who" else tab.who
+        fields, name = changed(tab.fields, other.fields, change), other.name if change == "address" else tab.name
+        before = len(self.court.actors.of(PlaDecisionRequested))
+        answers = [
+            await self.court.request(sender, "POST", f"/approvals/{name}/{tab.word}", form=fields) for _ in range(2)
+        ]
+        new = self.court.actors.of(PlaDecisionRequested)[before:]
+        assert len(new) <= 1, "twice is once"
+        for event in new:
+            self.sent[event.position] = (sender, fields, name)
+            assert (event.data.operator_id, event.data.channel) == (sender, "console")
+        assert answers[0] == answers[1]
+        self._told(sender, tab.word, name, fields, answers[0])
+
+    def _told(self, who: str, word: str, name: str, fields: dict[str, str], answer: tuple[int, str]) -> None:
+        """Whoever is sent on has decided; whoever is not, is told why."""
+        status, address = answer
+        mine = {at for at, sent in self.sent.items() if sent == (who, fields, name)}
+        kind = "pla.approved" if word == "approve" else "pla.rejected"
+        taken = [event for event in self.court.actors.history if event.type == kind and event.data.request in mine]
+        if status == 303:
+            assert address == f"/approvals/{name}"
+            assert len(taken) == 1
+            return
+        assert taken == []
+        assert status in (400, 403, 409, 422)
+        if status in (403, 409) and ROLES[who] == "approve":
+            assert self.court.shown["reasons"]
+
+    def check(self) -> None:
+        """The laws of approvals, of all that has happened so far."""
+        history = self.court.actors.history
+        proposals = {event.data.proposal_id: event.data for event in history if isinstance(event.data, PlaProposed)}
+        seen: set[str] = set()
+        mode = "OBSERVE"
+        for event in history:
+            if isinstance(event.data, PlaModeChanged):
+                mode = event.data.mode
+            if not isinstance(event.data, PlaApproved):
+                continue
+            approved, proposed = event.data, proposals[event.data.proposal_id]
+            assert approved.proposal_id not in seen, "approved once"
+            seen.add(approved.proposal_id)
+            who, fields, _ = self.sent[approved.request]
+            assert who == approved.operator_id != proposed.requested_by
+            assert ROLES[who] == "approve"
+            shown = unpacked(fields["seen"])
+            assert approved.digest == proposed.digest == fields["digest"] == shown.digest
+            assert shown.text == msgspec.to_builtins(proposed.action)["text"]
+            assert fields["mode"] == shown.mode == mode
+            assert event.time < proposed.expires_at
+            assert fields["read"] == "yes"
+            if "\n" in shown.text:
+                assert fields["first"] == approved.digest[:6]
+
+
+def changed(fields: dict[str, str], other: dict[str, str], change: str) -> dict[str, str]:
+    """A form that somebody has tampered with."""
+    match change:
+        case "unread":
+            return {**fields, "read": "", "reason": ""}
+        case "first":
+            return {**fields, "first": "ffffff" if fields["first"] != "ffffff" else "000000"}
+        case "digest":
+            return {**fields, "digest": "0" * 64}
+        case "mode":
+            return {**fields, "mode": "EXECUTE" if fields["mode"] == "SUGGEST" else "SUGGEST"}
+        case "seen":
+            return {**fields, "seen": fields["seen"][:-8]}
+        case "nonce":
+            return {**fields, "nonce": "0" * 32}
+        case "other":
+            return {**fields, "seen": other["seen"], "digest": other["digest"], "mode": other["mode"]}
+    return fields
+
+
+@pytest.fixture(scope="module")
+def court() -> Court:
+    """The pages, made once."""
+    return Court()
+
+
+@given(taken=steps)
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_sent_an_approval_is_one_persons_for_what_they_saw_once(court: Court, taken: list[Step]) -> None:
+    anyio.run(Life(court).live, taken)
+
+
+USUAL: list[Step] = [
+    ("propose", "ada", TEXTS[1], 60.0), ("open", "bob", "approve"), ("open", "cleo", "approve"), ("send", 0, "", "bob"),
+    ("send", 1, "", "cleo"), ("propose", "bob", TEXTS[0], 60.0), ("open", "cleo", "approve"), ("send", 2, "who", "bob"),
+    ("send", 2, "", "cleo"), ("propose", "ada", TEXTS[2], 60.0), ("open", "bob", "approve"), ("ready",),
+    ("open", "bob", "approve"), ("send", 3, "", "bob"), ("send", 4, "", "bob"),
+]  # fmt: skip
+"""Two approve; who asked takes the form of another; the mode rises while one looks."""
+
+
+def test_the_usual_is_approved(court: Court) -> None:
+    life = Life(court)
+    anyio.run(life.live, USUAL)
+    assert [event.data.operator_id for event in court.actors.of(PlaApproved)] == ["bob", "cleo", "bob"]
+    assert [event.data.executes for event in court.actors.of(PlaApproved)] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda patch: patch.setattr(warden_approvals, "_approving", lambda *_: None),
+        lambda patch: (
+            patch.setattr(decision, "wanting", lambda *_: {}) or patch.setattr(views, "wanting", lambda *_: {})
+        ),
+        lambda patch: patch.setattr(views, "request_id", lambda said, *_: f"pla.decide-{id(said)}"),
+        lambda patch: patch.setattr(views, "request_id", lambda said, *_: f"pla.decide-{said.verdict}"),
+        lambda patch: patch.setattr(views, "_approver", lambda request: request.state.visitor),
+    ],
+    ids=["the_warden_agrees", "no_second_step", "twice_is_twice", "others_hide_behind_an_id", "anybody_may"],
+)
+def test_the_laws_catch_what_is_broken(
+    court: Court, monkeypatch: pytest.MonkeyPatch, broken: Callable[[pytest.MonkeyPatch], Any]
+) -> None:
+    broken(monkeypatch)
+    taken: list[Step] = [
+        *USUAL, ("mode", "SUGGEST"), ("propose", "ada", TEXTS[1], 60.0), ("open", "bob", "approve"),
+        ("send", 5, "who", "ada"), ("send", 5, "who", "eve"), ("send", 5, "unread", "bob"),
+    ]  # fmt: skip
+    with pytest.raises(AssertionError):
+        anyio.run(Life(court).live, taken)
