@@ -217,6 +217,18 @@ def _daemon(layout: Layout) -> Check:
     return Check("daemon", "ok", f"running: {holder}")
 
 
+def _operators(layout: Layout) -> Check:
+    """Who may enter the console. Raises BadOperators."""
+    from pmagent.console import operators
+    from pmagent.console.places import Places
+
+    known = operators.read(Places(layout).operators).values()
+    if not known:
+        return Check("operators", "ok", "none may enter the console yet; pmagent console adds you")
+    approving = sum(operator.role == "approve" for operator in known)
+    return Check("operators", "ok", f"{len(known)} may enter the console, {approving} may approve there")
+
+
 def _permissions(layout: Layout) -> Check:
     """Nobody else may write what is ours, nor look into what is private."""
     wrong = []
@@ -305,5 +317,6 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "log time": _clock_against_log,
     "daemon": _daemon,
     "permissions": _permissions,
+    "operators": _operators,
     "disk": _space,
 }

@@ -15,7 +15,7 @@ from pmagent.exitcodes import Exit
 @format_option()
 @pass_app
 def doctor(app: App, format: str) -> int:
-    """Check installation, workspace, settings, surfaces, log, daemon, permissions, disk, clock, programs.
+    """Check installation, workspace, settings, surfaces, log, daemon, permissions, operators, disk, clock, programs.
 
     Exit 1 when something fails; warnings alone are no failure.
     """

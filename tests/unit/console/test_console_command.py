@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.cli import console as command
+from pmagent.cli.checks import all_checks
 from pmagent.console import address, invites, operators, passwords
 from pmagent.console.address import Address
 from pmagent.console.places import Places
@@ -184,6 +185,21 @@ def test_over_a_socket_the_command_says_how_to_reach_it(live: Path) -> None:
     assert told.text.startswith("http://localhost/enter?token=")
     assert f"it is served on the socket {path}" in told.errors
     places.address.write_bytes(served)
+
+
+def test_the_doctor_says_how_many_may_enter_and_what_is_wrong_with_the_file(folder: Path) -> None:
+    def told() -> tuple[str, str, str]:
+        (check,) = [check for check in all_checks(str(folder), {}) if check.name == "operators"]
+        return check.state, check.text, check.remedy
+
+    assert told() == ("ok", "none may enter the console yet; pmagent console adds you", "")
+    file = Places(Layout(folder)).operators
+    operators.add(file, "ada", "approve", None)
+    operators.add(file, "vic", "view", None)
+    assert told() == ("ok", "2 may enter the console, 1 may approve there", "")
+    file.chmod(0o640)
+    state, text, remedy = told()
+    assert (state, "mode 0640" in text, "chmod 600" in remedy) == ("fail", True, True)
 
 
 # --- pmagent operators -----------------------------------------------------------------------------------------------
