@@ -31,9 +31,9 @@ _COMMAND: Final = (sys.executable, "-I", "-m", "pmagent.console.search_child")
 
 
 @contextmanager
-def picking(query: Query, seconds: float = TEXTS_SECONDS) -> Iterator[Pick]:
+def picking(query: Query, seconds: float | None = None) -> Iterator[Pick]:
     """A function that picks the events that ``query`` wants; blocking, for one thread at a time. It raises TooSlow when
-    the expression takes longer than ``seconds`` on a few texts, and is of no use afterwards.
+    the expression takes longer than ``seconds`` (None: ``TEXTS_SECONDS``) on a few texts, and is of no use afterwards.
 
     Raises BadFilter; OSError where no process can be started.
     """
@@ -42,7 +42,7 @@ def picking(query: Query, seconds: float = TEXTS_SECONDS) -> Iterator[Pick]:
     if not query.grep:
         yield lambda events: [*filter(matches, events)]
         return
-    with _Expression(query.grep, seconds) as found:
+    with _Expression(query.grep, TEXTS_SECONDS if seconds is None else seconds) as found:
         yield lambda events: found.among([*filter(matches, events)])
 
 

@@ -36,6 +36,19 @@ def write_log(workspace: Path, drafts: Sequence[Draft], segment_bytes: int = SEG
     return anyio.run(append)
 
 
+def fill_log(workspace: Path, drafts: Sequence[Draft], segment_bytes: int = SEGMENT_BYTES) -> None:
+    """The same in few batches: for many events."""
+
+    async def append() -> None:
+        async with open_log(folder, segment_bytes) as log, anyio.create_task_group() as tasks:
+            for draft in drafts:
+                tasks.start_soon(log.append, draft)
+
+    folder = workspace / ".pmagent" / "log"
+    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    anyio.run(append)
+
+
 def segments(workspace: Path) -> list[Path]:
     """The log's segment files, in order."""
     return sorted((workspace / ".pmagent" / "log").glob("*.jsonl"))
