@@ -6,8 +6,10 @@ Every value that a template shows passes ``shown``: what ``pmagent.clean`` forbi
 from __future__ import annotations
 
 import shlex
+import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +24,9 @@ from pmagent.when import short, sized, spoken
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 STATIC: Final = Path(__file__).parent / "static"
+
+CLIMBING_MAX: Final = 4
+"""So many combining marks upon each other are shown as such."""
 
 _MARKS: Final = {" ": ("·", "blank"), "\t": ("⇥", "tab"), "\n": ("⏎", "newline")}
 
@@ -55,23 +60,29 @@ def one_line(text: Any) -> str:
 
 
 def visible(text: str) -> Markup:
-    """Exactly ``text``: blanks, tabs, line breaks and every control character as marks with a name, nothing left out.
-    For what is going to be typed, and for the output of programs."""
-    parts: list[Markup] = []
-    plain = ""
+    """Exactly ``text``: blanks, tabs, line breaks, every control character and marks that climb over other lines as
+    marks with a name, nothing left out. For what is going to be typed, and for what is going to be started."""
+    parts: list[str] = []
+    climbing = 0
     for char in text:
-        mark, name = _MARKS.get(char, ("", ""))
-        if not mark and (clean_line(char) != char or not char.isprintable()):
-            mark, name = f"U+{ord(char):04X}", "control"
-        if not mark:
-            plain += char
-            continue
-        parts.append(escape(plain))
-        plain = ""
-        ending = Markup("\n") if char == "\n" else Markup("")
-        parts.append(Markup('<span class="mark" title="{}">{}</span>{}').format(name, mark, ending))
-    parts.append(escape(plain))
-    return Markup("").join(parts)
+        climbing = climbing + 1 if char > "\u02ff" and unicodedata.category(char) in ("Mn", "Me") else 0
+        parts.append(_seen(char) if climbing <= CLIMBING_MAX else _mark(f"U+{ord(char):04X}", "combining"))
+    return Markup("".join(parts))  # noqa: S704 - escaped character by character
+
+
+@lru_cache(maxsize=8192)
+def _seen(char: str) -> str:
+    """A character, escaped; as a mark where it could not be seen."""
+    mark, name = _MARKS.get(char, ("", ""))
+    if not mark and (clean_line(char) != char or not char.isprintable()):
+        mark, name = f"U+{ord(char):04X}", "control"
+    if not mark:
+        return str(escape(char))
+    return _mark(mark, name) + ("\n" if char == "\n" else "")
+
+
+def _mark(mark: str, name: str) -> str:
+    return str(Markup('<span class="mark" title="{}">{}</span>').format(name, mark))
 
 
 def when(time: str | None) -> Markup:

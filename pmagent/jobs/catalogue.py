@@ -29,8 +29,9 @@ KEPT_MAX: Final = 100_000
 """So many jobs are remembered, the newest: some 50 MiB."""
 LOOK_EVENTS: Final = 400_000
 """So many events that nobody has read yet are read for one list: about a second."""
-_WINDOW: Final = 4096
-_WINDOW_MAX: Final = 131_072
+WINDOW: Final = 4096
+"""It looks back so far first, then twice as far, and so on; never further at once than ``WINDOW_MAX``."""
+WINDOW_MAX: Final = 131_072
 
 
 class _Intent(msgspec.Struct):
@@ -93,11 +94,12 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Catalogue:
-    """The jobs of the workspace's log. For any number of threads."""
+    """The jobs of the workspace's log, at most ``kept`` of them. For any number of threads."""
 
-    def __init__(self, layout: Layout, kept: int = KEPT_MAX) -> None:
+    def __init__(self, layout: Layout, kept: int = KEPT_MAX, window: int = WINDOW) -> None:
         self._layout = layout
         self._kept = kept
+        self._first_window = window
         self._lock = threading.Lock()
         self._begin_anew("")
 
@@ -111,7 +113,7 @@ class Catalogue:
         self._unasked: dict[int, Ending] = {}
         """Ends of requests that have not been read yet, by their positions."""
         self._low, self._high = 0, -1
-        self._window = _WINDOW
+        self._window = self._first_window
         self._full = False
 
     # --- asking ---------------------------------------------------------------------------------------------------
@@ -186,7 +188,7 @@ class Catalogue:
             self._note_older(found)
         self._unasked = {request: end for request, end in self._unasked.items() if request < low}
         self._low = low
-        self._window = min(2 * self._window, _WINDOW_MAX)
+        self._window = min(2 * self._window, WINDOW_MAX)
         self._full = len(self._entries) >= self._kept
         return read
 

@@ -148,7 +148,8 @@ class Yard:
         """Ask for a run; its id."""
         if given is not None and not isinstance(given, PlanText):
             given = plan(given)
-        asked = RunRequested(run_id=run_id, intent="do it", plan=given, config=more.pop("config", config()), **more)
+        fields: dict[str, Any] = {"intent": "do it", "config": config(), **more}
+        asked = RunRequested(run_id=run_id, plan=given, **fields)
         self.tell(asked, run_id, run_id)
         return run_id
 

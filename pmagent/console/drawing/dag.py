@@ -12,7 +12,7 @@ from markupsafe import Markup
 from actors.orchestra.graph import in_levels
 from pmagent.clean import shorten
 from pmagent.console.drawing.layers import BOX_HEIGHT, BOX_WIDTH, Layout, Point, Way, laid_out, orderly, passings
-from pmagent.console.drawing.svg import SIGNS, drawing, element, title, words
+from pmagent.console.drawing.svg import SIGNS, Piece, drawing, element, link, title, words
 
 BOXES_MAX: Final = 250
 EDGES_MAX: Final = 1_000
@@ -74,7 +74,7 @@ def _boxes(nodes: Sequence[Node], layout: Layout) -> Markup:
     return drawing(layout.width, layout.height, label, parts)
 
 
-def _edge(way: Way, source_state: str) -> Markup:
+def _edge(way: Way, source_state: str) -> Piece:
     start, *others = way.points
     path = f"M{start.x} {start.y}"
     before = start
@@ -89,7 +89,7 @@ def _edge(way: Way, source_state: str) -> Markup:
     return element("path", {"d": path, "class_": kind, "marker_end": "url(#arrow)"})
 
 
-def _box(node: Node, corner: Point) -> Markup:
+def _box(node: Node, corner: Point) -> Piece:
     parts = [
         title(f"{node.name}: {node.state}. {node.about}"),
         element("rect", {"x": corner.x, "y": corner.y, "width": BOX_WIDTH, "height": BOX_HEIGHT, "rx": 4}),
@@ -98,7 +98,7 @@ def _box(node: Node, corner: Point) -> Markup:
         words(corner.x + 24, corner.y + 34, "note", shorten(node.note or node.state, _NOTE_COLUMNS)),
     ]
     group = element("g", {"class_": f"node {node.state}"}, parts)
-    return element("a", {"href": node.address, "aria_label": f"{node.name}: {node.state}"}, [group])
+    return link(node.address, f"{node.name}: {node.state}", [group])
 
 
 # --- levels --------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def _levels(nodes: Sequence[Node], waits: dict[str, list[str]]) -> Markup:
     rows = [levels[start : start + together] for start in range(0, len(levels), together)]
     counts = [sum(row, Counter[str]()) for row in rows]
     most = max(count.total() for count in counts)
-    parts: list[Markup] = []
+    parts: list[Piece] = []
     for number, (row, count) in enumerate(zip(rows, counts, strict=True)):
         first = number * together + 1
         name = f"level {first}" if len(row) == 1 else f"levels {first} to {first + len(row) - 1}"
@@ -124,7 +124,7 @@ def _levels(nodes: Sequence[Node], waits: dict[str, list[str]]) -> Markup:
     return drawing(_BAR_X + _BAR_WIDTH + 330, len(rows) * _ROW_HEIGHT + 8, label, parts)
 
 
-def _level(number: int, name: str, count: Counter[str], most: int) -> Markup:
+def _level(number: int, name: str, count: Counter[str], most: int) -> Piece:
     top = number * _ROW_HEIGHT + 4
     parts = [words(8, top + 15, "name", name)]
     before = 0

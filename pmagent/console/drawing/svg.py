@@ -1,13 +1,20 @@
-"""SVG, element by element: each name is ours, each value is escaped, and each text is clean."""
+"""SVG, element by element: each name is ours, each value is escaped, and each text is clean.
+
+Made of plain texts and not by a template, for a picture has thousands of elements; ``Piece`` is what has been escaped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from html import escape
+from typing import Final, NewType
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from pmagent.clean import clean_line, shorten
+
+Piece = NewType("Piece", str)
+"""Markup of this module."""
 
 SIGNS: Final = {
     "done": "✓", "failed": "✗", "running": "▸", "retry": "↻", "planned": "·", "blocked": "◦", "waiting": "◦",
@@ -15,32 +22,37 @@ SIGNS: Final = {
 """What stands beside a state's colour."""
 
 
-def element(name: str, attributes: Mapping[str, object], children: Iterable[Markup] = ()) -> Markup:
+def element(name: str, attributes: Mapping[str, object], children: Iterable[Piece] = ()) -> Piece:
     """An element. ``class_`` is the attribute class; an underscore in a name is a hyphen."""
-    said = Markup("").join(
-        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), clean_line(str(value)))
-        for key, value in attributes.items()
-    )
-    return Markup("<{0}{1}>{2}</{0}>").format(name, said, Markup("").join(children))
+    said = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
+    return Piece(f"<{name}{said}>{''.join(children)}</{name}>")
 
 
-def words(x: int, y: int, kind: str, said: str, **more: object) -> Markup:
+def words(x: int, y: int, kind: str, said: str, **more: object) -> Piece:
     """A text whose baseline begins at a place."""
-    return element("text", {"x": x, "y": y, "class_": kind, **more}, [escape(clean_line(said))])
+    return element("text", {"x": x, "y": y, "class_": kind, **more}, [Piece(_value(said))])
 
 
-def title(said: str, size: int = 300) -> Markup:
+def title(said: str, size: int = 300) -> Piece:
     """What is shown of an element on which the pointer rests."""
-    return element("title", {}, [escape(shorten(said, size))])
+    return element("title", {}, [Piece(_value(shorten(said, size)))])
 
 
-def drawing(width: int, height: int, label: str, children: Iterable[Markup]) -> Markup:
+def link(address: str, label: str, children: Iterable[Piece]) -> Piece:
+    """What leads to ``address``; "": nowhere."""
+    if not address:
+        return element("g", {}, children)
+    return element("a", {"href": address, "aria_label": label}, children)
+
+
+def drawing(width: int, height: int, label: str, children: Iterable[Piece]) -> Markup:
     """The whole picture, ``width`` by ``height`` pixels; ``label`` says what it shows."""
-    return element(
-        "svg",
-        {
-            "xmlns": "http://www.w3.org/2000/svg", "width": width, "height": height,
-            "viewBox": f"0 0 {width} {height}", "role": "group", "aria-label": label,
-        },
-        children,
-    )  # fmt: skip
+    attributes = {
+        "xmlns": "http://www.w3.org/2000/svg", "width": width, "height": height, "viewBox": f"0 0 {width} {height}",
+        "role": "group", "aria-label": label,
+    }  # fmt: skip
+    return Markup(element("svg", attributes, children))  # noqa: S704 - escaped value by value
+
+
+def _value(value: object) -> str:
+    return str(value) if isinstance(value, int) else escape(clean_line(str(value)))

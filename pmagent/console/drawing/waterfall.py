@@ -9,7 +9,7 @@ import msgspec
 from markupsafe import Markup
 
 from pmagent.clean import shorten
-from pmagent.console.drawing.svg import SIGNS, drawing, element, title, words
+from pmagent.console.drawing.svg import SIGNS, Piece, drawing, element, link, title, words
 from pmagent.when import seconds_between, spoken
 
 ROWS_MAX: Final = 200
@@ -91,8 +91,8 @@ def drawn(lanes: Sequence[Lane], start: str, end: str) -> Markup:
     return drawing(_LEFT + WIDTH + _RIGHT, height, label, parts)
 
 
-def _scale(seconds: float, height: int) -> list[Markup]:
-    parts: list[Markup] = []
+def _scale(seconds: float, height: int) -> list[Piece]:
+    parts: list[Piece] = []
     for mark in ticks(max(seconds, 0.001)):
         x = _LEFT + int(mark / max(seconds, 0.001) * WIDTH)
         parts.append(element("line", {"x1": x, "y1": _TOP - 6, "x2": x, "y2": height, "class_": "grid"}))
@@ -110,7 +110,7 @@ def _short(seconds: float) -> str:
     return f"{seconds * 1000:.4g} ms"
 
 
-def _lane(number: int, lane: Lane, start: str, end: str) -> Markup:
+def _lane(number: int, lane: Lane, start: str, end: str) -> Piece:
     top = _TOP + number * _ROW
     name = [
         title(f"{lane.name}: {lane.state}"),
@@ -120,7 +120,7 @@ def _lane(number: int, lane: Lane, start: str, end: str) -> Markup:
     whole = {"x": 0, "y": top, "width": _LEFT + WIDTH + _RIGHT, "height": _ROW}
     parts = [
         element("rect", {**whole, "class_": "lane odd" if number % 2 else "lane"}),
-        element("a", {"href": lane.address, "aria_label": f"{lane.name}: {lane.state}"}, name),
+        link(lane.address, f"{lane.name}: {lane.state}", name),
     ]
     drawn_bars = bars(lane.parts, start, end)
     parts += [_bar(bar, top) for bar in drawn_bars]
@@ -129,7 +129,7 @@ def _lane(number: int, lane: Lane, start: str, end: str) -> Markup:
     return element("g", {"class_": lane.state}, parts)
 
 
-def _bar(bar: Bar, top: int) -> Markup:
+def _bar(bar: Bar, top: int) -> Piece:
     place: dict[str, object] = {"x": _LEFT + bar.left, "width": bar.width}
     if bar.part.kind == "waiting":
         place |= {"y": top + _ROW // 2 - 1, "height": 2}

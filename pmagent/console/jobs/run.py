@@ -108,7 +108,7 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
     """The page; of the table of tasks those in ``state``, from the ``start``-th on (0 is the first)."""
     run = story.run
     pairs: list[Pair] = list(zip(run.tasks, run.planned_tasks, strict=True))
-    lanes = _lanes(run, pairs)
+    lanes, begun = _lanes(run, pairs)
     wanted = [pair for pair in pairs if state in ("", shown_state(pair[0]))]
     tried = [row for pair in pairs if any(one.reason for one in pair[0].tries) for row in attempt_rows(run, *pair)]
     files = _files(run)
@@ -121,9 +121,9 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
         folder=folder_of(run.asked.config, run.run_id),
         report=report_of(run.asked.config, run.run_id),
         counts=_counts(pairs),
-        order=dag.drawn([_node(run, *pair) for pair in pairs]),
+        order=dag.drawn([_node(run, *pair, told=len(pairs) <= dag.BOXES_MAX) for pair in pairs]),
         times=waterfall.drawn(lanes, *_span(run, lanes)) if lanes else Markup(""),
-        times_left_out=max(len(lanes) - waterfall.ROWS_MAX, 0),
+        times_left_out=begun - len(lanes),
         tasks=[_row(run, *pair) for pair in wanted[start : start + ROWS_MAX]],
         rows_from=start,
         rows_total=len(wanted),
@@ -208,24 +208,31 @@ def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
     )  # fmt: skip
 
 
-def _node(run: Run, task: Task, planned: PlannedTask) -> dag.Node:
+def _node(run: Run, task: Task, planned: PlannedTask, *, told: bool) -> dag.Node:
+    """A task in the order; ``told``: with words, for where it is drawn as a box."""
     state = shown_state(task)
+    if not told:
+        return dag.Node(planned.task_id, planned.name, state, planned.depends_on)
     said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(task, run.updated)]
     note = " · ".join(part for part in said if part)
     address = task_address(run.run_id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
 
 
-def _lanes(run: Run, pairs: Sequence[Pair]) -> list[Lane]:
-    """The tasks that have begun, in the order in which they did; where there are too many, those that went well and
-    were short are left out."""
+def _lanes(run: Run, pairs: Sequence[Pair]) -> tuple[list[Lane], int]:
+    """Tasks that have begun, in the order in which they did, and how many there are; where they are too many, those
+    that went well and were short are left out."""
     begun = [(task, planned) for task, planned in pairs if task.tries or task.started]
+    chosen = begun
     if len(begun) > waterfall.ROWS_MAX:
-        begun.sort(key=lambda pair: (pair[0].state == "done" and len(pair[0].tries) < 2, -pair[0].duration_ms))
-    chosen = begun[: waterfall.ROWS_MAX]
-    rest = begun[waterfall.ROWS_MAX :]
-    chosen.sort(key=lambda pair: pair[0].started or pair[0].tries[0].at)
-    return [_lane(run, *pair) for pair in (*chosen, *rest)]
+        chosen = sorted(begun, key=_dull)
+    chosen = sorted(chosen[: waterfall.ROWS_MAX], key=lambda pair: pair[0].started or pair[0].tries[0].at)
+    return [_lane(run, *pair) for pair in chosen], len(begun)
+
+
+def _dull(pair: Pair) -> tuple[bool, int]:
+    """What there is least to see of comes last."""
+    return pair[0].state == "done" and len(pair[0].tries) < 2, -pair[0].duration_ms
 
 
 def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:

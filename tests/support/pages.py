@@ -1,0 +1,165 @@
+"""Workspaces for pages: a history of the yard or of the court, or a recorded one, as a log on the real disk."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from html.parser import HTMLParser
+from pathlib import Path
+
+from anyio.from_thread import start_blocking_portal
+from starlette.testclient import TestClient
+from starlette.types import Receive, Scope, Send
+
+from contracts.payload import encode
+from events.blobs import BLOB_PREFIX, BlobStore
+from events.disk import RealDisk
+from events.errors import PmagentError
+from events.event import Event, LogCreated, Tail
+from events.line import seal
+from events.segment_store import SegmentStorage
+from pmagent.answer import Answer
+from pmagent.console.app import Positioned, application
+from pmagent.console.desk import Desk
+from pmagent.console.entrance import Visitor
+from tests.support.audits import Court
+from tests.support.histories import FOLDER as HISTORIES
+from tests.support.orchestra import Yard
+
+LOG_ID = "5a" * 16
+VISITOR = Visitor("ada", "approve", "session", "csrf", "2026-11-22T12:00:00.000000Z")
+_BATCH = 500
+
+
+class _Begun(Yard):
+    """Begins the log, as a real one is begun."""
+
+    def start(self, surface: str = "daemon") -> None:
+        """See Yard."""
+        if not self.history:
+            self.tell(LogCreated(log_id=LOG_ID), f"log.created:{LOG_ID}")
+        super().start(surface)
+
+
+class RunYard(_Begun):
+    """A yard whose history is that of a whole log, which a daemon can go on with."""
+
+
+class AuditCourt(_Begun, Court):
+    """A court whose history is that of a whole log."""
+
+
+def written(workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = ()) -> Path:
+    """The workspace, with a log that holds ``history`` as it is, in which nothing is missing; and with these blobs."""
+    folder = workspace / ".pmagent"
+    folder.mkdir(parents=True, exist_ok=True)
+    disk = RealDisk()
+    store = BlobStore(disk, str(folder / "blobs"))
+    for content in (*blobs, *(encode(event.data) for event in history if event.raw.startswith(BLOB_PREFIX))):
+        store.put(content)
+    storage = SegmentStorage(disk, str(folder / "log"), LOG_ID, 1 << 26)
+    for start in range(0, len(history), _BATCH):
+        some = history[start : start + _BATCH]
+        before = storage.tail()
+        assert before.position == some[0].position - 1, "the history has no gap"
+        lines, sums = seal(some, before.batch + 1, before)
+        storage.append_batch(before, lines, Tail(some[-1].position, before.batch + 1, some[-1].time, sums[-1]))
+    storage.close()
+    return workspace
+
+
+def recorded(workspace: Path, name: str) -> Path:
+    """The workspace with a copy of the recorded history ``name``."""
+    (workspace / ".pmagent").mkdir(parents=True, exist_ok=True)
+    for part in ("log", "blobs"):
+        shutil.copytree(HISTORIES / name / part, workspace / ".pmagent" / part)
+    return workspace
+
+
+class _Alone(Desk):
+    """A desk without a daemon, which is not looked for either."""
+
+    async def standing(self, operation: str) -> Answer:
+        """See Desk."""
+        raise PmagentError(f"nobody says {operation} here")
+
+
+@contextmanager
+def pages(workspace: Path, visitor: Visitor = VISITOR) -> Iterator[TestClient]:
+    """The console's pages over a log that nobody writes, without the guard, for ``visitor``: what a page shows is the
+    log's affair alone. All requests run on one event loop."""
+    desk = _Alone(workspace)
+    inner = Positioned(application(desk), desk)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        scope.setdefault("state", {}).update(visitor=visitor, form={}, cookie="", trace="")
+        await inner(scope, receive, send)
+
+    client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False)
+    with start_blocking_portal() as portal:
+        client.portal = portal
+        yield client
+
+
+def page(client: TestClient, address: str) -> str:
+    """The text of the page at ``address``, which there is."""
+    answer = client.get(address)
+    assert answer.status_code == 200, f"{address}: {answer.status_code} {answer.text}"
+    return str(answer.text)
+
+
+class _Reader(HTMLParser):
+    """Reads a page, and notes what could do harm."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """See HTMLParser."""
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        """See HTMLParser."""
+        self.texts.append(data)
+
+
+def read(page: str) -> _Reader:
+    """The page's elements and texts."""
+    reader = _Reader()
+    reader.feed(page)
+    reader.close()
+    return reader
+
+
+def text(page: str) -> str:
+    """What a page says, blanks as one."""
+    return re.sub(r"\s+", " ", " ".join(read(page).texts))
+
+
+def assert_quiet(page: str) -> None:
+    """The page holds nothing of what a text could do beyond being read: no character that is obeyed, reorders or is
+    invisible, no element or address that is not the console's own."""
+    unseen = {char for char in page if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+    assert not unseen, sorted(map(ascii, unseen))
+    assert "\u0301" * 5 not in page, "marks do not climb over other lines"
+    elements = read(page).elements
+    assert [made.get("src") for tag, made in elements if tag == "script"] == ["/static/console.js"]
+    for tag, made in elements:
+        assert tag not in {"iframe", "object", "embed", "img", "style", "base"}, tag
+        for key, value in made.items():
+            assert not key.startswith("on"), (tag, key)
+            assert key != "style", (tag, value)
+            if key in {"href", "action", "src"}:
+                assert re.match(r"/(?!/)|#", str(value)), (tag, value)
+
+
+def links(page: str) -> list[str]:
+    """Where the page's links lead."""
+    return [str(attributes["href"]) for tag, attributes in read(page).elements if tag == "a" and "href" in attributes]
+
+

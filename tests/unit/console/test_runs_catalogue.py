@@ -1,0 +1,222 @@
+"""The list of jobs that is kept up: the same as reading the log anew, without reading anything twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
+from events.errors import CorruptLog, NotFound
+from events.event import Event, StoredEvent
+from pmagent.audit.history import opened_history as opened_audits
+from pmagent.jobs import catalogue as catalogue_module
+from pmagent.jobs.catalogue import Catalogue, Entry
+from pmagent.jobs.history import NoSuchJob
+from pmagent.jobs.kinds import AUDITS, RUNS, Kind
+from pmagent.layout import Layout
+from pmagent.orchestra.history import opened_history as opened_runs
+from tests.support.commands import invoke
+from tests.support.logged import flip, segments
+from tests.support.orchestra import RUN, config
+from tests.support.pages import RunYard, recorded, written
+from tests.support.run_folders import other
+
+
+def whole(catalogue: Catalogue, kind: Kind) -> list[Entry]:
+    """All jobs of a kind."""
+    return catalogue.listed(kind, 1_000).entries
+
+
+def runs_of(catalogue: Catalogue, **asked: Any) -> list[str]:
+    """The ids of the runs that are listed."""
+    return [entry.job_id for entry in catalogue.listed(RUNS, 1_000, **asked).entries]
+
+
+def three(states: Sequence[str] = ("done", "failed", "open")) -> list[Event]:
+    """A history of runs that stand so."""
+    yard = RunYard()
+    for number, state in enumerate(states):
+        yard.request({"a": []}, other(number), dry_run=False)
+        if state == "open":
+            continue
+        if state == "failed":
+            yard.tell(RunCancelRequested(run_id=other(number)), f"orchestra.cancel-{number}")
+        yard.run(other(number))
+    return yard.history
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """The stretches of positions that catalogues read from now on."""
+    found: list[tuple[int, int]] = []
+    true = catalogue_module.event_runs
+
+    def watched(storage: Any, low: int, high: int) -> Iterator[Sequence[StoredEvent]]:
+        found.append((low, high))
+        return true(storage, low, high)
+
+    monkeypatch.setattr(catalogue_module, "event_runs", watched)
+    return found
+
+
+@pytest.mark.parametrize("window", [1, 2, 7, 100, 4096])
+@pytest.mark.parametrize(("name", "kind", "opened"), [("runs", RUNS, opened_runs), ("audits", AUDITS, opened_audits)],
+                         ids=["runs", "audits"])
+def test_it_lists_what_reading_the_log_anew_lists(
+    tmp_path: Path, name: str, kind: Kind, opened: Any, window: int
+) -> None:
+    layout = Layout(recorded(tmp_path, name))
+    with opened(layout) as history:
+        jobs = history.latest(1_000)
+    assert len(jobs) > 6
+    listed = whole(Catalogue(layout, window=window), kind)
+    assert [(entry.position, entry.job_id, entry.state, entry.reasons) for entry in listed] == [
+        (job.requested.position, job.requested.correlation, job.state, job.reasons) for job in jobs
+    ]
+    assert [entry.ending.time if entry.ending else None for entry in listed] == [
+        job.end.time if job.end else None for job in jobs
+    ]
+
+
+def test_a_page_costs_what_is_new(tmp_path: Path, reads: list[tuple[int, int]]) -> None:
+    history = three()
+    cut = len(history) - 20
+    workspace = written(tmp_path, history[:cut])
+    catalogue = Catalogue(Layout(workspace))
+    before = runs_of(catalogue)
+    assert runs_of(catalogue) == before
+    assert reads == [(1, cut)], "the second page reads nothing"
+    written(workspace, history[cut:])
+    assert runs_of(catalogue) == [other(2), other(1), other(0)]
+    assert reads[1:] == [(cut + 1, len(history))]
+
+
+def test_it_looks_no_further_back_than_it_has_to(tmp_path: Path, reads: list[tuple[int, int]]) -> None:
+    history = three(("done",) * 6)
+    catalogue = Catalogue(Layout(written(tmp_path, history)), window=8)
+    listing = catalogue.listed(RUNS, 1)
+    assert [entry.job_id for entry in listing.entries] == [other(5)]
+    assert listing.more
+    assert listing.looked == min(low for low, _ in reads) > 1
+    sizes = [high - low + 1 for low, high in reads]
+    assert sizes == sorted(sizes), "it looks twice as far each time"
+
+
+def test_it_stops_looking_where_nothing_is_found(tmp_path: Path) -> None:
+    catalogue = Catalogue(Layout(written(tmp_path, three(("done",) * 4))), window=4)
+    listing = catalogue.listed(RUNS, 10, state="stopped", look=10)
+    assert listing.entries == []
+    assert listing.more
+    again = catalogue.listed(RUNS, 10, state="stopped", look=100_000)
+    assert (again.more, again.looked) == (False, 1)
+
+
+def test_an_end_is_noticed_when_it_comes(tmp_path: Path) -> None:
+    history = three(("done",))
+    end = next(event.position for event in history if isinstance(event.data, RunEnded))
+    workspace = written(tmp_path, history[: end - 1])
+    catalogue = Catalogue(Layout(workspace))
+    (entry,) = whole(catalogue, RUNS)
+    assert (entry.state, entry.ending) == ("open", None)
+    written(workspace, history[end - 1 :])
+    (entry,) = whole(catalogue, RUNS)
+    assert entry.state == "done"
+    assert entry.ending is not None
+    assert entry.ending.position == end
+
+
+def test_filters_hold_together(tmp_path: Path) -> None:
+    yard = RunYard()
+    for number, intent in enumerate(("Build the Gate", "paint the gate", "build a wall")):
+        yard.tell(RunRequested(run_id=other(number), intent=intent, config=config()), other(number), other(number))
+    catalogue = Catalogue(Layout(written(tmp_path, yard.history)))
+    assert runs_of(catalogue, text="GATE") == [other(1), other(0)]
+    assert runs_of(catalogue, text="gate", state="open") == [other(1), other(0)]
+    assert runs_of(catalogue, text="gate", state="done") == []
+    first = next(event for event in yard.history if event.id == other(1))
+    assert runs_of(catalogue, text="gate", before=first.position) == [other(0)]
+
+
+def test_text_is_looked_for_behind_what_is_remembered_too(tmp_path: Path) -> None:
+    yard = RunYard()
+    intent = "x" * 1_000 + " needle"
+    yard.tell(RunRequested(run_id=RUN, intent=intent, config=config()), RUN, RUN)
+    catalogue = Catalogue(Layout(written(tmp_path, yard.history)))
+    assert runs_of(catalogue, text="needle") == [RUN]
+    (entry,) = whole(catalogue, RUNS)
+    assert not entry.whole
+    assert entry.title == intent[:300]
+
+
+def test_of_an_id_used_again_the_last_is_meant(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": []})
+    yard.run()
+    yard.tell(RunRequested(run_id=RUN, intent="again", config=config()), "again", RUN)
+    layout = Layout(written(tmp_path, yard.history))
+    with opened_runs(layout) as history:
+        meant = history.called(RUN).position
+    for window in (2, 4096):
+        assert Catalogue(layout, window=window).called(RUNS, RUN).position == meant
+
+
+def test_an_id_that_there_is_not_is_told_once_all_is_read(tmp_path: Path, reads: list[tuple[int, int]]) -> None:
+    history = three()
+    catalogue = Catalogue(Layout(written(tmp_path, history)))
+    for _ in range(2):
+        with pytest.raises(NoSuchJob, match="there is no run"):
+            catalogue.called(RUNS, other(77))
+    with pytest.raises(NoSuchJob, match="there is no audit"):
+        catalogue.called(AUDITS, other(0))
+    assert reads == [(1, len(history))]
+
+
+def test_no_more_are_remembered_than_it_may(tmp_path: Path) -> None:
+    history = three(("done",) * 6)
+    cut = next(event.position for event in history if event.id == other(4)) - 1
+    workspace = written(tmp_path, history[:cut])
+    catalogue = Catalogue(Layout(workspace), kept=3, window=8)
+    assert len(runs_of(catalogue)) >= 3
+    written(workspace, history[cut:])
+    listing = catalogue.listed(RUNS, 100)
+    assert [entry.job_id for entry in listing.entries] == [other(5), other(4), other(3)]
+    assert listing.forgotten
+    assert not listing.more
+    entry = catalogue.called(RUNS, other(0))
+    assert (entry.job_id, entry.state) == (other(0), "done"), "by its id it is found all the same"
+
+
+def test_another_log_at_the_same_place_is_begun_anew(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path / "one", "runs")
+    catalogue = Catalogue(Layout(workspace))
+    assert len(runs_of(catalogue)) == 13
+    (workspace / ".pmagent").rename(tmp_path / "old")
+    written(workspace, three(("done",)))
+    assert runs_of(catalogue) == [other(0)]
+
+
+def test_nothing_is_left_out_after_a_log_was_damaged_and_mended(tmp_path: Path) -> None:
+    layout = Layout(recorded(tmp_path, "runs"))
+    catalogue = Catalogue(layout)
+    (segment,) = segments(layout.workspace)
+    middle = segment.stat().st_size // 2
+    flip(segment, middle)
+    with pytest.raises(CorruptLog):
+        whole(catalogue, RUNS)
+    flip(segment, middle)
+    assert len(whole(catalogue, RUNS)) == 13
+
+
+def test_where_there_is_no_log_there_is_nothing_to_be_listed(tmp_path: Path) -> None:
+    with pytest.raises(NotFound):
+        whole(Catalogue(Layout(tmp_path)), RUNS)
+
+
+def test_it_says_the_same_as_the_command(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "runs")
+    done = invoke("runs", "-n", "100", "--workspace", str(workspace))
+    shown = [line.split()[0] for line in done.out.decode().splitlines()[1:]]
+    assert shown == [entry.job_id[:8] for entry in whole(Catalogue(Layout(workspace)), RUNS)]
