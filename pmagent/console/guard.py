@@ -7,6 +7,7 @@ with the headers that keep a browser strict. What it refuses reaches no page.
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 import uuid
 from collections.abc import Callable
@@ -32,6 +33,7 @@ from pmagent.console.tokens import same
 
 CSRF: Final = "csrf"
 BODY_SECONDS: Final = 20.0
+LENGTH_DIGITS_MAX: Final = 18
 LOOK_SECONDS: Final = 2.0
 """So often a live connection is held to its session: who signed out hears nothing more."""
 
@@ -76,8 +78,10 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
         if scope["type"] != "http":
-            return  # there are no WebSockets here; an answer is a refusal
+            return  # there are no WebSockets here
         trace = str(uuid.uuid4())
         scope.setdefault("state", {}).update(visitor=None, cookie="", form={}, trace=trace)
 
@@ -111,8 +115,7 @@ class Guard:
             return None if head.method != "POST" else _plain(Refusal(405, "There is nothing to post to."))
         state = scope["state"]
         state["cookie"] = _cookie(head, self._cookie)
-        person = path not in LIVE and PART not in head.headers
-        visitor = self._entrance.visitor(state["cookie"], used=person)
+        visitor = self._entrance.visitor(state["cookie"], used=_by_a_person(head))
         state["visitor"] = visitor
         await self._entrance.keep()
         if visitor is None and path not in OPEN:
@@ -139,7 +142,8 @@ class Guard:
         wait = bucket.take(visitor.session)
         if not wait:
             return None
-        return Refusal(429, "That was too often in too short a time.", f"try again in {max(1, round(wait))} s")
+        after = max(1, math.ceil(wait))
+        return Refusal(429, "That was too often in too short a time.", f"try again in {after} s", after)
 
     async def _posted(self, scope: Scope, head: Head, receive: Receive, visitor: Visitor | None) -> Refusal | None:
         """Read the form; whether it is this session's, and its operator may send it."""
@@ -149,6 +153,10 @@ class Guard:
         given = form.pop(CSRF, "")
         path: str = scope["path"]
         if visitor is not None and path != "/sign-in":
+            visitor = self._entrance.visitor(scope["state"]["cookie"])  # a form may take its time to come
+            if visitor is None:
+                return Refusal(403, "You are not signed in any more. Nothing was done.", "sign in, and do it again")
+            scope["state"]["visitor"] = visitor
             if not same(given, visitor.csrf):
                 hint = "go back, load the page again, and do it there"
                 return Refusal(403, "This form is not of this session. Nothing was done.", hint)
@@ -205,10 +213,13 @@ class Guard:
 
     async def _page(self, scope: Scope, refusal: Refusal) -> Response:
         """A refusal for a person to read."""
-        return await self._desk.page(
+        answer = await self._desk.page(
             Request(scope), "refused.html", title=_TITLES.get(refusal.status, "Not taken"), section="",
             status=refusal.status, what=refusal.what, hint=refusal.hint,
         )
+        if refusal.after:
+            answer.headers["retry-after"] = str(refusal.after)
+        return answer
 
 
 _SIGNED_OUT: Final = Refusal(401, "You are not signed in.")
@@ -221,6 +232,17 @@ def _target(scope: Scope) -> bytes:
     raw: bytes = scope.get("raw_path") or quote(scope["path"]).encode()
     query: bytes = scope.get("query_string", b"")
     return raw + b"?" + query if query else raw
+
+
+def _by_a_person(head: Head) -> bool:
+    """Whether somebody did something, as far as the browser tells: sent a form, or went to a page by a key or a click
+    (Fetch metadata: Sec-Fetch-User). What a page loads by itself, and when, keeps no session alive."""
+    mode = head.headers.get(b"sec-fetch-mode")
+    if head.method == "POST":
+        return True
+    if mode is None:  # a browser that tells nothing
+        return head.target.partition(b"?")[0].decode("ascii") not in LIVE and PART not in head.headers
+    return mode == b"navigate" and head.headers.get(b"sec-fetch-user") == b"?1"
 
 
 def _plain(refusal: Refusal) -> Response:
@@ -247,7 +269,8 @@ async def _form(head: Head, receive: Receive) -> dict[str, str] | Refusal:
     if refusal is not None:
         return refusal
     too_long = Refusal(413, f"A form may have {BODY_BYTES_MAX} bytes.", "nothing was done")
-    if int(head.headers.get(b"content-length", b"0")) > BODY_BYTES_MAX:
+    length = head.headers.get(b"content-length", b"0")
+    if len(length) > LENGTH_DIGITS_MAX or int(length) > BODY_BYTES_MAX:
         return too_long
     body = bytearray()
     with anyio.move_on_after(BODY_SECONDS) as patience:

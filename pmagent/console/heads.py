@@ -32,11 +32,13 @@ _FRAMES: Final = frozenset({"iframe", "frame", "object", "embed", "fencedframe"}
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A request that is not answered: with which status, why, and what would mend it."""
+    """A request that is not answered: with which status, why, what would mend it, and after how many seconds another
+    one may be (0: time does not matter)."""
 
     status: int
     what: str
     hint: str = ""
+    after: int = 0
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -97,7 +99,7 @@ def _framed(method: str, headers: Mapping[bytes, bytes]) -> Refusal | None:
         return Refusal(400, "The length of the request is not clear.")
     if length is not None and not length.isdigit():
         return Refusal(400, "The length of the request is no number.")
-    if method != "POST" and (coding is not None or (length is not None and int(length) > 0)):
+    if method != "POST" and (coding is not None or (length is not None and length.strip(b"0"))):
         return Refusal(400, f"A {method} carries nothing.")
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlencode
@@ -163,7 +163,9 @@ ABSENT = "(absent)"
 """In ``House.send``: the header is not sent."""
 
 
-async def asked(app: ASGIApp, method: str, target: str, headers: Headers, body: list[bytes]) -> Answer:
+async def asked(
+    app: ASGIApp, method: str, target: str, headers: Headers, body: list[bytes] | AsyncIterator[bytes]
+) -> Answer:
     """What an ASGI application answers to one request, whose body comes in these pieces."""
     path, _, query = target.partition("?")
     scope: dict[str, Any] = {
@@ -172,13 +174,11 @@ async def asked(app: ASGIApp, method: str, target: str, headers: Headers, body: 
         "root_path": "", "client": ("127.0.0.1", 50_000), "server": ("127.0.0.1", PORT),
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers],
     }  # fmt: skip
-    left = [{"type": "http.request", "body": piece, "more_body": True} for piece in body]
-    if left:
-        left[-1]["more_body"] = False
+    pieces = _pieces(body)
     sent: list[Message] = []
 
     async def receive() -> Message:
-        return left.pop(0) if left else {"type": "http.disconnect"}
+        return await anext(pieces, {"type": "http.disconnect"})
 
     async def send(message: Message) -> None:
         sent.append(message)
@@ -190,6 +190,20 @@ async def asked(app: ASGIApp, method: str, target: str, headers: Headers, body: 
         begun[0]["status"], [(name.decode(), value.decode("latin-1")) for name, value in begun[0]["headers"]],
         b"".join(message.get("body", b"") for message in sent),
     )
+
+
+async def _pieces(body: list[bytes] | AsyncIterator[bytes]) -> AsyncIterator[Message]:
+    last: bytes | None = None
+    if isinstance(body, list):
+        for piece in body[:-1]:
+            yield {"type": "http.request", "body": piece, "more_body": True}
+        last = body[-1] if body else None
+    else:
+        async for piece in body:
+            yield {"type": "http.request", "body": piece, "more_body": True}
+        last = b""
+    if last is not None:
+        yield {"type": "http.request", "body": last, "more_body": False}
 
 
 def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -365,7 +366,7 @@ def test_a_form_has_a_size_also_when_it_does_not_say_which(house: House, ada: En
     assert house.ask("POST", "/x", chunked, [most[:9], most[9:], b""]).status == 200
     house.probe.reached.clear()
     refused(house, house.ask("POST", "/x", [*headers, ("content-length", "65537")], b""), 413)
-    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "9" * 30)], b""), 413)
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "9" * 9_000)], b""), 413)
     refused(house, house.ask("POST", "/x", chunked, [most, b"x"]), 413)
     refused(house, house.ask("POST", "/x", [*headers, ("content-length", "1")], most + b"x"), 413)
 
@@ -401,6 +402,58 @@ def test_a_form_that_breaks_off_is_refused(house: House, ada: Entered) -> None:
     refused(house, house.ask("POST", "/x", headers, []), 400)
 
 
+@pytest.mark.parametrize("change", ["signs out", "is removed", "may only look from now on"])
+def test_who_goes_while_a_form_is_on_its_way_has_sent_nothing(house: House, ada: Entered, change: str) -> None:
+    body = f"csrf={ada.visitor.csrf}".encode()
+    headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")]
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield body[:9]
+        if change == "signs out":
+            await house.entrance.sign_out(ada.visitor)
+        elif change == "is removed":
+            operators.remove(house.places.operators, "ada")
+        else:
+            operators.set_role(house.places.operators, "ada", "view")
+        yield body[9:]
+
+    async def ask() -> Answer:
+        chunked = [("host", HOST), *headers, ("transfer-encoding", "chunked")]
+        return await asked(house.guard, "POST", "/approvals/prop-1", chunked, slow())
+
+    refused(house, anyio.run(ask), 403)
+
+
+@pytest.mark.parametrize(
+    ("headers", "kept"),
+    [
+        pytest.param({}, True, id="a browser that tells nothing"),
+        pytest.param({"sec-fetch-mode": "navigate", "sec-fetch-user": "?1"}, True, id="a click"),
+        pytest.param({"sec-fetch-mode": "navigate"}, False, id="a page that refreshes itself"),
+        pytest.param({"sec-fetch-mode": "no-cors"}, False, id="a picture"),
+        pytest.param({"sec-fetch-mode": "cors", "x-pmagent-part": "regions"}, False, id="a script"),
+        pytest.param({"x-pmagent-part": "regions"}, False, id="a script, of a browser that tells nothing"),
+    ],
+)
+def test_only_what_a_person_does_keeps_a_session_alive(
+    house: House, ada: Entered, headers: dict[str, str], kept: bool
+) -> None:
+    for _ in range(2):
+        house.clock.now += 4_000.0
+        house.get("/", ada.cookie, *headers.items())
+    assert (house.entrance.visitor(ada.cookie) is not None) == kept
+    assert len(house.probe.reached) == 1 + kept
+
+
+def test_a_form_keeps_a_session_alive_and_a_live_connection_does_not(house: House, ada: Entered) -> None:
+    house.clock.now += 4_000.0
+    assert house.post("/x", ada).status == 200
+    house.clock.now += 4_000.0
+    assert house.get("/live?after=0", ada.cookie).status == 200
+    house.clock.now += 4_000.0
+    assert house.get("/live?after=0", ada.cookie).status == 401
+
+
 # --- how often -------------------------------------------------------------------------------------------------------
 
 
@@ -408,7 +461,9 @@ def test_a_session_posts_only_so_often(house: House, ada: Entered) -> None:
     other = house.entered("ada")
     assert [house.post("/x", ada).status for _ in range(31)] == [200] * 30 + [429]
     house.probe.reached.clear()
-    refused(house, house.post("/x", ada), 429)
+    answer = house.post("/x", ada)
+    refused(house, answer, 429)
+    assert answer.header("retry-after") == "1"
     assert house.post("/x", other).status == 200, "it is the session's limit"
     house.steady.now += 0.5
     assert house.post("/x", ada).status == 200
