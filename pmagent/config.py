@@ -8,6 +8,7 @@ own, and no variables (``config_programs``).
 from __future__ import annotations
 
 import shlex
+import threading
 import tomllib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -236,6 +237,10 @@ _READ_AS: Final[dict[type, type]] = {
 }
 
 
+_SHAPING: Final = threading.Lock()
+"""msgspec works out the shape of a type when it first meets it, and crashes where two threads make it do so at once."""
+
+
 def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
     """Look up everything. Raises ConfigError."""
     workspace, origin = _workspace(workspace_flag, environ)
@@ -254,7 +259,8 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
         else:
             origins[setting.key] = (setting.default, "default")
     try:
-        settings = msgspec.convert(merged, Settings)
+        with _SHAPING:
+            settings = msgspec.convert(merged, Settings)
     except msgspec.ValidationError as error:
         raise ConfigError(*_said(error, file, origins)) from error
     for table, named in tables.items():
