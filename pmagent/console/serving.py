@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ from pmagent.console.peers import is_own
 
 STOP_SECONDS = 3.0
 KEEP_ALIVE_SECONDS = 15
+UNREAD_BYTES = 64 * 1024
+"""So much may wait to be read by the other end in the kernel, and again here, before nothing more is made for it."""
 HEAD_BYTES_MAX = 16_384
 """A request's head, cookies and all."""
 
@@ -49,9 +52,12 @@ class _OwnUserOnly(H11Protocol):
 
     def connection_made(self, transport) -> None:  # type: ignore[no-untyped-def]
         """See asyncio.Protocol."""
-        if not is_own(transport.get_extra_info("socket")):
+        connection = transport.get_extra_info("socket")
+        if not is_own(connection):
             transport.abort()
             return
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_BYTES)
+        transport.set_write_buffer_limits(UNREAD_BYTES)
         super().connection_made(transport)
 
 
