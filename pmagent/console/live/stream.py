@@ -31,8 +31,6 @@ END_SECONDS: Final = 1.0
 """So long the streams may take to say their last word when the server stops."""
 SEND_BYTES: Final = 64 * 1024
 """What is sent at once, about: many events are one write."""
-SEND_BYTES: Final = 64 * 1024
-"""What is sent at once, about: many events are one write."""
 SKIP_EVENTS: Final = 10_000
 """A page that is so far behind is stale, whatever has happened."""
 TOPICS_MAX: Final = 32
