@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import html
 import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,6 +27,7 @@ from pmagent.console import operators
 from pmagent.console.address import Address
 from pmagent.console.desk import Desk
 from pmagent.console.entrance import invite
+from pmagent.console.limits import Bucket
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
 from pmagent.console.places import Places
@@ -95,6 +97,7 @@ class Console:
         self.address = Address(1, ORIGIN, PORT)
         streams = Streams(Feed(self.desk.layout.log), self.ended)
         self.app = guarded(self.desk, settings or ConsoleSettings(), self.address, streams)
+        self.app._limits.posts = self.app._limits.gets = Bucket(1e4, 10_000, time.monotonic)  # quicker than people
         self.client = TestClient(self.app, base_url=ORIGIN, follow_redirects=False, raise_server_exceptions=False)
 
     def enter(self, operator: str, role: operators.Role = "approve") -> Console:
