@@ -144,6 +144,22 @@ def test_of_many_who_use_an_invite_at_once_one_gets_in(house: House) -> None:
     assert len([way for way in ways if isinstance(way, Entered)]) == 1
 
 
+def test_who_has_read_an_invite_that_somebody_else_uses_up_meanwhile_does_not_get_in(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token, read, quicker = house.invited("ada"), invites._read, []
+
+    def slow(path: Path) -> invites.Invite | None:
+        found = read(path)
+        monkeypatch.setattr(invites, "_read", read)
+        quicker.append(invites.take(house.places.invites, token, house.clock.now))
+        return found
+
+    monkeypatch.setattr(invites, "_read", slow)
+    assert invites.take(house.places.invites, token, house.clock.now) is None
+    assert [invite.operator for invite in quicker if invite] == ["ada"]
+
+
 def test_invites_are_cleared_away_when_they_are_over_or_too_many(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
