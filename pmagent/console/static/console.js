@@ -305,8 +305,11 @@
     else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
     else if (event.key === "?") byId("keys")?.showModal();
     else if (event.key === "/") {
-      const field = fields(document).find((one) => one.closest("form[role=search]") && one.offsetParent);
-      if (field) { event.preventDefault(); field.focus(); }
+      const field = fields(document).find((one) => one.closest("form[role=search]"));
+      if (!field) return;
+      event.preventDefault();
+      field.closest("details:not([open])")?.setAttribute("open", "");
+      field.focus();
     }
   }
 
