@@ -110,7 +110,7 @@ def read(parameters: QueryParams, now: datetime | None = None) -> tuple[Asked, d
     if newest not in ("first", "last"):
         wrong["newest"], newest = "first or last", "first"
     after = _number("after", single["after"], 0, POSITION_MAX, wrong)
-    before = _number("before", single["before"], 1, POSITION_MAX, wrong) or 0
+    before = _number("before", single["before"], 2, POSITION_MAX, wrong) or 0
     count = _number("n", single["n"], 1, COUNT_MAX, wrong) or COUNT
     query = Query(
         types=lists["type"], excluded=lists["exclude"], actors=lists["actor"], correlations=lists["correlation"],

@@ -14,7 +14,7 @@ import sys
 import warnings
 
 CPU_SECONDS = 10
-MEMORY_BYTES = 1 << 30
+MEMORY_BYTES = 256 * 2**20
 
 
 def main() -> None:
