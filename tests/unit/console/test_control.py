@@ -1,0 +1,189 @@
+"""What is set from the console: the stop switch, modes, arming, the end of a session; and what is refused how."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pmagent.pla import reading
+from tests.conftest import fresh_example
+from tests.support.approving import APPROVING, ASKING, LOOKING, configure, forms, page_of, proposed, told
+from tests.support.consoles import Console, LiveHost, console, live_host
+
+CONTROLS = ("pause", "resume", "mode", "arm", "disarm", "end")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
+    """A live host."""
+    workspace = fresh_example(tmp_path_factory.mktemp("control") / "workspace")
+    with live_host(configure(workspace)) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def bob(host: LiveHost) -> Iterator[Console]:
+    """Somebody who may set things."""
+    with console(host.workspace, APPROVING) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def eve(host: LiveHost) -> Iterator[Console]:
+    """Somebody who may only look."""
+    with console(host.workspace, LOOKING, "view") as browser:
+        yield browser
+
+
+@pytest.fixture(autouse=True)
+def running(host: LiveHost) -> Iterator[None]:
+    """Nothing is paused, and the mode is OBSERVE, before and after."""
+    yield
+    if host.perform("status").document["paused"]:
+        host.perform("control.resume", operator=ASKING, channel="cli")
+    host.perform("pla.mode", operator=ASKING, channel="cli", mode="OBSERVE")
+
+
+def mode(host: LiveHost) -> str:
+    """The PLA's mode."""
+    return reading.warden(host.host.runtime.engine).mode
+
+
+def last(host: LiveHost, type: str) -> Any:
+    """The payload of the last event of this type."""
+    found = [event for event in _events(host) if event.type == type]
+    return found[-1].data
+
+
+def _events(host: LiveHost) -> list[Any]:
+    return [host.host.event(position) for position in range(1, host.position + 1)]
+
+
+def test_the_stop_switch_pauses_and_says_who_and_why(host: LiveHost, bob: Console) -> None:
+    answer = bob.post("/control/pause", reason="something smells of burning")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    paused = last(host, "control.paused")
+    assert (paused.operator_id, paused.channel, paused.reason) == (APPROVING, "console", "something smells of burning")
+    text = told(page_of(bob.get("/"), 200))
+    assert "‖ paused since" in text
+    assert "by bob: something smells of burning" in text
+    assert "0 effects wait" in text
+
+
+def test_stopping_twice_is_stopping_and_the_first_stands(host: LiveHost, bob: Console) -> None:
+    for _ in range(2):
+        assert bob.post("/control/pause").status_code == 303
+    first, second = [event.data for event in _events(host) if event.type == "control.paused"][-2:]
+    assert second.since == first.request
+
+
+def test_stopping_withdraws_what_is_open_and_lowers_the_mode(host: LiveHost, bob: Console) -> None:
+    made = proposed(host)
+    bob.post("/control/pause")
+    assert mode(host) == "OBSERVE"
+    assert host.perform("pla.show", proposal_id=made["proposal_id"]).document["outcome"] == "withdrawn"
+
+
+def test_resuming_lets_effects_go_on(host: LiveHost, bob: Console) -> None:
+    bob.post("/control/pause")
+    page = page_of(bob.get("/"), 200)
+    assert forms(page.source, "/control/pause") == []
+    (fields,) = forms(page.source, "/control/resume")
+    assert bob.post("/control/resume", **fields).status_code == 303
+    assert host.perform("status").document["paused"] is None
+    assert last(host, "control.resumed").operator_id == APPROVING
+
+
+def test_a_mode_is_set_by_who_is_signed_in(host: LiveHost, bob: Console) -> None:
+    (fields,) = forms(bob.page("/"), "/control/mode")
+    assert fields["mode"] == "SUGGEST"
+    assert bob.post("/control/mode", **fields).status_code == 303
+    changed = last(host, "pla.mode_changed")
+    assert (changed.mode, changed.who, changed.channel) == ("SUGGEST", APPROVING, "console")
+
+
+def test_a_mode_has_a_reason_and_a_class_where_they_are_said(host: LiveHost, bob: Console) -> None:
+    (fields,) = forms(bob.page("/?change=mode"), "/control/mode")
+    more = {"mode": "SUGGEST", "reason": "a look round", "action_class": "diagnostic"}
+    assert bob.post("/control/mode", **{**fields, **more}).status_code == 303
+    changed = last(host, "pla.mode_changed")
+    assert (changed.why, changed.action_class) == ("a look round", "diagnostic")
+
+
+def test_what_is_refused_is_told_with_reasons_and_what_mends_it(host: LiveHost, bob: Console) -> None:
+    page = page_of(bob.post("/control/mode", mode="EXECUTE"), 409)
+    text = told(page)
+    assert "The mode is not EXECUTE" in text
+    assert "from OBSERVE the next mode is SUGGEST" in text
+    assert "pmagent pla mode SUGGEST" in text
+    assert page.copied == ["pmagent pla mode EXECUTE"]
+    assert mode(host) == "OBSERVE"
+
+
+def test_arming_without_a_device_is_refused_in_words(host: LiveHost, bob: Console) -> None:
+    text = told(page_of(bob.post("/control/arm"), 409))
+    assert "The device is not armed" in text
+    assert reading.warden(host.host.runtime.engine).armed is False
+
+
+def test_a_session_is_ended_once(host: LiveHost, bob: Console) -> None:
+    session = proposed(host)["session_id"]
+    (fields,) = forms(bob.page("/"), "/control/end")
+    assert fields["session"] == session
+    answers = [bob.post("/control/end", **fields) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [303, 303]
+    assert len([event for event in _events(host) if event.type == "pla.end_requested"]) == 1
+    assert reading.warden(host.host.runtime.engine).session_id == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("mode", {"mode": "TYPE"}),
+        ("mode", {}),
+        ("mode", {"mode": "SUGGEST", "action_class": "mischief"}),
+        ("pause", {"reason": "x" * 501}),
+        ("disarm", {"reason": "x" * 501}),
+        ("end", {}),
+        ("end", {"session": "pla-1"}),
+        ("end", {"session": "pla-" + "0" * 32 + "\n"}),
+    ],
+    ids=["no_such_mode", "no_mode", "no_such_class", "long", "long_disarm", "no_session", "short_session", "newline"],
+)
+def test_what_no_form_of_ours_sends_is_refused_and_nothing_is_recorded(
+    host: LiveHost, bob: Console, name: str, fields: dict[str, str]
+) -> None:
+    token = bob.csrf()
+    before = host.position
+    page_of(bob.post(f"/control/{name}", csrf=token, **fields), 400)
+    assert host.position == before
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_who_may_only_look_sets_nothing(host: LiveHost, eve: Console, name: str) -> None:
+    token = eve.csrf()
+    before = host.position
+    page_of(eve.post(f"/control/{name}", csrf=token, mode="SUGGEST", session="pla-" + "0" * 32), 403)
+    assert host.position == before
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_where_a_form_is_sent_the_first_page_is_found(bob: Console, name: str) -> None:
+    assert "Stop switch" in told(page_of(bob.get(f"/control/{name}"), 200))
+
+
+@pytest.mark.parametrize(
+    ("back", "leads"),
+    [
+        ("/approvals/prop-0123", "/approvals/prop-0123"),
+        ("", "/"),
+        ("//evil.example/approvals/a", "/"),
+        ("https://evil.example", "/"),
+        ("/approvals/../log", "/"),
+        ("/approvals/a\n", "/"),
+    ],
+)
+def test_one_comes_back_only_to_a_proposal_or_the_first_page(bob: Console, back: str, leads: str) -> None:
+    assert bob.post("/control/disarm", back=back).headers["location"] == leads

@@ -1,0 +1,184 @@
+"""The first page: how things stand, what runs, what somebody should know of, and the forms that set something."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.hid import HidOutcomeUnknown
+from contracts.orchestra_events import RunRequested
+from pmagent.console.views.now import grouped, reachable
+from tests.conftest import fresh_example
+from tests.support.approving import APPROVING, LOOKING, configure, forms, page_of, proposed, told
+from tests.support.consoles import Console, LiveHost, console, live_host
+from tests.support.orchestra import config
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
+    """A live host."""
+    workspace = fresh_example(tmp_path_factory.mktemp("now") / "workspace")
+    with live_host(configure(workspace)) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def bob(host: LiveHost) -> Iterator[Console]:
+    """Somebody who may set things."""
+    with console(host.workspace, APPROVING) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def eve(host: LiveHost) -> Iterator[Console]:
+    """Somebody who may only look."""
+    with console(host.workspace, LOOKING, "view") as browser:
+        yield browser
+
+
+def now(browser: Console, query: str = "") -> str:
+    """What the page says."""
+    return told(page_of(browser.get(f"/{query}"), 200))
+
+
+def test_it_says_how_kernel_log_and_lab_assistant_stand(host: LiveHost, bob: Console) -> None:
+    status = host.perform("status").document
+    text = now(bob)
+    for fact in ("✓ NORMAL", f"Branch {status['branch']}", f"Phase {status['phase']}", status["log"]["log_id"]):
+        assert fact in text, fact
+    assert "No device is linked" in text
+    assert "Nothing runs." in text
+    assert "✓ running" in text
+
+
+def test_a_session_of_the_oa_is_listed_with_the_mode_it_knows_of(host: LiveHost, bob: Console) -> None:
+    booted = host.perform("boot.oa").document
+    assert booted["oa_boot_envelope"]["session_metadata"]["session_id"] in now(bob)
+
+
+def test_the_open_proposal_is_one_step_away(host: LiveHost, bob: Console) -> None:
+    made = proposed(host)
+    assert f"/approvals/{made['proposal_id']}" in page_of(bob.get("/"), 200).links()
+    assert made["session_id"] in now(bob)
+
+
+def test_a_kernel_that_is_not_in_order_says_why_and_what_mends_it(host: LiveHost, bob: Console) -> None:
+    surface = host.workspace / "share" / "REALITY_GREEN_SUMMARY.json"
+    before = surface.read_bytes()
+    surface.write_bytes(b"{")
+    try:
+        host.run(host.host.until, lambda: host.host.runtime.engine.states["kernel"].mode == "BLOCKED")
+        text = now(bob)
+        reason = host.perform("status").document["reasons"][0]
+        assert "✗ BLOCKED" in text
+        assert reason["text"] in text
+        assert f"Mend: {reason['mend']}" in text
+        assert "kernel blocked" in text, "it is an alert as well"
+    finally:
+        surface.write_bytes(before)
+    host.run(host.host.until, lambda: host.host.runtime.engine.states["kernel"].mode == "NORMAL")
+
+
+def test_what_is_open_is_told_by_the_status_and_shown(host: LiveHost, bob: Console) -> None:
+    asked = RunRequested(run_id="5d3f1c1e-0000-4000-8000-000000000001", intent="build <b>it</b>", config=config())
+    host.run(host.host.tell_draft, host.host.drafted(asked, "orchestra.run-open"))
+    (job,) = host.perform("status").document["jobs"]
+    assert (job["kind"], job["id"], job["what"]) == ("run", asked.run_id, asked.intent)
+    page = page_of(bob.get("/"), 200)
+    assert f"/runs/{asked.run_id}" in page.links()
+    assert "build <b>it</b>" in told(page)
+    host.perform("orchestra.cancel", run_id=asked.run_id)
+
+
+@pytest.mark.parametrize("query", ["?change=everything", "?change=Stop"])
+def test_there_is_nothing_else_to_change(bob: Console, query: str) -> None:
+    page_of(bob.get(f"/{query}"), 400)
+
+
+def test_who_may_only_look_finds_nothing_to_press(eve: Console) -> None:
+    for query in ("", "?change=stop", "?change=mode"):
+        page = page_of(eve.get(f"/{query}"), 200)
+        assert not [one for one in page.all("form") if one.get("action", "").startswith("/control/")]
+
+
+def test_a_region_with_forms_is_the_same_while_nothing_changes(host: LiveHost, bob: Console) -> None:
+    proposed(host)
+
+    def regions() -> list[str]:
+        source = bob.page("/")
+        found = []
+        for name in ("stop", "pla-mode", "pla-device"):
+            start = source.index(f'id="{name}"')
+            found.append(
+                source[start : source.index("</form>", start)] if name != "pla-device" else source[start : start + 400]
+            )
+        return found
+
+    before = regions()
+    host.perform("rebuild")
+    host.perform("boot.oa")
+    assert regions() == before
+
+
+def test_text_is_typed_only_where_the_page_is_not_made_anew_without_scripts(bob: Console) -> None:
+    plain, stop = bob.page("/"), bob.page("/?change=stop")
+    assert 'http-equiv="refresh"' in plain
+    assert 'http-equiv="refresh"' not in stop
+    assert "reason" not in forms(plain, "/control/pause")[-1]
+    assert "reason" in forms(stop, "/control/pause")[-1]
+
+
+def test_alerts_are_the_newest_first_and_lead_to_their_events(host: LiveHost, bob: Console) -> None:
+    unknown = HidOutcomeUnknown(
+        session_id="pla-1", proposal_id="prop-1", execution_id="exec-1", action_type="TYPE_TEXT", of=4, why="lost <i>",
+    )  # fmt: skip
+    at = host.run(host.host.tell_draft, host.host.drafted(unknown, "pla.test-unknown"))
+    page = page_of(bob.get("/"), 200)
+    assert f"/log/{at}" in page.links()
+    text = told(page)
+    assert "outcome unknown" in text
+    assert "lost <i>" in text
+
+
+def test_effects_are_told_by_type_with_the_oldest_and_what_is_held() -> None:
+    effects: list[dict[str, Any]] = [
+        {"position": 3, "type": "task.attempt_requested", "since": "2026-11-22T12:00:03.000000Z", "held": True},
+        {"position": 2, "type": "model.call_requested", "since": "2026-11-22T12:00:02.000000Z", "held": False},
+        {"position": 4, "type": "task.attempt_requested", "since": "2026-11-22T12:00:01.000000Z", "held": False},
+    ]
+    found = [(one.type, one.count, one.held, one.since[17:19]) for one in grouped(effects)]
+    assert found == [("task.attempt_requested", 2, 1, "01"), ("model.call_requested", 1, 0, "02")]
+
+
+@pytest.mark.parametrize(
+    ("mode", "names"),
+    [
+        ("OBSERVE", ["SUGGEST"]),
+        ("SUGGEST", ["OBSERVE", "EXECUTE"]),
+        ("EXECUTE", ["OBSERVE", "SUGGEST"]),
+    ],
+)
+def test_a_mode_is_left_one_step_up_or_any_down(mode: str, names: list[str]) -> None:
+    assert [name for name, _ in reachable(mode)] == names
+
+
+def test_without_a_daemon_the_page_still_tells_where_the_log_ends(tmp_path: Path) -> None:
+    workspace = configure(fresh_example(tmp_path / "workspace"))
+    with ExitStack() as daemon:
+        daemon.enter_context(live_host(workspace))
+        with console(workspace, APPROVING) as browser:
+            daemon.close()
+            text = now(browser)
+    assert "How things stand is not known" in text
+    assert "Stop switch ✗ not known" in text
+
+
+def test_halted_actors_are_named(host: LiveHost, bob: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(host.host.runtime.engine.halted, "brain", 1)
+    monkeypatch.setattr(bob.desk, "_standing", {})
+    text = now(bob)
+    assert "halted brain" in text
