@@ -24,6 +24,7 @@ State = Literal["running", "done", "failed"]
 
 KINDS: Final[tuple[Kind, ...]] = ("log", "documents")
 LINE_BYTES_MAX: Final = 1 << 20
+COMMAND: Final = ("-m", "pmagent.console.checking_child")
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,6 +62,7 @@ class Checks:
         self._latest: dict[Kind, Check] = {}
         self._ended = threading.Event()
         self._ended.set()
+        self._news = threading.Event()
 
     def latest(self, kind: Kind) -> Check | None:
         """The one that runs, or the last one; None: there was none. What cannot be read of it counts for nothing."""
@@ -87,19 +89,24 @@ class Checks:
                 what = f"the {going.kind} {_verb(going.kind)} being checked already, for {going.operator}"
                 raise Busy(f"{what}, since {going.asked_at}", "wait for its answer; one check goes on at a time")
             process = subprocess.Popen(
-                [sys.executable, "-I", "-m", "pmagent.console.checking_child", kind, str(self._workspace)],
+                [sys.executable, "-I", *COMMAND, kind, str(self._workspace)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env={},
                 start_new_session=True,
             )  # fmt: skip
             check = Check(kind=kind, operator=operator, asked_at=now())
             self._latest[kind] = check
             self._ended.clear()
+            self._news.clear()
         threading.Thread(target=self._attend, args=(check, process), daemon=True, name=f"check-{kind}").start()
         return check
 
     def wait(self, seconds: float) -> bool:
         """Wait until no check goes on; whether that came about in time."""
         return self._ended.wait(seconds)
+
+    def wait_for_news(self, seconds: float) -> bool:
+        """Wait until the check that was begun last has said something; whether that came about in time."""
+        return self._news.wait(seconds)
 
     def _attend(self, check: Check, process: subprocess.Popen[bytes]) -> None:
         begun = time.monotonic()
@@ -126,6 +133,7 @@ class Checks:
                 check = msgspec.structs.replace(check, hint=hint)
         with self._lock:
             self._latest[check.kind] = check
+        self._news.set()
 
 
 def _said(line: bytes) -> dict[str, Any]:

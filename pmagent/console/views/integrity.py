@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -19,15 +20,13 @@ COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def checks_of(request: Request) -> Checks:
-    """The checks of this console, one for all who ask."""
-    state = request.app.state
-    if not hasattr(state, "checks"):
-        desk = desk_of(request)
-        state.checks = Checks(desk.workspace, desk.places.folder)
-        state.snapshots = Snapshots(desk.layout)
-    checks: Checks = state.checks
-    return checks
+_CHECKS: Final[WeakKeyDictionary[Desk, Checks]] = WeakKeyDictionary()
+_SNAPSHOTS: Final[WeakKeyDictionary[Desk, Snapshots]] = WeakKeyDictionary()
+
+
+def checks_of(desk: Desk) -> Checks:
+    """The checks of a console, one for all who ask."""
+    return _CHECKS.setdefault(desk, Checks(desk.workspace, desk.places.folder))
 
 
 async def show(request: Request) -> Response:
@@ -46,17 +45,19 @@ async def documents(request: Request) -> Response:
 
 
 async def _begin(request: Request, kind: Kind) -> Response:
-    desk, checks = desk_of(request), checks_of(request)
+    desk = desk_of(request)
+    checks = checks_of(desk)
     await desk.read(checks.begin, kind, visitor_of(request).operator)
     return RedirectResponse(f"/integrity#{kind}", status_code=303)
 
 
 async def _page(request: Request) -> Response:
-    desk, checks = desk_of(request), checks_of(request)
+    desk = desk_of(request)
+    checks = checks_of(desk)
     trouble, seen, snapshot = "", None, None
     try:
         seen = await desk.read(standing, desk.layout)
-        snapshot = await desk.read(request.app.state.snapshots.look)
+        snapshot = await desk.read(_SNAPSHOTS.setdefault(desk, Snapshots(desk.layout)).look)
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
     log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
@@ -77,11 +78,6 @@ def _grown(log: Check | None, seen: Standing | None) -> int:
     tail: dict[str, Any] = log.result.get("tail", {}) if log is not None else {}
     newest = seen.newest if seen is not None else None
     return max(0, newest.position - tail["position"]) if newest is not None and tail else 0
-
-
-def last_check(desk: Desk) -> Check | None:
-    """The last answered check of the log, for other pages; blocking."""
-    return Checks(desk.workspace, desk.places.folder).latest("log")
 
 
 routes: list[BaseRoute] = [
