@@ -7,11 +7,14 @@ is a real command; the demo ends with 0 only if each of them ended as it says be
 
 from __future__ import annotations
 
+import http.cookiejar
 import json
+import re
 import shutil
 import subprocess
 import sys
 import time
+import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +59,17 @@ def start_daemon() -> subprocess.Popen[bytes]:
             raise SystemExit(1)
         time.sleep(0.02)
     return daemon
+
+
+def visit(address: str) -> None:
+    """Look at the console's pages as a browser does that was given the one-time address."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+    browser.open(address, timeout=READY_SECONDS).close()
+    origin = address.partition("/enter")[0]
+    for page in ("/", "/approvals", "/runs", "/audits", "/sessions", "/log", "/integrity"):
+        with browser.open(origin + page, timeout=READY_SECONDS) as answer:
+            title = re.search(r"<title>(.*?) ·", answer.read().decode())
+            print(f"  {answer.status}  {page:<12} {title[1] if title else ''}", flush=True)
 
 
 def make_repository() -> None:
@@ -145,6 +159,12 @@ def run_live() -> None:
     print("".join(report.read_text("utf-8").partition("## Time")[1:]).partition("## Failures")[0], flush=True)
 
     run_audit()
+
+    say("the operator console: an address that lets one person in, once; and the stop switch")
+    visit(pmagent("console").strip())
+    pmagent("operators", "list")
+    pmagent("pause", "--reason", "to show it")
+    pmagent("resume")
 
     say("a kernel surface changes: the mode change travels through the log")
     position = json.loads(pmagent("status", "--format", "json", show=False))["log"]["position"]
