@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,31 @@ made.connect(("127.0.0.1", int(sys.argv[1])))
 sys.stdout.write("connected\\n"); sys.stdout.flush()
 sys.stdin.read()
 """
+
+
+def _away(*_: object) -> None:
+    raise OSError("there is no sock_diag")
+
+
+LISTENING = """
+import os, socket, sys
+os.setgroups([]); os.setgid(54321); os.setuid(54321)
+made = socket.socket()
+made.bind(("127.0.0.1", 0))
+made.listen()
+sys.stdout.write(f"{made.getsockname()[1]}\\n"); sys.stdout.flush()
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(autouse=True, params=["by sock_diag", "by the table"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How it is told; the one is not asked where the other answers."""
+    if request.param == "by the table":
+        monkeypatch.setattr(peers, "_told", _away)
+    else:
+        monkeypatch.setattr(peers, "TABLE", Path("/nowhere"))
+    return str(request.param)
 
 
 @pytest.fixture
@@ -70,6 +96,16 @@ def test_a_connection_that_its_process_has_closed_is_nobodys(listener: socket.so
         assert not peers.is_own(server)
 
 
+def test_a_connection_that_is_gone_altogether_is_nobodys(listener: socket.socket, way: str) -> None:
+    """It was reset; and where sock_diag knows our own end, nobody reads the whole table for it."""
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+    with server:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+        assert peers.owner(server) is None, way
+
+
 def test_over_a_unix_socket_the_kernel_tells() -> None:
     one, other = socket.socketpair()
     with one, other:
@@ -80,6 +116,7 @@ def test_over_a_unix_socket_the_kernel_tells() -> None:
 def test_where_nobody_can_tell_nobody_is_listened_to(
     listener: socket.socket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(peers, "_told", _away)
     with socket.create_connection(listener.getsockname()):
         server, _ = listener.accept()
         with server:
@@ -107,26 +144,32 @@ def test_an_address_is_served_when_somebody_of_ours_listens_there(listener: sock
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_an_address_at_which_another_user_listens_is_not_served(
-    listener: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other user is root here, who is trusted; so the table says somebody else."""
-    table = peers.TABLE.read_text("ascii")
-    port = f":{listener.getsockname()[1]:04X} 00000000:0000 0A"
-    (line,) = [line for line in table.splitlines() if port in line]
-    changed = table.replace(line, line.replace("     0        0 ", " 54321        0 ", 1))
-    assert changed != table
-    monkeypatch.setattr(peers, "TABLE", _Text(changed))
-    assert not peers.serves(Address(1, "", listener.getsockname()[1]))
+def test_an_address_at_which_another_user_listens_is_not_served() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", LISTENING], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        assert not peers.serves(Address(1, "", port))
+        assert other.stdin is not None
+        other.stdin.close()
 
 
-class _Text:
-    """A file that says this."""
+def test_who_listens_on_every_address_does_not_serve_this_one() -> None:
+    """Another user's program could, and would be given what comes to 127.0.0.1 while nobody listens there."""
+    with socket.create_server(("", 0)) as everywhere:
+        assert not peers.serves(Address(1, "", everywhere.getsockname()[1]))
 
-    def __init__(self, text: str) -> None:
-        self._text = text
 
-    def read_text(self, encoding: str) -> str:
-        """Its content."""
-        assert encoding == "ascii"
-        return self._text
+@pytest.mark.parametrize("way", ["by sock_diag"], indirect=True)
+def test_both_ways_tell_the_same(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "TABLE", Path("/proc/net/tcp"))
+    with socket.create_connection(listener.getsockname()) as client:
+        mine, theirs = client.getsockname(), client.getpeername()
+        waiting = [peers._listed(theirs, mine, peers.ESTABLISHED), peers._told(theirs, mine, peers.ESTABLISHED)]
+        assert waiting == [None, None], "nobody has accepted it, so nobody holds it"
+        listener.accept()[0].close()
+        for state in (peers.ESTABLISHED, peers.LISTENING):
+            asked = (listener.getsockname(), ("0.0.0.0", 0), state)
+            assert peers._listed(*asked) == peers._told(*asked)
+            assert (peers._told(*asked) is None) == (state == peers.ESTABLISHED)
