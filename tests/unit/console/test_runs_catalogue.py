@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
+from events import reader
 from events.errors import CorruptLog, NotFound
 from events.event import Event, StoredEvent
 from pmagent.audit.history import opened_history as opened_audits
@@ -52,7 +53,7 @@ def three(states: Sequence[str] = ("done", "failed", "open")) -> list[Event]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The stretches of positions that catalogues read from now on."""
     found: list[tuple[int, int]] = []
-    true = catalogue_module.event_runs
+    true = reader.runs
 
     def watched(storage: Any, low: int, high: int) -> Iterator[Sequence[StoredEvent]]:
         found.append((low, high))

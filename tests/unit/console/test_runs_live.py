@@ -1,0 +1,197 @@
+"""Runs on the console of a live workspace: watched, ended by an operator, and what they left taken away."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+import pytest
+
+from contracts.orchestra import PlanText
+from contracts.orchestra_events import RunCancelRequested
+from contracts.payload import typed
+from events.event import Event
+from events.reader import Follower, events
+from pmagent.jobs.history import Jobs, opened
+from tests.conftest import fresh_example
+from tests.support.boxes import real_boxes
+from tests.support.consoles import Console, LiveHost, console, live_host
+from tests.support.orchestra import config, plan
+from tests.support.pages import links, text
+
+SETTINGS = "whitelist_tools: [echo, sh, sleep]\n"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
+    """A live workspace."""
+    with live_host(fresh_example(tmp_path_factory.mktemp("live") / "workspace")) as lived:
+        yield lived
+
+
+@pytest.fixture(scope="module")
+def ada(host: LiveHost) -> Iterator[Console]:
+    """An operator who may approve."""
+    with console(host.workspace, "ada") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def vera(host: LiveHost) -> Iterator[Console]:
+    """An operator who may only look."""
+    with console(host.workspace, "vera", "view") as made:
+        yield made
+
+
+def run(host: LiveHost, given: PlanText, **more: Any) -> str:
+    """Ask for a run; its id."""
+    name = str(uuid.uuid4())
+    asked = {"run_id": name, "intent": "live", "config": config(SETTINGS), "plan": given, **more}
+    host.perform("orchestra.run", **msgspec.to_builtins(asked))
+    return name
+
+
+def open_run(host: LiveHost) -> str:
+    """A run that goes on until it is stopped."""
+    name = run(host, plan({"slow": [], "after": ["slow"]}, slow={"tools": ["sleep"], "inputs": {"args": ["600"]}}))
+    found(host, "task.attempt_requested", name)
+    return name
+
+
+def found(host: LiveHost, type: str, correlation: str = "") -> Event:
+    """The first event of this type (of this correlation), once there is one."""
+    with opened(host.host.layout, Jobs) as jobs:
+        for news in Follower(jobs.storage).follow():
+            for stored in news if isinstance(news, Sequence) else ():
+                assert (stored.type, stored.correlation) != ("run.refused", correlation), stored.data
+                if stored.type == type and correlation in ("", stored.correlation):
+                    return typed(stored, jobs.blobs)
+    raise AssertionError("following does not end")
+
+
+def hidden(page: str, name: str) -> str:
+    """The value of a hidden field."""
+    (value,) = re.findall(f'<input type="hidden" name="{name}" value="([^"]*)">', page)
+    return str(value)
+
+
+@real_boxes
+def test_an_operator_ends_a_run_and_is_named(host: LiveHost, ada: Console) -> None:
+    name = open_run(host)
+    page = ada.page(f"/runs/{name}")
+    answer = ada.post(f"/runs/{name}/cancel", reason="it hangs", request=hidden(page, "request"))
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{name}")
+    assert found(host, "run.ended", name).data.state == "cancelled"
+    asked = found(host, "run.cancel_requested")
+    assert asked.data == RunCancelRequested(run_id=name, reason="it hangs", operator_id="ada", channel="console")
+    shown = text(ada.page(f"/runs/{name}"))
+    assert "ada (console) wanted it to end: it hangs" in shown
+    assert "Cancel this run" not in shown
+
+
+@real_boxes
+def test_a_double_click_ends_it_once(host: LiveHost, ada: Console) -> None:
+    name = open_run(host)
+    request = hidden(ada.page(f"/runs/{name}"), "request")
+    first, second = (ada.post(f"/runs/{name}/cancel", reason="twice", request=request) for _ in range(2))
+    assert (first.status_code, second.status_code) == (303, 303)
+    found(host, "run.ended", name)
+    with opened(host.host.layout, Jobs) as jobs:
+        asked = [bytes(one.data) for one in events(jobs.storage) if one.type == "run.cancel_requested"]
+    assert sum(name.encode() in data for data in asked) == 1
+
+
+@real_boxes
+def test_a_page_that_is_not_as_it_was_is_told_so(host: LiveHost, ada: Console) -> None:
+    name = open_run(host)
+    ada.post(f"/runs/{name}/cancel", reason="first")
+    found(host, "run.ended", name)
+    answer = ada.post(f"/runs/{name}/cancel", reason="second")
+    assert answer.status_code == 409
+    assert "The run was not cancelled" in text(answer.text)
+
+
+@pytest.fixture(scope="module")
+def over(host: LiveHost) -> str:
+    """A run that is over; nothing was started for it."""
+    name = run(host, plan({"a": []}, a={"tools": ["sh"]}), dry_run=True)
+    found(host, "run.ended", name)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [({}, "has to be said"), ({"reason": "  "}, "has to be said"), ({"reason": "x" * 1_001}, "at most 1000 characters"),
+     ({"reason": "why", "request": "audit.cancel-1"}, "none of ours")],
+    ids=["none", "blank", "long", "request"],
+)  # fmt: skip
+def test_a_cancellation_without_sense_asks_nobody(
+    host: LiveHost, ada: Console, over: str, fields: dict[str, str], says: str
+) -> None:
+    ada.csrf()
+    before = host.position
+    answer = ada.post(f"/runs/{over}/cancel", **fields)
+    assert answer.status_code == 400
+    assert says in text(answer.text)
+    assert host.position == before
+
+
+def test_who_may_only_look_ends_nothing(host: LiveHost, vera: Console, over: str) -> None:
+    before = host.position
+    assert vera.post(f"/runs/{over}/cancel", reason="no").status_code == 403
+    assert host.position == before
+
+
+def test_a_form_of_another_place_ends_nothing(host: LiveHost, ada: Console, over: str) -> None:
+    token = ada.csrf()
+    before = host.position
+    assert ada.post(f"/runs/{over}/cancel", origin="https://evil.example", csrf=token, reason="x").status_code == 403
+    assert ada.post(f"/runs/{over}/cancel", csrf="0" * 64, reason="x").status_code == 403
+    assert ada.get(f"/runs/{over}/cancel").status_code == 405
+    assert host.position == before
+
+
+def test_no_run_of_that_name_is_not_found(ada: Console) -> None:
+    answer = ada.post(f"/runs/{uuid.uuid4()}/cancel", reason="x")
+    assert answer.status_code == 404
+
+
+def test_pages_need_somebody_who_has_signed_in(host: LiveHost, ada: Console, over: str) -> None:
+    nobody = Console(host.workspace)
+    for address in ("/runs", f"/runs/{over}", f"/runs/{over}/tasks/x", f"/runs/{over}/artifacts/{'0' * 64}/stdout"):
+        answer = nobody.get(address)
+        assert (answer.status_code, answer.headers["location"].partition("?")[0]) == (303, "/sign-in")
+    assert ada.get("/runs").status_code == 200
+
+
+def test_what_a_run_left_can_be_taken_away(ada: Console, over: str) -> None:
+    (address,) = {link for link in links(ada.page(f"/runs/{over}")) if link.endswith("/stdout")}
+    answer = ada.get(address)
+    assert answer.content == b"[dry run] nothing was started\n"
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert answer.headers["content-length"] == str(len(answer.content))
+    assert answer.headers["content-disposition"].startswith('attachment; filename="stdout"')
+    digest = b64encode(sha256(answer.content).digest()).decode()
+    assert answer.headers["repr-digest"] == f"sha-256=:{digest}:"
+    policies = answer.headers.get_list("content-security-policy")
+    assert any("sandbox" in policy for policy in policies)
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["x-orchestra-trace-id"] == over
+
+
+def test_the_file_of_one_run_is_not_had_from_another(host: LiveHost, ada: Console, over: str) -> None:
+    other = run(host, plan({"b": []}), plan_only=True)
+    found(host, "run.ended", other)
+    (address,) = {link for link in links(ada.page(f"/runs/{over}")) if link.endswith("/stdout")}
+    assert ada.get(address.replace(over, other)).status_code == 404
+
+
+def test_a_run_shows_the_id_that_finds_it_in_the_log(ada: Console, over: str) -> None:
+    answer = ada.get(f"/runs/{over}")
+    assert answer.headers["x-orchestra-trace-id"] == over
+    assert ada.get("/runs").headers["x-orchestra-trace-id"] != over
