@@ -170,7 +170,7 @@ def test_without_scripts_it_is_approved_and_typed_too(station: Station, enter: E
     page = open_card(enter(APPROVING, java_script_enabled=False).page, proposal)
     fill(page, proposal)
     page.get_by_role("button", name="Approve exactly this").click()
-    station.until("pla.proposal_closed", "--field", f"data.proposal_id={proposal['proposal_id']}")
+    station.until("pla.proposal_closed", after=proposal["position"])
     page.reload()
     expect(page.locator("#stands")).to_contain_text("executed")
     assert typed(station) == before + "date\n"

@@ -58,9 +58,9 @@ class Furnished:
         station.pmagent("boot", "oa")
         self.runs()
         self.audit()
-        self.proposals()
         station.pmagent("pause", "--operator", APPROVING, "--reason", "A colleague is at the machine")
         station.pmagent("resume", "--operator", APPROVING)
+        self.proposals()
 
     def runs(self) -> None:
         """A run with a task of each end."""
