@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -22,6 +23,9 @@ from pmagent.wire import RemoteError
 
 LISTED: Final = 100
 """So many proposals the warden remembers; older ones are in the log."""
+
+_STORIES: Final[WeakKeyDictionary[Desk, Stories]] = WeakKeyDictionary()
+"""What was read of each console's log."""
 
 _PROPOSAL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -71,11 +75,10 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
         return str(self.document["digest"][:FIRST_CHARS])
 
 
-async def gathered(
-    desk: Desk, stories: Stories, visitor: Visitor, proposal_id: str, *, reveal: bool = False
-) -> Card:
+async def gathered(desk: Desk, visitor: Visitor, proposal_id: str, *, reveal: bool = False) -> Card:
     """The card of the proposal with this id, or with the only one that begins so. Raises NotFound, CorruptLog,
     DaemonUnreachable, RemoteError."""
+    stories = _STORIES.setdefault(desk, Stories(desk.layout))
     document = await _document(desk, stories, proposal_id, reveal=reveal)
     pla = (await desk.standing("pla.status")).document
     paused = bool((await desk.standing("status")).document["paused"])

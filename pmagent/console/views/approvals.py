@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from typing import Any, Final
 from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -17,12 +18,11 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.console.approvals.card import LISTED, Card, gathered
 from pmagent.console.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
-from pmagent.console.approvals.history import Stories
 from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
 from pmagent.console.approvals.risk import risk
 from pmagent.console.approvals.seen import compared, differences
-from pmagent.console.desk import desk_of, form_of, visitor_of
+from pmagent.console.desk import Desk, desk_of, form_of, visitor_of
 from pmagent.console.entrance import Visitor
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
@@ -41,6 +41,10 @@ _TITLES: Final = {
     "self": "You asked for it yourself",
     "wait": "Not yet",
 }
+
+
+_LOOKED: Final[WeakKeyDictionary[Desk, Looked]] = WeakKeyDictionary()
+"""What each console has shown to whom since when."""
 
 
 async def listing(request: Request) -> Response:
@@ -91,7 +95,7 @@ async def show(request: Request) -> Response:
     again."""
     desk, visitor, name = desk_of(request), visitor_of(request), request.path_params["proposal_id"]
     decide, nonce = _one_of(request, "decide", ("approve", "reject")), request.query_params.get("form", "")
-    card = await gathered(desk, _stories(request), visitor, name)
+    card = await gathered(desk, visitor, name)
     address = _address(card.document["proposal_id"])
     if decide and card.is_open and not NONCE.fullmatch(nonce):
         return RedirectResponse(f"{address}?decide={decide}&form={_drawn()}", status_code=303)
@@ -110,7 +114,7 @@ async def _page(
 ) -> Response:  # fmt: skip
     """The card. A page that answers a POST is no address to come back to, so nothing makes it stale."""
     visitor = visitor_of(request)
-    _looked(request).shown(visitor.session, card.document["proposal_id"])
+    _LOOKED.setdefault(desk_of(request), Looked()).shown(visitor.session, card.document["proposal_id"])
     return await desk_of(request).page(
         request, "approval.html", title=card.headline, section="approvals", status=status,
         live=LIVE if request.method == "GET" else (), card=card, proposal=card.document, decide=decide,
@@ -122,7 +126,7 @@ async def _page(
 async def reveal(request: Request) -> Response:
     """POST: the card with what is masked in plain, out of the daemon's memory; it is kept nowhere."""
     visitor = _approver(request)
-    card = await gathered(desk_of(request), _stories(request), visitor, request.path_params["proposal_id"], reveal=True)
+    card = await gathered(desk_of(request), visitor, request.path_params["proposal_id"], reveal=True)
     return await _page(request, card, decide="approve" if card.is_open and not card.hidden else "", nonce=_drawn())
 
 
@@ -139,7 +143,7 @@ async def reject(request: Request) -> Response:
 async def _decide(request: Request, verdict: Verdict) -> Response:
     desk, visitor, form = desk_of(request), _approver(request), form_of(request)
     said = sent(form, verdict)
-    card = await gathered(desk, _stories(request), visitor, request.path_params["proposal_id"], reveal=said.revealed)
+    card = await gathered(desk, visitor, request.path_params["proposal_id"], reveal=said.revealed)
     name = card.document["proposal_id"]
     lacks = wanting(said, card.document, card.risk.tier)
     if lacks and card.is_open:
@@ -148,13 +152,13 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
     if lacks:
         over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
         return await _changed(request, card, said, over)
-    looked = _looked(request).milliseconds(visitor.session, name)
+    looked = _LOOKED.setdefault(desk, Looked()).milliseconds(visitor.session, name)
     answer = await desk.ask(
         "pla.decide", visitor, request=request_id(said, visitor.operator, name), **arguments(said, name, looked)
     )
     if answer.exit_code == 0:
         return RedirectResponse(_address(name), status_code=303)
-    return await _changed(request, await gathered(desk, _stories(request), visitor, name), said, answer.document)
+    return await _changed(request, await gathered(desk, visitor, name), said, answer.document)
 
 
 async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, Any]) -> Response:
@@ -180,24 +184,6 @@ def _approver(request: Request) -> Visitor:
 
 def _address(proposal_id: str) -> str:
     return f"/approvals/{quote(proposal_id, safe='')}"
-
-
-def _stories(request: Request) -> Stories:
-    """What was read of the log about proposals; the application's own."""
-    state = request.app.state
-    if not hasattr(state, "stories"):
-        state.stories = Stories(desk_of(request).layout)
-    stories: Stories = state.stories
-    return stories
-
-
-def _looked(request: Request) -> Looked:
-    """What was shown to whom since when; the application's own."""
-    state = request.app.state
-    if not hasattr(state, "looked"):
-        state.looked = Looked()
-    looked: Looked = state.looked
-    return looked
 
 
 _ONE: Final = "/approvals/{proposal_id}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Final, get_args
+from weakref import WeakKeyDictionary
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -26,6 +27,9 @@ LIVE: Final = (
 CLASSES: Final = get_args(ActionClass)
 CHANGES: Final = ("", "stop", "mode")
 
+_ALERTS: Final[WeakKeyDictionary[Desk, Alerts]] = WeakKeyDictionary()
+"""What was read of each console's log; it goes on from there."""
+
 
 class Effects(msgspec.Struct, frozen=True):
     """Open effects of one type: how many, how many of them wait for the stop switch, and since when the oldest."""
@@ -43,7 +47,7 @@ async def now(request: Request) -> Response:
     if change not in CHANGES:
         raise HTTPException(400, "There is nothing of that name to change.")
     status, pla = await _standing(desk)
-    alerts, looked_from = await desk.read(_alerts(request).newest)
+    alerts, looked_from = await desk.read(_ALERTS.setdefault(desk, Alerts(desk.layout)).newest)
     jobs = status.get("jobs", [])
     begun = await desk.read(_times, desk.layout, [job["position"] for job in jobs])
     modes = reachable(pla["mode"]) if pla else []
@@ -53,7 +57,7 @@ async def now(request: Request) -> Response:
         effects=grouped(status.get("open_effects", [])), alerts=alerts, looked_from=looked_from, modes=modes,
         modes_shown=[(name, f"{name}: {says}") for name, says in modes],
         classes=[(word, word.replace("_", " ")) for word in CLASSES], change=change,
-        chain=await desk.read(checks_of(request).latest, "log"),
+        chain=await desk.read(checks_of(desk).latest, "log"),
     )  # fmt: skip
 
 
@@ -94,15 +98,6 @@ def _times(layout: Layout, positions: Sequence[int]) -> list[str]:
             return [time_at(storage, position) for position in positions]
     except NotFound:
         return ["" for _ in positions]
-
-
-def _alerts(request: Request) -> Alerts:
-    """The application's own, which remembers how far it has read."""
-    state = request.app.state
-    if not hasattr(state, "alerts"):
-        state.alerts = Alerts(desk_of(request).layout)
-    alerts: Alerts = state.alerts
-    return alerts
 
 
 routes: list[BaseRoute] = [Route("/", now, methods=["GET"])]
