@@ -189,6 +189,7 @@ def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told,
                 return told, None
             fold = _Fold(storage, BlobStore(RealDisk(), str(layout.blobs)), told.began, going)
             _go_through(storage, told, fold, session_id, going)
+            told.trouble = fold.trouble
         except PmagentError as error:
             told.trouble = error
             return told, None
@@ -286,13 +287,18 @@ class _Fold:
         self._heard = {name for name, cls in known.items() if cls in self._projection.hears}
         before = last_of(storage, Range(1, began.position - 1, ""), _requests, ASKED_KEPT, going)
         self._whole = not before.cut and before.trouble is None
+        self.trouble: PmagentError | None = before.trouble
         for event in before.events:
             self.take(event)
 
     def take(self, event: StoredEvent) -> None:
-        """Fold one event more."""
-        if event.type in self._heard and self._whole:
+        """Fold one event more; of what cannot be folded nothing more is known."""
+        if not (self._whole and event.type in self._heard):
+            return
+        try:
             self._state = self._projection.evolve(self._state, typed(event, self._blobs), event.sum)
+        except PmagentError as error:
+            self._whole, self.trouble = False, error
 
     def expected(self, session_id: str) -> Iterator[bytes] | None:
         """The bytes of the session log, in pieces; None where they are not known."""

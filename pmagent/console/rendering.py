@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Undefined
 from markupsafe import Markup, escape
 
 from events.event import parse_time
@@ -49,9 +49,9 @@ def shown(value: Any) -> Any:
     """What a template shows of ``value``: nothing of None, and text only cleaned. Markup has been through here."""
     if value is None:
         return ""
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return clean_block(value)
-    return value
+    if isinstance(value, (Markup, Undefined)):
+        return value
+    return clean_block(str(value))
 
 
 def one_line(text: Any) -> str:

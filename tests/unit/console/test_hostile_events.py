@@ -1,0 +1,72 @@
+"""Events full of hostile text: the log's page, each event's page, and what is made of them in an address."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from events.event import StoredEvent
+from pmagent.console.lines import rows
+from pmagent.console.texts import decoded, marked
+from pmagent.log.source import line_runs, opened
+from tests.support.console_pages import Page, assert_harmless, reading
+from tests.support.hostile import CORPUS, FAKE, hostile_log
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with a log of hostile events."""
+    made = tmp_path_factory.mktemp("hostile")
+    hostile_log(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def events(workspace: Path) -> list[StoredEvent]:
+    """All of them."""
+    with opened(workspace / ".pmagent" / "log") as storage:
+        return [event for run, _ in line_runs(storage) for event in run]
+
+
+def test_each_event_is_one_row_that_does_nothing(events: list[StoredEvent]) -> None:
+    page = Page(f"<table><tbody>{rows(events)}</tbody></table>")
+    assert_harmless(page)
+    assert [row["id"] for row in page.all("tr")] == [f"e{event.position}" for event in events]
+    assert {len([1 for tag, _ in Page(str(rows([event]))).elements if tag in ("td", "th")]) for event in events} == {6}
+
+
+def test_the_pages_of_hostile_events_do_nothing(workspace: Path, events: list[StoredEvent]) -> None:
+    with reading(workspace) as browser:
+        page = browser.page("/log?n=1000&newest=last")
+        assert len([row for row in page.all("tr") if "id" in row]) == len(events)
+        for event in events[1::3]:
+            browser.page(f"/log/{event.position}")
+
+
+@pytest.mark.parametrize("name", list(CORPUS))
+def test_hostile_text_in_an_address_does_nothing(workspace: Path, name: str) -> None:
+    text = quote(CORPUS[name][:1000].encode("utf-8", "surrogatepass"), safe="")
+    with reading(workspace) as browser:
+        page = browser.page(f"/log?type={text}&actor={text}&correlation={text}&field=kind%3D{text}&newest=last")
+        assert f"kind={CORPUS[name][:10]}"[:5] in page.source
+        browser.page(f"/log?grep={text}&since={text}&n={text}&{text}=1", 400)
+        browser.page(f"/log/find?id={text}", 404)
+
+
+@pytest.mark.parametrize("name", list(CORPUS))
+def test_marked_text_shows_all_of_it(name: str) -> None:
+    text = CORPUS[name]
+    shown = Page(str(marked(text)))
+    assert_harmless(shown)
+    assert not any(line.startswith(FAKE) for line in shown.text.split("\n"))
+    if text.isascii() and text.isprintable():
+        assert str(marked(text)) == text
+
+
+def test_bytes_that_are_no_text_are_shown_as_what_they_are() -> None:
+    assert str(marked(decoded(b"a\xff\xc3\xa9\x1b<"))) == (
+        'a\\xff\u00e9<span class="mark" title="U+001B">U+001B</span>&lt;'
+    )
+    assert "U+DC80" in str(marked("\udc80"))
