@@ -159,6 +159,12 @@ class House:
         return [("cookie", f"{self.cookie_name}={cookie}")] if cookie else []
 
 
+def refused(house: House, answer: Answer, status: int) -> None:
+    """It was refused with this status, and no page saw it. Raises AssertionError."""
+    assert answer.status == status, answer
+    assert house.probe.reached == []
+
+
 ABSENT = "(absent)"
 """In ``House.send``: the header is not sent."""
 

@@ -1,0 +1,330 @@
+"""Whom the guard lets through, with which forms, and how often; none of what it refuses reaches a page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import quote
+
+import anyio
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from pmagent.console import guard as guard_module
+from pmagent.console import operators
+from pmagent.console.entrance import Entered
+from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> House:
+    """With Ada, who approves, and Vic, who views; behind the guard a page that notes what reaches it."""
+    unsynced(monkeypatch)
+    return House(tmp_path, ada="approve", vic="view")
+
+
+@pytest.fixture
+def ada(house: House) -> Entered:
+    """Signed in."""
+    return house.entered("ada")
+
+
+# --- who is signed in ------------------------------------------------------------------------------------------------
+
+
+def test_a_stranger_is_sent_to_the_sign_in_and_back(house: House) -> None:
+    for target in ("/", "/log?type=oa.&after=5", "/approvals/prop-1%2F"):
+        answer = house.get(target)
+        refused(house, answer, 303)
+        where = answer.header("location") or ""
+        assert where == ("/sign-in" if target == "/" else f"/sign-in?next={quote(target, safe='')}")
+    for live in ("/live", "/live/log", "/live?after=3"):
+        refused(house, house.get(live), 401)
+    refused(house, house.post("/control/pause"), 403)
+    assert house.get("/static/console.css").status == 200
+
+
+@pytest.mark.parametrize(
+    "cookies",
+    [
+        "NAME={0}; NAME={0}", "NAME={0}; NAME=x", "NAME=x; NAME={0}", "name={0}", "NAME={0}x", "NAME=\"{0}\"",
+        "NAME= {0} x", "XNAME={0}", "NAME", "NAME={0}, x=y", "NAME={0}%20", "NAME={1}",
+    ],
+)  # fmt: skip
+def test_a_cookie_is_ours_when_it_is_exactly_that(house: House, ada: Entered, cookies: str) -> None:
+    sent = cookies.format(ada.cookie, ada.visitor.session).replace("NAME", house.cookie_name)
+    refused(house, house.ask("GET", "/", [("cookie", sent.replace("name", house.cookie_name.upper()))]), 303)
+
+
+def test_a_cookie_stands_among_others(house: House, ada: Entered) -> None:
+    sent = f"theme=dark; {house.cookie_name}={ada.cookie};x=y"
+    assert house.ask("GET", "/", [("cookie", sent)]).status == 200
+    scope = house.probe.reached[0]
+    assert scope["state"]["visitor"] == ada.visitor
+    assert scope["state"]["cookie"] == ada.cookie
+
+
+def test_the_cookie_of_another_workspace_has_another_name(house: House, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = House(tmp_path / "other", ada="approve")
+    assert other.cookie_name != house.cookie_name
+    refused(house, house.ask("GET", "/", other.cookies(other.entered("ada").cookie)), 303)
+
+
+def test_who_was_removed_is_out_at_the_next_request(house: House, ada: Entered) -> None:
+    assert house.get("/", ada.cookie).status == 200
+    operators.remove(house.places.operators, "ada")
+    house.probe.reached.clear()
+    refused(house, house.get("/", ada.cookie), 303)
+    refused(house, house.post("/control/resume", ada), 403)
+
+
+def test_a_file_of_operators_that_cannot_be_trusted_lets_nobody_in_and_says_what_to_do(
+    house: House, ada: Entered
+) -> None:
+    house.places.operators.chmod(0o644)
+    answers = [house.get("/", ada.cookie), house.get("/sign-in"), house.post("/x", ada), house.get("/enter?token=x")]
+    for answer in answers:
+        refused(house, answer, 503)
+        assert "chmod 600" in answer.text
+        assert "0644" in answer.text
+    assert house.get("/static/console.css").status == 200
+
+
+def test_it_is_said_when_nobody_can_look_who_is_signed_in(
+    house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(house.entrance, "visitor", look)
+    refused(house, house.get("/", ada.cookie), 503)
+
+
+# --- forms -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_form_of_ours_reaches_its_page_with_its_fields(house: House, ada: Entered) -> None:
+    assert house.post("/approvals/prop-1", ada, decision="reject", reason="ä & b=c\r\nd").status == 200
+    (scope,) = house.probe.reached
+    assert scope["state"]["form"] == {"decision": "reject", "reason": "ä & b=c\nd"}
+    assert scope["state"]["visitor"] == ada.visitor
+
+
+def test_a_form_needs_the_token_of_its_session(house: House, ada: Entered) -> None:
+    other = house.entered("ada")
+    vic = house.entered("vic")
+    wrong = ["", "x", other.visitor.csrf, vic.visitor.csrf, ada.cookie, ada.visitor.session, ada.visitor.csrf.upper(),
+             ada.visitor.csrf + "0", ada.visitor.csrf[:-1], " " + ada.visitor.csrf, "ä"]  # fmt: skip
+    for token in wrong:
+        refused(house, house.send("/control/pause", {"csrf": token}, ada.cookie), 403)
+    refused(house, house.send("/control/pause", {"a": "b"}, ada.cookie), 403)
+    refused(house, house.send("/control/pause?csrf=" + ada.visitor.csrf, {"a": "b"}, ada.cookie), 403)
+    refused(house, house.send("/sign-out", {"csrf": other.visitor.csrf}, ada.cookie), 403)
+
+
+def test_who_may_look_changes_nothing(house: House) -> None:
+    vic = house.entered("vic")
+    for target in ("/control/pause", "/approvals/prop-1", "/runs/x/cancel", "/integrity/verify", "/themes", "/theme/"):
+        answer = house.post(target, vic)
+        refused(house, answer, 403)
+        assert "vic may look" in answer.text
+        assert "pmagent operators role vic approve" in answer.text
+    assert house.get("/control/pause", vic.cookie).status == 200
+    house.probe.reached.clear()
+    for target in ("/theme", "/sign-out"):
+        assert house.post(target, vic).status == 200
+
+
+def test_a_role_that_was_lowered_holds_for_the_form_that_is_open(house: House, ada: Entered) -> None:
+    operators.set_role(house.places.operators, "ada", "view")
+    refused(house, house.post("/approvals/prop-1", ada), 403)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("application/x-www-form-urlencoded; charset=utf-8", 200), ("APPLICATION/X-WWW-FORM-URLENCODED", 200),
+        ("application/x-www-form-urlencoded;charset=UTF-8", 200), ("text/plain", 415), ("", 415), (ABSENT, 415),
+        ("multipart/form-data; boundary=x", 415), ("application/json", 415),
+        ("application/x-www-form-urlencoded; charset=utf-7", 415),
+        ("application/x-www-form-urlencoded, text/plain", 415),
+    ],
+)  # fmt: skip
+def test_only_forms_are_taken(house: House, ada: Entered, kind: str, status: int) -> None:
+    answer = house.send("/x", {"csrf": ada.visitor.csrf}, ada.cookie, ("content-type", kind))
+    assert answer.status == status
+    assert len(house.probe.reached) == (status == 200)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        "a=1&a=1", "a=1&a=2", "a=1&%61=2", "csrf={0}&csrf=x", "a", "a&b=c", "=x", "&a=1", "a=1&", "a=%", "a=%4",
+        "a=%zz",
+        "a=%ff", "a=%c3", "a=%ed%a0%80", "a=%c0%80", "a=\x00", "a=b c", "a=1;b=2#", "a=\xe9", "a=<b>",
+        "&".join(f"f{n}=" for n in range(64)),
+    ],
+    ids=lambda fields: ascii(fields[:24]),
+)  # fmt: skip
+def test_a_form_that_no_browser_writes_is_refused(house: House, ada: Entered, fields: str) -> None:
+    body = f"csrf={ada.visitor.csrf}&{fields}".format(ada.visitor.csrf)
+    refused(house, house.send("/x", body, ada.cookie), 400)
+
+
+def test_a_form_has_a_size_also_when_it_does_not_say_which(house: House, ada: Entered) -> None:
+    body = f"csrf={ada.visitor.csrf}&a=".encode()
+    most = body + b"x" * (65_536 - len(body))
+    headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")]
+    chunked = [*headers, ("transfer-encoding", "chunked")]
+    assert house.ask("POST", "/x", [*headers, ("content-length", "65536")], most).status == 200
+    assert house.ask("POST", "/x", chunked, [most[:9], most[9:], b""]).status == 200
+    house.probe.reached.clear()
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "65537")], b""), 413)
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "9" * 9_000)], b""), 413)
+    refused(house, house.ask("POST", "/x", chunked, [most, b"x"]), 413)
+    refused(house, house.ask("POST", "/x", [*headers, ("content-length", "1")], most + b"x"), 413)
+
+
+def test_a_form_that_does_not_come_is_not_waited_for(
+    house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "BODY_SECONDS", 0.01)
+    sent: list[dict[str, object]] = []
+
+    async def ask() -> None:
+        scope = {
+            "type": "http", "method": "POST", "path": "/x", "raw_path": b"/x", "query_string": b"",
+            "headers": [(b"host", HOST.encode()), (b"origin", ORIGIN.encode()), (b"content-length", b"9"),
+                        (b"content-type", b"application/x-www-form-urlencoded"),
+                        (b"cookie", house.cookies(ada.cookie)[0][1].encode())],
+        }  # fmt: skip
+
+        async def send(message: dict[str, object]) -> None:
+            sent.append(message)
+
+        await house.guard(scope, anyio.sleep_forever, send)  # type: ignore[arg-type]
+
+    anyio.run(ask)
+    assert sent[0]["status"] == 408
+    assert house.probe.reached == []
+
+
+def test_a_form_that_breaks_off_is_refused(house: House, ada: Entered) -> None:
+    headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded"),
+               ("content-length", "99")]  # fmt: skip
+
+    refused(house, house.ask("POST", "/x", headers, []), 400)
+
+
+@pytest.mark.parametrize("change", ["signs out", "is removed", "may only look from now on"])
+def test_who_goes_while_a_form_is_on_its_way_has_sent_nothing(house: House, ada: Entered, change: str) -> None:
+    body = f"csrf={ada.visitor.csrf}".encode()
+    headers = [*house.cookies(ada.cookie), ("origin", ORIGIN), ("content-type", "application/x-www-form-urlencoded")]
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield body[:9]
+        if change == "signs out":
+            await house.entrance.sign_out(ada.visitor)
+        elif change == "is removed":
+            operators.remove(house.places.operators, "ada")
+        else:
+            operators.set_role(house.places.operators, "ada", "view")
+        yield body[9:]
+
+    async def ask() -> Answer:
+        chunked = [("host", HOST), *headers, ("transfer-encoding", "chunked")]
+        return await asked(house.guard, "POST", "/approvals/prop-1", chunked, slow())
+
+    refused(house, anyio.run(ask), 403)
+
+
+@pytest.mark.parametrize(
+    ("headers", "kept"),
+    [
+        pytest.param({}, True, id="a browser that tells nothing"),
+        pytest.param({"sec-fetch-mode": "navigate", "sec-fetch-user": "?1"}, True, id="a click"),
+        pytest.param({"sec-fetch-mode": "navigate"}, False, id="a page that refreshes itself"),
+        pytest.param({"sec-fetch-mode": "no-cors"}, False, id="a picture"),
+        pytest.param({"sec-fetch-mode": "cors", "x-pmagent-part": "regions"}, False, id="a script"),
+        pytest.param({"x-pmagent-part": "regions"}, False, id="a script, of a browser that tells nothing"),
+    ],
+)
+def test_only_what_a_person_does_keeps_a_session_alive(
+    house: House, ada: Entered, headers: dict[str, str], kept: bool
+) -> None:
+    for _ in range(2):
+        house.clock.now += 4_000.0
+        house.get("/", ada.cookie, *headers.items())
+    assert (house.entrance.visitor(ada.cookie) is not None) == kept
+    assert len(house.probe.reached) == 1 + kept
+
+
+def test_a_form_keeps_a_session_alive_and_a_live_connection_does_not(house: House, ada: Entered) -> None:
+    house.clock.now += 4_000.0
+    assert house.post("/x", ada).status == 200
+    house.clock.now += 4_000.0
+    assert house.get("/live?after=0", ada.cookie).status == 200
+    house.clock.now += 4_000.0
+    assert house.get("/live?after=0", ada.cookie).status == 401
+
+
+# --- how often -------------------------------------------------------------------------------------------------------
+
+
+def test_a_session_posts_only_so_often(house: House, ada: Entered) -> None:
+    other = house.entered("ada")
+    assert [house.post("/x", ada).status for _ in range(31)] == [200] * 30 + [429]
+    house.probe.reached.clear()
+    answer = house.post("/x", ada)
+    refused(house, answer, 429)
+    assert answer.header("retry-after") == "1"
+    assert house.post("/x", other).status == 200, "it is the session's limit"
+    house.steady.now += 0.5
+    assert house.post("/x", ada).status == 200
+
+
+def test_a_session_looks_only_so_often(house: House, ada: Entered) -> None:
+    statuses = [house.get("/", ada.cookie).status for _ in range(401)]
+    assert statuses == [200] * 400 + [429]
+    house.steady.now += 1.0
+    assert [house.get("/", ada.cookie).status for _ in range(41)] == [200] * 40 + [429]
+
+
+async def _stream(scope: Scope, receive: Receive, send: Send) -> None:
+    """A live connection that sends one line and stays."""
+    assert (scope["path"], (await receive())["type"]) == ("/live", "http.request")
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+    await send({"type": "http.response.body", "body": b"event: at\ndata: {}\n\n", "more_body": True})
+    await anyio.sleep_forever()
+
+
+def test_live_connections_have_seats_and_end_with_their_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "LOOK_SECONDS", 0.01)
+    house = House(tmp_path, _stream, ada="approve")
+    house.guard._limits.live.each = 2
+    answers: list[Answer] = []
+
+    async def listen(cookie: str) -> None:
+        headers = [("host", HOST), *house.cookies(cookie)]
+        answers.append(await asked(house.guard, "GET", "/live?after=0", headers, [b""]))
+
+    async def three() -> None:
+        entered = await house.entrance.enter(house.invited("ada"))
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen, entered.cookie)
+                tasks.start_soon(listen, entered.cookie)
+                await anyio.wait_all_tasks_blocked()
+                await listen(entered.cookie)
+                assert [answer.status for answer in answers] == [429]
+                await house.entrance.sign_out(entered.visitor)
+
+    anyio.run(three)
+    assert [answer.status for answer in answers] == [429, 200, 200]
+    for answer in answers[1:]:
+        assert answer.text.startswith("event: at\n")
+        assert answer.text.count("event: over\ndata: {\"why\":\"signed_out\"") == 1
+    assert len(house.guard._limits.live) == 0
