@@ -21,7 +21,9 @@ from anyio.abc import TaskGroup
 from actors.actor import Io, Performers
 from actors.engine import Engine, Output, describe_failure
 from actors.intake import Intake
-from actors.outcomes import errno_of, fact_of, no_outcome
+from actors.ledger import GATE
+from actors.outcomes import cut_off, errno_of, fact_of, no_outcome
+from contracts.control import EffectsPaused, EffectsResumed
 from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
 from contracts.payload import Effect, OutwardRequest, effect_of
 from events.commit import Durable
@@ -33,6 +35,8 @@ from events.writer import Writer
 
 Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
+
+_SWITCHED: Final = frozenset((EffectsPaused, EffectsResumed))
 
 STOP_SECONDS: Final = 10.0
 """How long an orderly stop waits for performers to end; a cancelled performer gets as long before it is given up."""
@@ -61,6 +65,10 @@ class _Running:
         if self._stopped:
             self._scope.cancel()
         return self._scope
+
+    def outcome(self) -> msgspec.Struct | None:
+        """See ``cut_off``."""
+        return cut_off(self.event.position, self.ending, repeatable=self.effect.repeatable)
 
     def stop(self) -> None:
         """End it, also when it has not begun."""
@@ -104,6 +112,8 @@ class Runtime:
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._stopping = False
         self._unread = False
+        self._paused = False
+        """Whether effects are paused as far as is durable; a resumption counts when it is."""
         self._held: list[Event] = []
         self._broken: asyncio.Future[None] = self._loop.create_future()
         self._ended = anyio.Event()
@@ -187,6 +197,7 @@ class Runtime:
             sums = durable.sums[first : first + len(events)]
             first += len(events)
             if events:
+                self._switch(events)
                 for listener in self._listeners:
                     listener(events, sums)
             if self._asks:
@@ -227,7 +238,7 @@ class Runtime:
         if cancelled is not None:  # decided while the request was being written, or before a crash
             self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
             return
-        if isinstance(event.data, OutwardRequest) and (self._unread or self.engine.effects.paused):
+        if isinstance(event.data, OutwardRequest) and (self._unread or self._shut):
             self._hold(event, event.data)
             return
         cls = type(event.data)
@@ -250,17 +261,26 @@ class Runtime:
         self._unread = False
         self._let_go()
 
+    @property
+    def _shut(self) -> bool:
+        return self._paused or self.engine.effects.paused
+
+    def _switch(self, durable: Sequence[Event]) -> None:
+        for event in durable:
+            if event.actor == GATE and type(event.data) in _SWITCHED:
+                self._paused = type(event.data) is EffectsPaused
+
     def _hold(self, event: Event, request: OutwardRequest) -> None:
         """Of a start, or from before a pause, when it waited for a free place perhaps. What was requested in a pause
         the engine holds."""
-        if request.waits or not self.engine.effects.paused:
+        if request.waits or not self._shut:
             self._held.append(event)
         else:
             self._conclude(event, EffectCancelled(request=event.position, reason="paused"))
 
     def _let_go(self) -> None:
         """Start what is held here, if it may start by now."""
-        if not self._unread and not self.engine.effects.paused:
+        if not self._unread and not self._shut:
             held, self._held = self._held, []
             for event in held:
                 self._start(event)
@@ -306,7 +326,7 @@ class Runtime:
         if running.timer is not None:
             running.timer.cancel()
         if scope.cancelled_caught:
-            outcome = _ended(running)
+            outcome = running.outcome()
         if outcome is not None and self.failure is None:
             if effect.bulky:
                 with anyio.CancelScope(shield=True):
@@ -364,7 +384,7 @@ class Runtime:
             self._conclude(event, EffectCancelled(request=request, reason=reason))
 
     def _give_up(self, running: _Running) -> None:
-        outcome = _ended(running)
+        outcome = running.outcome()
         if outcome is not None and self.engine.effects.is_open(running.event.position):
             self._conclude(running.event, outcome)
 
@@ -384,12 +404,12 @@ class Runtime:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 tasks.start_soon(self._raise_broken)
-                self._unread = hold_outward
+                self._unread, self._paused = hold_outward, self.engine.effects.paused
                 for event in recovered:
-                    if event.position in self.engine.effects.held:
+                    effect, cancelled = effect_of(event.data), event.position in self.engine.effects.cancelled
+                    if event.position in self.engine.effects.held and not cancelled:
                         continue  # it was never started, and waits on
-                    effect = effect_of(event.data)
-                    if event.position in self.engine.effects.cancelled or (effect is not None and effect.repeatable):
+                    if cancelled or (effect is not None and effect.repeatable):
                         self._start(event)
                     else:
                         self._conclude(event, EffectInterrupted(request=event.position, reason="crash"))
@@ -425,15 +445,3 @@ class Runtime:
         if self.failure is None:
             await self._stop_effects()
             await self.append(payload, id, actor)
-
-
-def _ended(running: _Running) -> msgspec.Struct | None:
-    """How a cancelled performer's effect ends; None when it is to be performed again after the next start."""
-    request = running.event.position
-    if running.ending == "timed_out":
-        return None  # recorded when the limit was reached
-    if running.ending == "stop":
-        return None if running.effect.repeatable else EffectInterrupted(request=request, reason="stop")
-    return EffectCancelled(request=request, reason=running.ending or "cancel_requested")
-
-
