@@ -84,14 +84,18 @@ class Desk:
 
     async def standing(self, operation: str) -> Answer:
         """The answer to an operation that only looks (``status``, ``pla.status``); many pages share one as long as
-        nothing has happened since. Raises DaemonUnreachable, RemoteError."""
+        nothing has happened since, and all that came while the last was asked for share the next. Raises
+        DaemonUnreachable, RemoteError."""
+        came = time.monotonic()
         async with self._asking.setdefault(operation, anyio.Lock()):
-            position = self.position()
+            asked, position = time.monotonic(), self.position()
             known = self._standing.get(operation)
-            if known is not None and known[0] == position and time.monotonic() - known[1] < FRESH_SECONDS:
-                return known[2]
+            if known is not None:
+                unchanged = known[0] == position and asked - known[1] < FRESH_SECONDS
+                if unchanged or known[1] >= came:
+                    return known[2]
             answer = await self.ask(operation)
-            self._standing[operation] = (position, time.monotonic(), answer)
+            self._standing[operation] = (position, asked, answer)
             return answer
 
     # --- showing --------------------------------------------------------------------------------------------------

@@ -50,7 +50,8 @@
     const rows = tail();
     const url = new URL(rows ? rows.dataset.tail : "/live", location.origin);
     url.searchParams.set("after", String(position));
-    if (BODY.dataset.live) url.searchParams.set("topics", BODY.dataset.live);
+    const topics = [BODY.dataset.live, BODY.dataset.always].filter(Boolean).join(",");
+    if (topics) url.searchParams.set("topics", topics);
     return url;
   }
 
@@ -122,7 +123,7 @@
   let refreshing = false;
   let wanted = false;
   let refreshTimer = 0;
-  let lastRefresh = 0;
+  let notBefore = 0;
 
   const fields = (root) => own("input, textarea, select", root).filter((one) => one.type !== "hidden");
 
@@ -147,14 +148,14 @@
   function refreshSoon() {
     wanted = true;
     if (refreshing || refreshTimer || !own("[data-region][id]").length) return;
-    refreshTimer = setTimeout(refresh, Math.max(0, lastRefresh + REFRESH_MS - Date.now()));
+    refreshTimer = setTimeout(refresh, Math.max(0, notBefore - Date.now()));
   }
 
   async function refresh() {
     refreshTimer = 0;
     refreshing = true;
     wanted = false;
-    lastRefresh = Date.now();
+    const begun = Date.now();
     let delay = 0;
     try {
       const answer = await fetch(location.pathname + location.search, {
@@ -167,6 +168,7 @@
       delay = AGAIN_MS;
     } finally {
       refreshing = false;
+      notBefore = begun + Math.max(REFRESH_MS, 4 * (Date.now() - begun)); // a server that is slow is asked less often
     }
     if (delay) setTimeout(refreshSoon, delay);
     else if (wanted) refreshSoon();
