@@ -13,12 +13,14 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from contracts.pla import MODES, ActionClass
-from events.errors import NotFound, PmagentError
-from pmagent.console.alerts import Alerts
+from events.errors import CorruptLog, NotFound, PmagentError
+from events.log import now as log_now
+from pmagent.console.alerts import Alert, Alerts
 from pmagent.console.desk import Desk, desk_of
 from pmagent.console.views.integrity import checks_of
 from pmagent.layout import Layout
 from pmagent.log.source import opened, time_at
+from pmagent.when import seconds_between
 
 LIVE: Final = (
     "kernel.", "oa.", "run.", "audit.", "pla.", "hid.linked", "hid.lost", "hid.reported", "hid.tripped", "hid.outcome_",
@@ -26,6 +28,11 @@ LIVE: Final = (
 )  # fmt: skip
 CLASSES: Final = get_args(ActionClass)
 CHANGES: Final = ("", "stop", "mode")
+
+URGENT_SECONDS: Final = 3600.0
+"""So long a bad alert stands at the head of the page."""
+_SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
+"""Effects that wait for a time, all day long."""
 
 _ALERTS: Final[WeakKeyDictionary[Desk, Alerts]] = WeakKeyDictionary()
 """What was read of each console's log; it goes on from there."""
@@ -47,14 +54,15 @@ async def now(request: Request) -> Response:
     if change not in CHANGES:
         raise HTTPException(400, "There is nothing of that name to change.")
     status, pla = await _standing(desk)
-    alerts, looked_from = await desk.read(_ALERTS.setdefault(desk, Alerts(desk.layout)).newest)
+    alerts, looked_from, unread = await _alerts(desk)
     jobs = status.get("jobs", [])
     begun = await desk.read(_times, desk.layout, [job["position"] for job in jobs])
     modes = reachable(pla["mode"]) if pla else []
     return await desk.page(
         request, "now.html", title="Now", section="now", live=LIVE, command=("pmagent", "status"), status_now=status,
         pla=pla, jobs=[{**job, "since": since} for job, since in zip(jobs, begun, strict=True)],
-        effects=grouped(status.get("open_effects", [])), alerts=alerts, looked_from=looked_from, modes=modes,
+        effects=grouped(status.get("open_effects", [])), alerts=alerts, urgent=urgent(alerts, log_now()),
+        looked_from=looked_from, unread=unread, modes=modes,
         modes_shown=[(name, f"{name}: {says}") for name, says in modes],
         classes=[(word, word.replace("_", " ")) for word in CLASSES], change=change,
         chain=await desk.read(checks_of(desk).latest, "log"),
@@ -69,6 +77,20 @@ async def _standing(desk: Desk) -> tuple[dict[str, Any], dict[str, Any]]:
         return {}, {}
 
 
+async def _alerts(desk: Desk) -> tuple[list[Alert], int, str]:
+    """The newest alerts, from which position on, and why they are not known. A log that is not intact keeps nobody from
+    the stop switch."""
+    try:
+        return *await desk.read(_ALERTS.setdefault(desk, Alerts(desk.layout)).newest), ""
+    except CorruptLog as error:
+        return [], 1, error.message
+
+
+def urgent(alerts: Sequence[Alert], now: str) -> Alert | None:
+    """The newest alert that is bad, if it is of the last hour."""
+    return next((one for one in alerts if one.kind == "bad" and seconds_between(one.time, now) < URGENT_SECONDS), None)
+
+
 def reachable(mode: str) -> list[tuple[str, str]]:
     """The modes that may be asked for from ``mode``, each with what it means: one up, any down."""
     at = MODES.index(mode)
@@ -81,9 +103,11 @@ def reachable(mode: str) -> list[tuple[str, str]]:
 
 
 def grouped(effects: Sequence[dict[str, Any]]) -> list[Effects]:
-    """Open effects by type, those with the oldest first; timers are none that anybody waits for."""
+    """Open effects by type, those with the oldest first; without those that only wait for a time."""
     found: dict[str, Effects] = {}
     for one in effects:
+        if one["type"] in _SCHEDULED:
+            continue
         before = found.get(one["type"], Effects(one["type"], 0, 0, one["since"]))
         found[one["type"]] = Effects(
             before.type, before.count + 1, before.held + bool(one["held"]), min(before.since, one["since"])
@@ -92,11 +116,11 @@ def grouped(effects: Sequence[dict[str, Any]]) -> list[Effects]:
 
 
 def _times(layout: Layout, positions: Sequence[int]) -> list[str]:
-    """The times of these positions. Blocking. Raises CorruptLog."""
+    """The times of these positions, "" where they cannot be read. Blocking."""
     try:
         with opened(layout.log) as storage:
             return [time_at(storage, position) for position in positions]
-    except NotFound:
+    except (NotFound, CorruptLog):
         return ["" for _ in positions]
 
 

@@ -14,6 +14,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
+from events.log import now
 from pmagent.answer import Answer
 from pmagent.console.alerts import Alert
 from pmagent.console.app import application
@@ -117,7 +118,7 @@ class Told(Desk):
         del arguments
         name, text = getattr(reader, "__name__", ""), self.text
         made: Any = {
-            "newest": lambda: ([Alert(7, TIME, text, "bad", text, text)], 3), "_times": lambda: [TIME],
+            "newest": lambda: ([Alert(7, now(), text, "bad", text, text)], 3), "_times": lambda: [TIME],
             "latest": lambda: None, "story": self.story,
         }[name]()  # fmt: skip
         return made  # type: ignore[no-any-return]

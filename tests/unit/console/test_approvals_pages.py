@@ -80,7 +80,7 @@ def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: 
     assert "ls·-la⏎" in page.text
     assert "7 characters, Enter 1 time" in text
     assert "6c 73 20 2d 6c 61 0a" in text
-    assert "open for" in text
+    assert "expires in" in text
 
 
 def test_a_card_says_what_it_may_do_who_it_reaches_and_what_stops_it(host: LiveHost, bob: Desk) -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from contracts.hid import HidOutcomeUnknown
 from contracts.orchestra_events import RunRequested
-from pmagent.console.views.now import grouped, reachable
+from events.errors import CorruptLog
+from pmagent.console.alerts import Alert, Alerts
+from pmagent.console.views.now import grouped, reachable, urgent
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, LOOKING, configure, forms, page_of, proposed, told
 from tests.support.consoles import Console, LiveHost, console, live_host
@@ -144,8 +146,36 @@ def test_alerts_are_the_newest_first_and_lead_to_their_events(host: LiveHost, bo
     assert "lost <i>" in text
 
 
+def test_a_bad_alert_of_the_last_hour_stands_at_the_head_of_the_page(host: LiveHost, bob: Console) -> None:
+    at = "2026-11-22T12:00:00.000000Z"
+    bad, warn = (Alert(number, at, "a.b", kind, "what", "gist") for number, kind in ((5, "bad"), (6, "warn")))
+    assert urgent([warn, bad], "2026-11-22T12:59:59.000000Z") == bad
+    assert urgent([warn, bad], "2026-11-22T13:00:00.000000Z") is None
+    assert urgent([warn], at) is None
+    unknown = HidOutcomeUnknown(
+        session_id="pla-1", proposal_id="prop-1", execution_id="exec-2", action_type="TYPE_TEXT", of=4, why="lost",
+    )  # fmt: skip
+    host.run(host.host.tell_draft, host.host.drafted(unknown, "pla.test-urgent"))
+    text = now(bob)
+    assert "Look at this: outcome unknown" in text
+    assert text.index("Look at this") < text.index("Stop switch")
+
+
+def test_a_log_that_is_not_intact_keeps_nobody_from_the_stop_switch(
+    bob: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Alerts) -> None:
+        raise CorruptLog("0001.jsonl", 10, 3, "the sum does not fit")
+
+    monkeypatch.setattr(Alerts, "newest", broken)
+    page = page_of(bob.get("/"), 200)
+    assert "The log cannot be read to its end" in told(page)
+    assert forms(page.source, "/control/pause")
+
+
 def test_effects_are_told_by_type_with_the_oldest_and_what_is_held() -> None:
     effects: list[dict[str, Any]] = [
+        {"position": 1, "type": "timer.requested", "since": "2026-11-22T12:00:00.000000Z", "held": False},
         {"position": 3, "type": "task.attempt_requested", "since": "2026-11-22T12:00:03.000000Z", "held": True},
         {"position": 2, "type": "model.call_requested", "since": "2026-11-22T12:00:02.000000Z", "held": False},
         {"position": 4, "type": "task.attempt_requested", "since": "2026-11-22T12:00:01.000000Z", "held": False},
