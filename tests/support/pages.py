@@ -141,12 +141,17 @@ def text(page: str) -> str:
     return re.sub(r"\s+", " ", " ".join(read(page).texts))
 
 
-def assert_quiet(page: str) -> None:
-    """The page holds nothing of what a text could do beyond being read: no character that is obeyed, reorders or is
-    invisible, no element or address that is not the console's own."""
+def assert_unseen(page: str) -> None:
+    """Nothing of it is invisible, reorders, or climbs over other lines."""
     unseen = {char for char in page if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
     assert not unseen, sorted(map(ascii, unseen))
     assert "\u0301" * 5 not in page, "marks do not climb over other lines"
+
+
+def assert_quiet(page: str) -> None:
+    """The page holds nothing of what a text could do beyond being read: no character that is obeyed, reorders or is
+    invisible, no element or address that is not the console's own."""
+    assert_unseen(page)
     elements = read(page).elements
     assert [made.get("src") for tag, made in elements if tag == "script"] == ["/static/console.js"]
     for tag, made in elements:
