@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -89,6 +90,8 @@ class Entrance:
         self._links = Bucket(1.0, 20, steady)
         self._refusals = Bucket(1 / 12, 5, steady)
         self._unrecorded = 0
+        with suppress(BadOperators, OSError):  # a file that lets nobody in is told of when the console comes up
+            self._register.operators()
 
     def has_secrets(self) -> bool:
         """Whether any operator could sign in by a secret. Raises BadOperators."""

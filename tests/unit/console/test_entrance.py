@@ -266,3 +266,5 @@ def test_the_register_says_what_is_wrong_once_for_each_state_of_the_file(
     with pytest.raises(BadOperators):
         house.entrance.visitor(new_token())
     assert len(said) == 2
+    house.start()
+    assert len(said) == 3, "and as soon as the console comes up"
