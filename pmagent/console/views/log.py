@@ -23,7 +23,7 @@ from pmagent.log.summaries import KNOWN
 
 LOOK_SECONDS: Final = 2.0
 """So long is looked for a page's events; then the page says how far it came, and where it goes on."""
-ROWS_MAX: Final = 2000
+ROWS_MAX: Final = 500
 """So many rows stand in a page that is followed."""
 
 
@@ -130,7 +130,7 @@ async def find(request: Request) -> Response:
 
 def _found(folder: Path, named: str) -> int:
     with opened(folder) as storage:
-        return position_of(storage, named)
+        return position_of(storage, named, until(LOOK_SECONDS))
 
 
 routes: list[BaseRoute] = [Route("/log", show), Route("/log/find", find)]
