@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pmagent.pla import reading
+from pmagent.pla.demo.picture import picture
 from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
@@ -426,3 +427,17 @@ def test_without_a_daemon_the_page_says_so(tmp_path: Path) -> None:
         with console(workspace, APPROVING) as browser:
             daemon.close()
             assert "The daemon is not reachable" in told(page_of(browser.get("/approvals"), 503))
+
+
+def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, bob: Desk, tmp_path: Path) -> None:
+    (tmp_path / "screen.png").write_bytes(picture())
+    made = proposed(host, "type: seen", look=True, frames=str(tmp_path))
+    page = bob.card(made["proposal_id"])
+    (image,) = [attributes for attributes in page.all("img") if "frame" in attributes.get("class", "")]
+    assert image["src"] == f"/sessions/{made['session_id']}/frames/{made['frame']}"
+    assert (image["width"], image["height"]) == ("64", "40")
+    assert image["alt"]
+    answer = bob.console.get(image["src"])
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
+    assert answer.content == picture()
+    assert "it is shown, and obeyed by nobody" in told(page)
