@@ -80,6 +80,23 @@ def test_what_is_being_typed_is_ended_from_its_page(made: Lab, browser: Console)
     assert len(made.device.typed) < len(LONG)
 
 
+def test_a_device_that_was_armed_while_one_looks_is_told_and_nothing_is_typed(made: Lab, browser: Console) -> None:
+    bob = armed(made, browser)
+    name = made.proposed("type: not like this")["proposal_id"]
+    made.pla("disarm")
+    card = bob.card(name, "?decide=approve")
+    assert "the device is not armed" in told(card)
+    fields = bob.filled(name)
+    before = made.device.typed
+    made.pla("arm")
+    text = told(page_of(bob.send(name, "approve", fields), 409))
+    assert "device: it was not armed when it was shown, and is armed now" in text
+    assert made.device.typed == before
+    assert bob.approve(name).status_code == 303  # as it is shown now
+    await_event(made.workspace, "pla.proposal_closed", f"data.proposal_id={name}")
+    assert made.device.typed == before + "not like this"
+
+
 def test_a_switch_that_is_hit_while_one_looks_is_told_and_nothing_is_typed(made: Lab, browser: Console) -> None:
     bob = armed(made, browser)
     name = made.proposed("type: never")["proposal_id"]

@@ -22,6 +22,8 @@ _WORDS: Final = {
     "does": "what it does", "digest": "digest", "stands": "state", "mode": "mode", "armed": "device",
     "device": "which device", "expires_at": "open until", "paused": "effects",
 }  # fmt: skip
+_MEANS: Final = ("armed", "device", "paused")
+"""What of it says whether, and where, an approval is typed."""
 
 
 class BadDecision(PmagentError):
@@ -90,6 +92,13 @@ def differences(shown: Seen, now: Seen) -> list[Difference]:
         for name, word in _WORDS.items()
         if getattr(shown, name) != getattr(now, name)
     ]
+
+
+def otherwise(shown: Seen, now: Seen) -> list[Difference]:
+    """What an approval of the same bytes in the same mode would do by now, other than what was shown: the device was
+    armed, changed or resumed meanwhile, or the other way round. The daemon compares the digest and the mode alone."""
+    means = {_WORDS[name] for name in _MEANS}
+    return [one for one in differences(shown, now) if one.name in means]
 
 
 def compared(shown: Seen, now: Seen) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from pmagent.console.approvals.decision import NONCE, Sent, Verdict, arguments, 
 from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
 from pmagent.console.approvals.risk import risk
-from pmagent.console.approvals.seen import compared, differences
+from pmagent.console.approvals.seen import compared, differences, otherwise
 from pmagent.console.desk import Desk, desk_of, form_of, visitor_of
 from pmagent.console.entrance import Visitor
 
@@ -37,6 +37,7 @@ _TITLES: Final = {
     "decided": "Already decided",
     "expired": "Too late: it has expired",
     "changed": "The mode is another now",
+    "otherwise": "It is not as you saw it",
     "digest": "This is about other bytes",
     "self": "You asked for it yourself",
     "wait": "Not yet",
@@ -152,6 +153,8 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
     if lacks:
         over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
         return await _changed(request, card, said, over)
+    if (not_as_shown := _not_as_shown(said, card)) is not None:
+        return await _changed(request, card, said, not_as_shown)
     looked = _LOOKED.setdefault(desk, Looked()).milliseconds(visitor.session, name)
     answer = await desk.ask(
         "pla.decide", visitor, request=request_id(said, visitor.operator, name), **arguments(said, name, looked)
@@ -159,6 +162,17 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
     if answer.exit_code == 0:
         return RedirectResponse(_address(name), status_code=303)
     return await _changed(request, await gathered(desk, visitor, name), said, answer.document)
+
+
+def _not_as_shown(said: Sent, card: Card) -> dict[str, Any] | None:
+    """Why nothing is approved: it would do something else than the page said. The daemon tells of other bytes, another
+    mode, and of what is not open any more."""
+    same = (said.digest, said.mode) == (card.seen.digest, card.seen.mode)
+    others = otherwise(said.seen, card.seen) if same and card.is_open and said.verdict == "APPROVED" else []
+    if not others:
+        return None
+    reasons = [f"{one.name}: it was {one.shown} when it was shown, and is {one.now} now" for one in others]
+    return {"code": "otherwise", "reasons": reasons, "mend": ["look at it again: an approval would do something else"]}
 
 
 async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, Any]) -> Response:
