@@ -203,11 +203,14 @@ def _entering(app: App, places: Places, name: str) -> Operator:
     from pmagent.console import operators
 
     file: Path = places.operators
-    if not operators.read(file):
+    if operators.read(file):
+        return operators.named(file, name)
+    try:
         first = operators.add(file, name, "approve", None)
-        app.output.note(f"there were no operators: {name} is the first, with the role approve (pmagent operators)")
-        return first
-    return operators.named(file, name)
+    except operators.NoSuchOperator:  # another command was quicker
+        return operators.named(file, name)
+    app.output.note(f"there were no operators: {name} is the first, with the role approve (pmagent operators)")
+    return first
 
 
 def _served(app: App) -> Address:

@@ -23,7 +23,8 @@ def is_token(text: str) -> bool:
 
 
 def digest(token: str) -> str:
-    """Under which name a token is kept: its SHA-256, in hexadecimal. It lets nobody in."""
+    """Under which name a token is kept and looked for: its SHA-256, in hexadecimal. It lets nobody in; and how long it
+    takes to find one tells of digests at most, from which nobody gets to tokens."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

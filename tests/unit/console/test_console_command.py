@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import io
 import os
 import socket
@@ -88,6 +89,23 @@ def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live:
     again = pmagent(live, "console")
     assert "there were no operators" not in again.errors
     assert again.lines != told.lines
+
+
+def test_two_who_come_first_at_once_both_get_an_address(live: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Places(Layout(live)).operators
+    file.unlink(missing_ok=True)
+    add = operators.add
+
+    def later(path: Path, name: str, role: operators.Role, secret: str | None) -> operators.Operator:
+        monkeypatch.setattr(operators, "add", add)
+        add(path, name, "approve", None)
+        return add(path, name, role, secret)
+
+    monkeypatch.setattr(operators, "add", later)
+    told = pmagent(live, "console")
+    assert told.code == 0, told.errors
+    assert "there were no operators" not in told.errors
+    assert list(known(live)) == [login()]
 
 
 def test_the_address_is_one_line_and_its_token_is_kept_as_a_digest_for_that_operator(live: Path) -> None:
@@ -224,6 +242,22 @@ def test_a_secret_is_read_from_stdin_and_not_repeated(
     told = pmagent(folder, "operators", "add", "ada", "--secret-stdin", "--role", "approve")
     assert told.lines == ["✓ ada (approve): added"]
     assert SECRET not in told.text + told.errors
+    assert passwords.fits(SECRET, known(folder)["ada"].secret)
+
+
+def test_at_a_terminal_the_secret_is_asked_for_and_not_echoed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def typed(prompt: str) -> str:
+        asked.append(prompt)
+        return SECRET
+
+    monkeypatch.setattr(command, "stdin_waits", lambda: False)
+    monkeypatch.setattr(getpass, "getpass", typed)
+    told = pmagent(folder, "operators", "add", "ada", "--secret-stdin")
+    assert told.lines == ["✓ ada (view): added"]
+    assert "it is not shown" in told.errors
+    assert asked == [""]
     assert passwords.fits(SECRET, known(folder)["ada"].secret)
 
 
