@@ -21,7 +21,6 @@ from events.event import Draft
 from events.log import now, open_storage, opening_events
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
-from events.storage import StorageReader
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
 from tests.support.memory_disk import MemoryDisk
@@ -211,7 +210,7 @@ class Console:
         """The log's last position."""
         return self._storage.tail().position
 
-    def reader(self) -> StorageReader:
+    def reader(self) -> SegmentReader:
         """Another reader of the log."""
         return SegmentReader(self.disk, FOLDER)
 

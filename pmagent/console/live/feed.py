@@ -20,7 +20,6 @@ from events.errors import PmagentError
 from events.event import StoredEvent, Tail
 from events.reader import Reader
 from events.segments import SegmentReader
-from events.storage import StorageReader
 
 LOOK_SECONDS: Final = 0.1
 """How often HEAD is looked at while nothing happens: one small pread."""
@@ -32,7 +31,7 @@ GROUP_MAX: Final = 16
 """So many are woken at once."""
 RUN_BYTES: Final = 64 * 1024
 """So much of the log is one run: what a slow connection holds while it waits."""
-KEPT_BYTES: Final = 16 * 1024 * 1024
+KEPT_BYTES: Final = 8 * 1024 * 1024
 """So much memory, estimated, the kept runs take."""
 KEPT_MAX: Final = 128
 """So many runs are kept; when little happens, a run is an event or two."""
@@ -69,7 +68,7 @@ class Run:
         self.cost += len(made)
 
 
-def _opened(folder: Path) -> StorageReader:
+def _opened(folder: Path) -> SegmentReader:
     return SegmentReader(RealDisk(), str(folder))
 
 
@@ -97,15 +96,15 @@ class Feed:
     """
 
     def __init__(
-        self, folder: Path, opened: Callable[[Path], StorageReader] = _opened, *, run_bytes: int = RUN_BYTES,
+        self, folder: Path, opened: Callable[[Path], SegmentReader] = _opened, *, run_bytes: int = RUN_BYTES,
         kept_max: int = KEPT_MAX,
     ) -> None:
         self._folder = folder
         self._open = opened
         self._run_bytes = run_bytes
         self._kept_max = kept_max
-        self._head: StorageReader | None = None
-        self._storage: StorageReader | None = None  # the reading thread's own: it remembers where it stands
+        self._head: SegmentReader | None = None
+        self._storage: SegmentReader | None = None  # the reading thread's own: it remembers where it stands
         self._reader: Reader | None = None
         self._thread = anyio.CapacityLimiter(1)
         self._kept: dict[int, Run] = {}
@@ -161,6 +160,14 @@ class Feed:
         self.ended = True
         for group in self._groups:
             group.wake()
+
+    async def close(self) -> None:
+        """Let go of the log's files, when nothing is read any more."""
+        async with self._thread:
+            for storage in (self._head, self._storage):
+                if storage is not None:
+                    storage.close()
+            self._head = self._storage = self._reader = None
 
     @contextmanager
     def listening(self) -> Iterator[Group]:

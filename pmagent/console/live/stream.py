@@ -65,6 +65,7 @@ class Streams:
                 await next(iter(self.open)).over.wait()
         for stream in list(self.open):
             stream.hang_up()
+        await self.feed.close()
 
     async def _drop_the_slow(self) -> None:
         """One watch for all: a limit on each write would cost more than the write."""
