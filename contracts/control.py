@@ -6,7 +6,7 @@ not wait (``OutwardRequest.waits``) is refused. What runs already goes on, but f
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -82,3 +82,16 @@ class SignInRefused(Noted, frozen=True, kw_only=True):
     """Somebody was not let in; ``operator_id`` is the name that was given, if it is one that an operator can have."""
 
     reason: Why = ""
+
+
+@event_type("console.checked")
+class Checked(Payload, frozen=True, kw_only=True):
+    """A check that an operator asked for on the console has come to an answer. ``what`` was checked: the log, or the
+    documents against it; ``exit_code`` is that of the command that does the same. Of the log, ``position`` and ``sum``
+    are those of the last event that was found intact."""
+
+    operator_id: OperatorId
+    what: Literal["log", "documents"]
+    exit_code: Annotated[int, Meta(ge=0, le=255)]
+    position: Annotated[int, Meta(ge=0)] = 0
+    sum: Annotated[str, Meta(max_length=64)] = ""

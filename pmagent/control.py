@@ -9,7 +9,7 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
-from contracts.control import PauseRequested, ResumeRequested, SignedIn, SignedOut, SignInRefused, Why
+from contracts.control import Checked, PauseRequested, ResumeRequested, SignedIn, SignedOut, SignInRefused, Why
 from contracts.payload import Payload, type_of
 from contracts.pla import OperatorId
 from events.errors import PmagentError
@@ -19,6 +19,7 @@ from pmagent.host import Host
 PAUSE: Final = "control.pause"
 RESUME: Final = "control.resume"
 NOTE: Final = "console.note"
+CHECKED: Final = "console.checked"
 
 
 class BadControl(PmagentError):
@@ -69,7 +70,14 @@ async def note(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document={"position": await host.tell_draft(draft), "type": type_of(made)})
 
 
-OPERATIONS: Final = {PAUSE: pause, RESUME: resume, NOTE: note}
+async def checked(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Record what came of a check that an operator asked for: ``{position}``. Raises BadControl."""
+    made = _understood(arguments, Checked)
+    draft = await anyio.to_thread.run_sync(host.drafted, made, _request(arguments, CHECKED))
+    return Answer(document={"position": await host.tell_draft(draft)})
+
+
+OPERATIONS: Final = {PAUSE: pause, RESUME: resume, NOTE: note, CHECKED: checked}
 
 
 async def _ask(

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -53,11 +54,13 @@ class Busy(PmagentError):
 
 
 class Checks:
-    """The checks of one workspace. Safe to use from several threads."""
+    """The checks of one workspace, kept in ``folder``. Safe to use from several threads. ``record`` is called with each
+    that has come to an answer, in a thread of its own, to have it in the log."""
 
-    def __init__(self, workspace: Path, folder: Path) -> None:
+    def __init__(self, workspace: Path, folder: Path, record: Callable[[Check], None] | None = None) -> None:
         self._workspace = workspace
         self._folder = folder
+        self._record = record
         self._lock = threading.Lock()
         self._latest: dict[Kind, Check] = {}
         self._ended = threading.Event()
@@ -121,16 +124,24 @@ class Checks:
             assert process.stdin is not None, "made with a pipe"
             process.stdin.close()
         ended = {"ended_at": now(), "seconds": round(time.monotonic() - begun, 3)}
-        self._note(msgspec.structs.replace(check, **ended, **_end(check.kind, said)), keep=True)
+        check = self._kept(msgspec.structs.replace(check, **ended, **_end(check.kind, said)))
+        self._note(check)
+        if check.state == "done" and self._record is not None:
+            try:
+                self._record(check)
+            except PmagentError as error:
+                self._note(msgspec.structs.replace(check, hint=f"it is not in the log: {error.message}"))
         self._ended.set()
 
-    def _note(self, check: Check, *, keep: bool = False) -> None:
-        if keep:
-            try:
-                write_atomic(self._folder / _name(check.kind), msgspec.json.encode(check), 0o600)
-            except OSError:
-                hint = "it could not be kept, and is forgotten when the console ends"
-                check = msgspec.structs.replace(check, hint=hint)
+    def _kept(self, check: Check) -> Check:
+        try:
+            write_atomic(self._folder / _name(check.kind), msgspec.json.encode(check), 0o600)
+        except OSError:
+            hint = "it could not be kept, and is forgotten when the console ends"
+            check = msgspec.structs.replace(check, hint=hint)
+        return check
+
+    def _note(self, check: Check) -> None:
         with self._lock:
             self._latest[check.kind] = check
         self._news.set()

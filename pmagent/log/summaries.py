@@ -36,6 +36,7 @@ _TEMPLATES: Final[dict[str, str]] = {
     "check.requested": "{kind}s wanted: {checks}",
     "check.run_requested": "run {kind} {name}: {argv}",
     "check.unstarted": "not started: {text}",
+    "console.checked": "{operator_id} had the {what} checked: exit code {exit_code}",
     "console.refused": "{operator_id} was not let in: {reason}",
     "console.signed_in": "{operator_id} signed in by {by}",
     "console.signed_out": "{operator_id} signed out",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
+import anyio
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -13,6 +14,7 @@ from starlette.routing import BaseRoute, Route
 from pmagent.console.checking import Check, Checks, Kind
 from pmagent.console.desk import Desk, desk_of, visitor_of
 from pmagent.console.standing_of_log import Snapshots, Standing, standing
+from pmagent.control import CHECKED
 from pmagent.exitcodes import MEANINGS, Exit
 
 COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
@@ -20,13 +22,24 @@ COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-_CHECKS: Final[WeakKeyDictionary[Desk, Checks]] = WeakKeyDictionary()
-_SNAPSHOTS: Final[WeakKeyDictionary[Desk, Snapshots]] = WeakKeyDictionary()
-
-
+@cache
 def checks_of(desk: Desk) -> Checks:
     """The checks of a console, one for all who ask."""
-    return _CHECKS.setdefault(desk, Checks(desk.workspace, desk.places.folder))
+    return Checks(desk.workspace, desk.places.folder, lambda check: anyio.run(_recorded, desk, check))
+
+
+@cache
+def _snapshots_of(desk: Desk) -> Snapshots:
+    return Snapshots(desk.layout)
+
+
+async def _recorded(desk: Desk, check: Check) -> None:
+    """Have the log say who had what checked, and what came of it. Raises DaemonUnreachable, RemoteError."""
+    tail: dict[str, Any] = check.result.get("tail", {})
+    await desk.ask(
+        CHECKED, operator_id=check.operator, what=check.kind, exit_code=check.exit_code,
+        position=tail.get("position", 0), sum=tail.get("sum", ""),
+    )  # fmt: skip
 
 
 async def show(request: Request) -> Response:
@@ -57,12 +70,13 @@ async def _page(request: Request) -> Response:
     trouble, seen, snapshot = "", None, None
     try:
         seen = await desk.read(standing, desk.layout)
-        snapshot = await desk.read(_SNAPSHOTS.setdefault(desk, Snapshots(desk.layout)).look)
+        snapshot = await desk.read(_snapshots_of(desk).look)
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
     log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
     return await desk.page(
         request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
+        live=("console.checked",),
         seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
         running=checks.running, ends=_ends(log, docs), grown=_grown(log, seen),
     )

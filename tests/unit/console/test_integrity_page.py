@@ -215,7 +215,7 @@ def test_who_only_looks_has_no_form(workspace: Path) -> None:
 
 def test_a_check_is_asked_for_by_who_may_and_seen_by_all(tmp_path: Path) -> None:
     workspace = fresh_example(tmp_path / "w")
-    with live_host(workspace), console(workspace) as ada:
+    with live_host(workspace) as host, console(workspace) as ada:
         for address, kind in (("/integrity/verify", "log"), ("/integrity/documents", "documents")):
             answer = ada.post(address)
             assert (answer.status_code, answer.headers["location"]) == (303, f"/integrity#{kind}")
@@ -227,6 +227,28 @@ def test_a_check_is_asked_for_by_who_may_and_seen_by_all(tmp_path: Path) -> None
         assert "✓intact" in page.text
         assert "✓equal: every document on disk is what the log says" in page.text
         assert page.text.count("Asked for by ada") == 2
+        recorded = [event for event in _events(workspace) if event["type"] == "console.checked"]
+        assert [(event["data"]["operator_id"], event["data"]["what"]) for event in recorded] == [
+            ("ada", "log"), ("ada", "documents"),
+        ]  # fmt: skip
+        assert recorded[0]["data"]["sum"] == _events(workspace)[recorded[0]["data"]["position"] - 1]["sum"]
+        assert [event["data"]["exit_code"] for event in recorded] == [0, 0]
+        assert host.position > recorded[-1]["position"] - 1
         with console(workspace, "vera", "view") as vera:
             assert vera.post("/integrity/verify").status_code == 403
             assert "Asked for by ada" in Page(vera.page("/integrity")).text
+
+
+def _events(workspace: Path) -> list[dict[str, Any]]:
+    """The log's lines."""
+    return [msgspec.json.decode(line) for path in segments(workspace) for line in path.read_bytes().splitlines()]
+
+
+def test_what_cannot_be_recorded_is_told(browser: Reader) -> None:
+    browser.desk.places.prepare()
+    checks = integrity.checks_of(browser.desk)
+    checks.begin("log", "ada")
+    assert checks.wait(PATIENCE)
+    page = browser.page("/integrity")
+    assert "✓intact" in page.text
+    assert "it is not in the log: " in page.text
