@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from contracts.effect import EffectInterrupted
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
 from contracts.orchestra_events import (
     Captured,
     RunRequested,
@@ -70,14 +70,19 @@ class Story:
             case TaskAttemptRequested():
                 attempt = self._open[event.position] = Attempt(data.attempt, event.position)
                 self.attempts.setdefault(data.task_id, []).append(attempt)
-            case TaskExited() | TaskUnstarted() | EffectInterrupted():
-                ended = self._open.pop(data.request, None)
-                if ended is not None:
-                    ended.ended = event.position
+            case TaskExited() | TaskUnstarted() | EffectInterrupted() | EffectCancelled() | EffectFailed():
+                self._ended(event, data.request)
                 if isinstance(data, TaskExited):
                     self._keep(data)
+            case EffectTimedOut() | EffectRefused():
+                self._ended(event, data.request)
             case RunStopping():
                 self.stopped_by = event.causation
+
+    def _ended(self, event: Event, request: int) -> None:
+        attempt = self._open.pop(request, None)
+        if attempt is not None:
+            attempt.ended = event.position
 
     def _keep(self, exited: TaskExited) -> None:
         for artifact in exited.artifacts:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 from markupsafe import Markup
 
-from contracts.effect import EffectInterrupted
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectRefused, EffectTimedOut
 from contracts.orchestra import Artifact
 from contracts.orchestra_events import NetContact, PlannedTask, TaskAttemptRequested, TaskExited, TaskUnstarted
 from contracts.payload import typed
@@ -174,8 +174,14 @@ def _said(ended: Event | None) -> tuple[str, str]:
             return (f"killed: {data.exceeded}" if data.exceeded else "exited"), code
         case TaskUnstarted():
             return f"could not begin: {data.reason}", ""
-        case EffectInterrupted():
-            return f"cut off: {data.reason}", ""
+        case EffectInterrupted() | EffectCancelled():
+            return f"cut off: {data.reason.replace('_', ' ')}", ""
+        case EffectFailed():
+            return f"a fault of pmagent: {data.error} in {data.place}", ""
+        case EffectTimedOut():
+            return "out of time", ""
+        case EffectRefused():
+            return f"refused: {'; '.join(data.reasons)}", ""
     return ("running" if ended is None else f"ended: {ended.type}"), ""
 
 

@@ -36,7 +36,7 @@ from pmagent.jobs.kinds import RUNS
 
 STATES: Final = ("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned")
 LIVE_LIST: Final = ("run.requested", "run.refused", "run.ended", "request.refused")
-LIVE_RUN: Final = ("run.", "plan", "task", "effect.interrupted", "request.refused")
+LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
 
 class Row(msgspec.Struct, frozen=True):
     """A run in the list. ``done``: how many of how many tasks."""

@@ -217,7 +217,7 @@ def test_an_open_run_is_drawn_up_to_its_newest_event_and_goes_on(tmp_path: Path)
     open_ = cut(yard.history, TaskAttemptRequested)
     with pages(written(tmp_path, open_)) as client:
         shown = page(client, f"/runs/{RUN}")
-        assert 'data-live="run.,plan,task,effect.interrupted,request.refused"' in shown
+        assert 'data-live="run.,plan,task,effect.,request.refused"' in shown
         assert "Drawn up to the run's newest event" in shown
         assert 'class="bar running"' in shown
         assert "Cancel this run" in shown

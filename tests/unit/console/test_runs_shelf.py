@@ -1,0 +1,229 @@
+"""Jobs that are kept folded: the same as folding them anew, at the cost of what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.orchestra_events import RunEnded, RunRequested
+from contracts.payload import typed
+from events import reader
+from events.errors import CorruptLog
+from events.event import StoredEvent
+from events.reader import event_at, events
+from pmagent.audit.story import Story as AuditStory
+from pmagent.jobs import shelf as shelf_module
+from pmagent.jobs.cancelling import cancelling
+from pmagent.jobs.catalogue import Catalogue
+from pmagent.jobs.history import Jobs, NoSuchJob, opened
+from pmagent.jobs.kinds import AUDITS, RUNS
+from pmagent.jobs.shelf import Shelf
+from pmagent.layout import Layout
+from pmagent.orchestra.history import opened_history
+from pmagent.orchestra.story import Story
+from projections.audits.audits import Audits
+from projections.runs.folders import RunFolders
+from tests.support.logged import flip, segments
+from tests.support.orchestra import RUN, config
+from tests.support.pages import RunYard, recorded, written
+from tests.support.run_folders import other
+
+
+def shelf_of(workspace: Path, **bounds: Any) -> Shelf[Story]:
+    """An empty shelf of the workspace's runs."""
+    layout = Layout(workspace)
+    return Shelf(layout, Catalogue(layout), RUNS, Story, **bounds)
+
+
+def folded(workspace: Path, projection: Any) -> Any:
+    """The projection's state after the whole log, nothing retired."""
+    state = projection.initial()
+    with opened(Layout(workspace), Jobs) as jobs:
+        for stored in events(jobs.storage):
+            event = typed(stored, jobs.blobs)
+            if type(event.data) in projection.hears:
+                state = projection.evolve(state, event, stored.sum)
+    return state
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The positions from which shelves read on from now on."""
+    found: list[int] = []
+    true = reader.runs
+
+    def watched(storage: Any, position: int) -> Iterator[Sequence[StoredEvent]]:
+        found.append(position)
+        return true(storage, position)
+
+    monkeypatch.setattr(shelf_module, "event_runs", watched)
+    return found
+
+
+def test_a_run_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "runs")
+    state, shelf = folded(workspace, RunFolders()), shelf_of(workspace)
+    assert len(state.runs) == 13
+    for name, run in state.runs.items():
+        with shelf.story(name) as (story, _):
+            kept = story.run
+        assert (kept.end, kept.reasons, kept.mend, kept.ended) == (run.end, run.reasons, run.mend, run.ended)
+        assert list(kept.tasks) == list(run.tasks)
+        assert kept.planned_tasks == run.planned_tasks
+        assert list(kept.left) == list(run.left)
+        assert (kept.revisions, kept.replaced, kept.notes, kept.said) == (
+            run.revisions, run.replaced, run.notes, run.said
+        )  # fmt: skip
+
+
+def test_an_audit_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "audits")
+    state, layout = folded(workspace, Audits()), Layout(workspace)
+    shelf = Shelf(layout, Catalogue(layout), AUDITS, AuditStory)
+    assert len(state.audits) == 7
+    for name, audit in state.audits.items():
+        with shelf.story(name) as (story, _):
+            kept = story.audit
+        for field in ("evidence", "opinions", "rulings", "concluded", "failed", "refused", "sum", "ended", "commit"):
+            assert getattr(kept, field) == getattr(audit, field), (name, field)
+
+
+def test_where_each_attempt_stands_is_known(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "runs")
+    shelf, seen = shelf_of(workspace), 0
+    with opened_history(Layout(workspace)) as history:
+        runs = [job.requested.correlation for job in history.latest(100)]
+    for name in runs:
+        with shelf.story(name) as (story, jobs):
+            for task_id, attempts in story.attempts.items():
+                assert [one.number for one in attempts] == list(range(1, len(attempts) + 1))
+                for one in attempts:
+                    asked = typed(event_at(jobs.storage, one.requested)).data
+                    ended = typed(event_at(jobs.storage, one.ended)).data
+                    assert (asked.task_id, asked.attempt) == (task_id, one.number)
+                    assert ended.request == one.requested
+                    seen += 1
+    assert seen == 20
+
+
+def test_looking_again_costs_what_is_new(tmp_path: Path, reads: list[int]) -> None:
+    yard = RunYard()
+    yard.request({"a": [], "b": ["a"], "c": ["b"]})
+    yard.run()
+    begun = next(event.position for event in yard.history if isinstance(event.data, RunRequested))
+    cuts = [begun + 6, begun + 7, begun + 20]
+    workspace, before = tmp_path, 0
+    shelf = None
+    for cut in cuts:
+        written(workspace, yard.history[before:cut])
+        shelf = shelf or shelf_of(workspace)
+        for _ in range(2):
+            with shelf.story(RUN) as (story, _):
+                assert story.run.position <= cut
+        before = cut
+    assert reads == [begun + 1, cuts[0] + 1, cuts[0] + 1, cuts[1] + 1, cuts[1] + 1, cuts[2] + 1]
+
+
+def test_what_is_over_is_read_no_more(tmp_path: Path, reads: list[int]) -> None:
+    yard = RunYard()
+    yard.request({"a": []})
+    yard.run()
+    yard.request({"a": []}, other(1))
+    shelf = shelf_of(written(tmp_path, yard.history))
+    for _ in range(3):
+        with shelf.story(RUN) as (story, _):
+            assert story.over
+    assert len(reads) == 1
+
+
+def test_folding_in_pieces_is_folding_at_once(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": [], "b": ["a"]}, config=config(retries=1))
+    yard.run()
+    last = max(event.position for event in yard.history if event.correlation == RUN)
+    piecewise = shelf_of(written(tmp_path / "one", yard.history[:10]))
+    for cut in range(10, last):
+        with piecewise.story(RUN):
+            written(tmp_path / "one", yard.history[cut : cut + 1])
+    with piecewise.story(RUN) as (one, _), shelf_of(written(tmp_path / "all", yard.history)).story(RUN) as (whole, _):
+        assert one.run.end == whole.run.end == "done"
+        assert list(one.run.tasks) == list(whole.run.tasks)
+        assert {name: len(had) for name, had in one.attempts.items()} == {
+            name: len(had) for name, had in whole.attempts.items()
+        }
+
+
+def test_an_id_used_again_is_the_new_run(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": []}, intent="first")
+    yard.run()
+    workspace = written(tmp_path, yard.history)
+    shelf = shelf_of(workspace)
+    with shelf.story(RUN) as (story, _):
+        assert story.run.asked.intent == "first"
+    seen = len(yard.history)
+    yard.tell(RunRequested(run_id=RUN, intent="second", config=config()), "again", RUN)
+    written(workspace, yard.history[seen:])
+    with shelf.story(RUN) as (story, _):
+        assert story.run.asked.intent == "second"
+
+
+def test_few_are_kept_and_the_newest_always(tmp_path: Path, reads: list[int]) -> None:
+    yard = RunYard()
+    for number in range(4):
+        yard.request({f"t{n}": [] for n in range(5)}, other(number), config=config(workers=8))
+        yard.run(other(number))
+    workspace = written(tmp_path, yard.history)
+    for bounds, kept in (({"kept": 2}, 2), ({"weight": 1}, 1), ({}, 4)):
+        shelf = shelf_of(workspace, **bounds)
+        for _ in range(2):
+            for number in range(4):
+                with shelf.story(other(number)):
+                    pass
+        reads.clear()
+        for number in reversed(range(4)):
+            with shelf.story(other(number)):
+                pass
+        assert len(reads) == 4 - kept
+
+
+def test_a_job_that_there_is_not_is_told(tmp_path: Path) -> None:
+    shelf = shelf_of(recorded(tmp_path, "runs"))
+    with pytest.raises(NoSuchJob), shelf.story(other(1)):
+        pass
+
+
+def test_after_damage_it_is_begun_anew(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": []})
+    yard.run()
+    end = next(event.position for event in yard.history if isinstance(event.data, RunEnded))
+    workspace = written(tmp_path, yard.history)
+    shelf = shelf_of(workspace)
+    shelf._catalogue.called(RUNS, RUN)  # what comes before the damage was read already
+    (segment,) = segments(workspace)
+    at = segment.read_bytes().index(b'{"position":%d,' % end) + 40
+    flip(segment, at)
+    with pytest.raises(CorruptLog), shelf.story(RUN):
+        pass
+    flip(segment, at)
+    with shelf.story(RUN) as (story, _):
+        assert story.run.end == "done"
+
+
+def test_who_cancelled_is_found_by_what_it_led_to(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "audits")
+    layout = Layout(workspace)
+    shelf = Shelf(layout, Catalogue(layout), AUDITS, AuditStory)
+    with shelf.story("00000000-0000-4000-8000-000000000007") as (story, jobs):
+        found = cancelling(jobs, story.stopped_by)
+        assert found is not None
+        assert found.reason == "enough"
+    with shelf.story("00000000-0000-4000-8000-000000000006") as (story, jobs):
+        assert story.stopped_by
+        assert cancelling(jobs, story.stopped_by) is None, "it failed by itself"
+    with opened(layout, Jobs) as jobs:
+        assert cancelling(jobs, 0) is None
