@@ -15,6 +15,8 @@ _MARKS: Final = {
     "unknown": Styled("✗ outcome unknown", "red"),
 }  # fmt: skip
 
+_TIERS: Final = {"high": "red", "medium": "yellow", "low": "green"}
+
 
 def mark(document: dict[str, Any]) -> Styled:
     """How a proposal stands, in a word."""
@@ -36,6 +38,7 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
     if document["credential_warning"]:
         found = ", ".join(document["findings"]) or "not said which"
         output.line("  ", Styled("credentials", "red"), f" it holds what looks like: {found}")
+    _weight(output, document)
     asked = f"{document['requested_by']} over {document['channel']}"
     output.line(f"  asked by    {asked}, proposed by {document['proposed_by']}")
     output.line("  because     ", shorten(document["rationale"], output.columns - 14))
@@ -52,6 +55,21 @@ def _whereabouts(document: dict[str, Any]) -> str:
     if "plain" in document:
         return "nobody holds them any more, so they cannot be typed: propose it again"
     return "--reveal shows them, while the daemon holds them in memory"
+
+
+def _weight(output: Output, document: dict[str, Any]) -> None:
+    """What it may do, as the console tells it too."""
+    from pmagent.pla.reckoning import cost, reversal
+    from pmagent.pla.risk import risk
+
+    risks, back, takes = risk(document), reversal(document), cost(document)
+    tier = Styled(risks.tier, _TIERS[risks.tier])
+    first, *others = risks.reasons
+    output.line("  risk        ", tier, ": ", shorten(first, output.columns - 20))
+    for reason in others:
+        output.line("              ", shorten(reason, output.columns - 14))
+    output.line("  taken back  ", shorten(f"{back.can}: {back.why}", output.columns - 14))
+    output.line(f"  takes       {takes.reports} reports, at least {spoken(takes.seconds)}")
 
 
 def _times(output: Output, document: dict[str, Any]) -> None:

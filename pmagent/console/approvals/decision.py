@@ -11,8 +11,8 @@ import msgspec
 
 from contracts.pla import MODES
 from contracts.pla_events import LOOKED_MS_MAX
-from pmagent.console.approvals.risk import Tier
 from pmagent.console.approvals.seen import BadDecision, Seen, unpacked
+from pmagent.pla.risk import Tier
 
 Verdict = Literal["APPROVED", "REJECTED"]
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from pmagent.console.approvals.risk import TIERS, risk
+from pmagent.pla.risk import TIERS, risk
 
 ROW: Final = 16
 LIKE_MAX: Final = 8

@@ -20,10 +20,10 @@ from pmagent.console.approvals.card import LISTED, Card, gathered
 from pmagent.console.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
-from pmagent.console.approvals.risk import risk
 from pmagent.console.approvals.seen import compared, differences, otherwise
 from pmagent.console.desk import Desk, desk_of, form_of, visitor_of
 from pmagent.console.entrance import Visitor
+from pmagent.pla.risk import risk
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
 """What makes a page of proposals stale. Pings are no news."""

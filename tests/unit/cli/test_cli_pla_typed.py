@@ -108,6 +108,17 @@ def test_hostile_text_in_a_proposal_is_harmless(name: str) -> None:
     assert_harmless(out.getvalue())
 
 
+def test_a_proposal_says_what_it_may_do_as_the_console_does() -> None:
+    out = _Stream()
+    show_proposal(Output(out, _Stream(), {}), document("sudo ls\n", chars=8))
+    screen = out.getvalue().decode()
+    assert "risk        high: " in screen
+    assert "a line break: Enter runs or sends what stands there" in screen
+    assert "it acts as another user, by its words" in screen
+    assert "taken back  no: what Enter has run or sent is done" in screen
+    assert "takes       16 reports, at least 228.0ms" in screen
+
+
 def test_what_is_revealed_is_shown_in_place_of_the_mask_and_said_to_be_so() -> None:
     out = _Stream()
     show_proposal(Output(out, _Stream(), {}), document("***REDACTED***", masked=True, plain={"text": "hunter2"}))

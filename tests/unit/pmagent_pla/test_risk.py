@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pmagent.console.approvals.reckoning import cost, means, reversal
-from pmagent.console.approvals.risk import risk
+from pmagent.pla.reckoning import cost, means, reversal
+from pmagent.pla.risk import risk
 from tests.support.proposals import clicked, moved, pressed, proposal, status, typed
 
 
