@@ -89,7 +89,7 @@ class Furnished:
     def hostile(self) -> None:
         """Hostile text wherever somebody can write any: intents, arguments, outputs, names, reasons."""
         station = self.station
-        texts = {**{name: text[:2000] for name, text in CORPUS.items()}, **MARKUP}
+        texts = {**{name: text[:990] for name, text in CORPUS.items()}, **MARKUP}
         tasks = [_hostile(number, name, text) for number, (name, text) in enumerate(texts.items())]
         in_workspace(station.workspace, "", RETRIES)
         everything = "".join(MARKUP.values()) + CORPUS["bidi"] + CORPUS["colour"]
@@ -112,9 +112,9 @@ class Furnished:
         session = station.document("pla", "status")["session"]["session_id"]
         return [
             "/", "/approvals", f"/approvals/{proposal}", "/runs", f"/runs/{run}",
-            *(f"/runs/{run}/tasks/{task}" for task in tasks[:3]),
+            f"/runs/{run}/tasks/{tasks[0]}", f"/runs/{run}/tasks/{tasks[-3]}",
             "/audits", *(f"/audits/{audit['audit_id']}" for audit in audits[:1]),
-            "/sessions", f"/sessions/{session}", "/log", "/log?type=run.&n=20", f"/log/{station.position() - 3}",
+            "/sessions", f"/sessions/{session}", "/log?n=20", f"/log/{station.position() - 3}",
             "/integrity", "/help", "/no-such-page",
         ]  # fmt: skip
 

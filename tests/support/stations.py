@@ -24,6 +24,28 @@ LOOKING: Final = "vera"
 """Who may only look."""
 
 
+def employ(workspace: Path) -> None:
+    """Make the three operators."""
+    file = Places(Layout(workspace)).operators
+    file.parent.mkdir(exist_ok=True)
+    for name in ASKING, APPROVING:
+        add(file, name, "approve", None)
+    add(file, LOOKING, "view", None)
+
+
+def command(workspace: Path, *arguments: str, expect: int = 0) -> Ran:
+    """A command on the workspace, in this process, from whatever thread; it has to end so."""
+    with ThreadPoolExecutor(1) as thread:  # commands run event loops, and the browser's thread has one already
+        done = thread.submit(pmagent, workspace, *arguments).result()
+    assert done.code == expect, (arguments, done.text, done.errors)
+    return done
+
+
+def entrance(workspace: Path, operator: str) -> str:
+    """A one-time address for ``operator``."""
+    return command(workspace, "console", "--operator", operator).text.strip()
+
+
 class Station:
     """``device``: whether there is one."""
 
@@ -32,10 +54,7 @@ class Station:
         self.workspace = fresh_example(folder / "workspace")
         link = folder / "device"
         configure(self.workspace, **({"device": str(link)} if device else {}))
-        operators = Places(Layout(self.workspace)).operators
-        add(operators, ASKING, "approve", None)
-        add(operators, APPROVING, "approve", None)
-        add(operators, LOOKING, "view", None)
+        employ(self.workspace)
         self.device = Device(link, folder / "typed.txt") if device else None
         self.daemon = self._start()
         if device:
@@ -70,11 +89,8 @@ class Station:
     # --- commands, from whatever thread -----------------------------------------------------------------------------
 
     def pmagent(self, *arguments: str, expect: int = 0) -> Ran:
-        """A command on the workspace, in this process; it has to end so."""
-        with ThreadPoolExecutor(1) as thread:  # commands run event loops, and the browser's thread has one already
-            done = thread.submit(pmagent, self.workspace, *arguments).result()
-        assert done.code == expect, (arguments, done.text, done.errors)
-        return done
+        """See ``command``."""
+        return command(self.workspace, *arguments, expect=expect)
 
     def document(self, *arguments: str, expect: int = 0) -> Any:
         """What it answers with ``--format json``."""
@@ -97,8 +113,8 @@ class Station:
             thread.submit(lambda: await_event(self.workspace, type, *conditions, after=after)).result(SECONDS)
 
     def entrance(self, operator: str) -> str:
-        """A one-time address for ``operator``."""
-        return self.pmagent("console", "--operator", operator).text.strip()
+        """See ``entrance``."""
+        return entrance(self.workspace, operator)
 
     def position(self) -> int:
         """The log's end."""
@@ -107,8 +123,12 @@ class Station:
 
     def events(self, type: str) -> list[dict[str, Any]]:
         """The payloads of all events of this type."""
-        done = self.pmagent("log", "tail", "-n", "all", "--type", type, "--format", "json")
-        return [json.loads(line)["data"] for line in done.out.splitlines()]
+        return [line["data"] for line in self.lines("--type", type)]
+
+    def lines(self, *filters: str, after: int = 0) -> list[dict[str, Any]]:
+        """The events behind position ``after``."""
+        done = self.pmagent("log", "tail", "-n", "all", "--after", str(after), *filters, "--format", "json")
+        return [json.loads(line) for line in done.out.splitlines()]
 
     # --- the lab assistant ------------------------------------------------------------------------------------------
 

@@ -1,0 +1,227 @@
+"""The console while things happen: pages follow by themselves, come back after the daemon did, and stay quick."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import CDPSession, Page, expect
+
+from benchmarks.console_load import Child
+from tests.browser.conftest import Enter
+from tests.conftest import fresh_example
+from tests.support.screens import Screens, Visit, require_chromium
+from tests.support.stations import APPROVING, ASKING, Station, employ, entrance
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
+
+LIVE = re.compile(r"live · \d+")
+STALE = re.compile(r"stale since \d\d:\d\d")
+
+RATE = 1_000
+SECONDS = 5
+
+WATCH = """
+() => {
+  const gaps = window.gaps = [];
+  let last = performance.now();
+  const frame = (now) => { gaps.push(now - last); last = now; requestAnimationFrame(frame); };
+  requestAnimationFrame(frame);
+}
+"""
+"""Notes how many milliseconds it is from one animation frame to the next."""
+
+
+@pytest.fixture(scope="module")
+def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
+    """One without a device: it is quicker, and nothing here is typed."""
+    require_chromium()
+    made = Station(tmp_path_factory.mktemp("live"), device=False)
+    yield made
+    made.close()
+
+
+def positions(page: Page) -> list[int]:
+    """Of the rows of the log that the page shows, from above."""
+    rows = page.locator("tbody#events tr")
+    found: list[int] = rows.evaluate_all("rows => rows.map((row) => Number(row.id.slice(1)))")
+    return found
+
+
+def is_fresh(page: Page, end: int) -> None:
+    """Return when the page shows the log up to ``end``."""
+    expect(page.locator("#connection")).to_have_text(f"live · {end}")
+    expect(page.locator(f"tbody#events #e{end}")).to_have_count(1)
+
+
+def mark(page: Page) -> None:
+    """What is gone when the page is loaded anew."""
+    page.evaluate("window.mine = true")
+
+
+def is_the_same(page: Page) -> bool:
+    """Whether it was not loaded anew since ``mark``."""
+    found: bool = page.evaluate("window.mine === true")
+    return found
+
+
+def test_now_follows_by_itself(enter: Enter, station: Station) -> None:
+    station.mode("OBSERVE")
+    page = enter(APPROVING).page
+    expect(page.locator("#connection")).to_have_text(LIVE)
+    mark(page)
+    station.mode("SUGGEST")
+    expect(page.get_by_role("main")).to_contain_text("SUGGEST")
+    station.pmagent("pause", "--operator", APPROVING, "--reason", "somebody is at the bench")
+    expect(page.locator("#standing")).to_contain_text("paused")
+    expect(page.get_by_role("main")).to_contain_text("somebody is at the bench")
+    station.pmagent("resume", "--operator", APPROVING)
+    expect(page.locator("#standing")).to_contain_text("running")
+    assert is_the_same(page)
+
+
+def test_stop_is_one_press_wherever_one_is_and_going_on_is_another(enter: Enter, station: Station) -> None:
+    visit = enter(APPROVING)
+    visit.go("/help")
+    visit.page.locator("#standing").get_by_role("button", name="Stop").click()
+    expect(visit.page.locator("#standing")).to_contain_text("paused")
+    assert station.document("status")["paused"]["operator_id"] == APPROVING
+    visit.go("/")
+    visit.page.get_by_role("button", name="Resume").click()
+    expect(visit.page.locator("#standing")).to_contain_text("running")
+    assert station.document("status")["paused"] is None
+
+
+def test_what_is_asked_for_appears_is_told_and_counted(enter: Enter, station: Station) -> None:
+    station.mode("OBSERVE", "SUGGEST")
+    visit = enter(APPROVING)
+    visit.go("/approvals")
+    page = visit.page
+    expect(page.locator("#connection")).to_have_text(LIVE)
+    mark(page)
+    proposal = station.proposed("type: echo news")
+    expect(page.locator("#open").get_by_role("link")).to_have_attribute("href", f"/approvals/{proposal['proposal_id']}")
+    expect(page).to_have_title(re.compile(r"^\(1\) Approvals"))
+    expect(page.locator("#announce")).to_have_text("An approval is asked for.")
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "seen")
+    expect(page.locator("#open")).to_contain_text("Nothing waits for a decision.")
+    expect(page).to_have_title(re.compile("^Approvals"))
+    assert is_the_same(page)
+
+
+def test_what_somebody_writes_stays_while_things_happen(enter: Enter, station: Station) -> None:
+    station.mode("OBSERVE", "SUGGEST")
+    proposal = station.proposed("type: echo draft")
+    page = enter(APPROVING).page
+    page.goto(f"/approvals/{proposal['proposal_id']}?decide=reject")
+    expect(page.locator("#connection")).to_have_text(LIVE)
+    field = page.get_by_role("textbox", name="Why not?")
+    field.fill("half a sen")
+    station.pmagent("oa", "snapshot")
+    station.mode("SUGGEST")
+    expect(page.locator("#connection")).to_have_text(f"live · {station.position()}")
+    expect(field).to_have_value("half a sen")
+    expect(field).to_be_focused()
+    page.get_by_role("button", name="Reject it").click()
+    expect(page.locator("#stands")).to_contain_text("rejected")
+
+
+def test_the_log_goes_on_where_it_was_when_the_daemon_comes_back(enter: Enter, station: Station) -> None:
+    visit = enter(APPROVING)
+    visit.go("/log?n=200")
+    page = visit.page
+    is_fresh(page, station.position())
+    mark(page)
+    for _ in range(2):
+        station.pmagent("oa", "snapshot")
+        is_fresh(page, station.position())
+        station.kill()
+        expect(page.locator("#connection")).to_have_text(STALE)
+        station.start()
+        station.pmagent("oa", "snapshot")
+        is_fresh(page, station.position())
+    found = positions(page)
+    assert found == list(range(found[0], found[0] - len(found), -1)), "nothing is missed, nothing doubled"
+    assert found[0] == station.position()
+    assert is_the_same(page)
+
+
+def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:
+    visit = enter(ASKING)
+    visit.go("/log")
+    page = visit.page
+    end = station.position()
+    for keys in ("j", "j", "k"):
+        page.keyboard.press(keys)
+    focused = page.evaluate("document.activeElement.closest('tr').id")
+    assert focused == f"e{positions(page)[0]}"
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("i")  # in a dialog keys do nothing
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+    page.keyboard.press("/")
+    page.keyboard.type("gijk?")
+    assert page.evaluate("document.activeElement.value") == "gijk?"
+    assert page.url.endswith("/log")
+    page.evaluate("document.activeElement.blur()")
+    for key, address in (("i", "/integrity"), ("h", "/help"), ("s", "/sessions"), ("u", "/audits"), ("n", "/")):
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        page.wait_for_url(f"{visit.home}{address}")
+    for key in "abcdefhilmoprtuvwxyz0123456789 ":
+        page.keyboard.press(key)
+    types = {line["type"] for line in station.lines(after=end)}
+    assert types <= {"console.signed_in"}, types
+
+
+@pytest.fixture
+def flooded(screens: Screens, tmp_path: Path) -> Iterator[tuple[Child, Visit]]:
+    """A daemon that appends as it is told, and somebody on the page of its log."""
+    workspace = fresh_example(tmp_path / "workspace")
+    employ(workspace)
+    daemon = Child("console_daemon", str(workspace))
+    try:
+        daemon.answer()
+        address = screens.do(lambda: entrance(workspace, APPROVING))
+        visit = screens.do(lambda: Visit(screens.browser, address.partition("/enter")[0]))
+        screens.do(lambda: visit.page.goto(address))
+        yield daemon, visit
+        screens.do(visit.close)
+    finally:
+        daemon.close()
+        assert daemon.process.stdout is not None, "made with a pipe"
+        daemon.process.stdout.close()
+
+
+def test_a_thousand_events_a_second_do_not_freeze_the_page(flooded: tuple[Child, Visit]) -> None:
+    daemon, visit = flooded
+    page = visit.page
+    visit.go("/log?newest=last")
+    expect(page.locator("#connection")).to_have_text(LIVE)
+    page.evaluate(WATCH)
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+    before = busy(tools)
+    told: dict[str, Any] = daemon.ask(offer=RATE * SECONDS, rate=RATE)
+    is_fresh(page, told["position"])
+    took = busy(tools) - before
+    gaps = page.evaluate("window.gaps")
+    rows = positions(page)
+    assert rows == list(range(rows[0], told["position"] + 1)), "nothing is missed, nothing doubled"
+    assert len(rows) <= 2_000, "so many are kept as somebody may look at"
+    assert took < 0.5 * SECONDS, "its thread is free for the person who looks for more than half of the time"
+    assert len(gaps) > 4 * SECONDS
+    assert max(gaps) < 3_000
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+
+
+def busy(tools: CDPSession) -> float:
+    """Seconds of a processor that the page's main thread has taken, whatever else the machine does."""
+    metrics = tools.send("Performance.getMetrics")["metrics"]
+    return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")

@@ -1,0 +1,159 @@
+"""Every page of the console in a real browser: for everybody, on paper, without scripts, and full of hostile text."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Enter
+from tests.support.boxes import OBSTACLE
+from tests.support.furnished import Furnished
+from tests.support.screens import NARROW, SIZE
+from tests.support.stations import APPROVING, LOOKING, Station
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+RULES = {"resultTypes": ["violations"], "runOnly": {"type": "tag", "values": TAGS}}
+COLOURS = {"resultTypes": ["violations"], "runOnly": {"type": "rule", "values": ["color-contrast"]}}
+UNSEEN = "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\ufeff]"
+"""What hides, reorders or obeys; no page shows any of it."""
+
+
+PLAIN = 16
+"""So many of the pages came about before anything hostile did."""
+
+Theme = Literal["light", "dark"]
+
+
+@pytest.fixture(scope="module")
+def pages(station: Station) -> list[str]:
+    """The addresses of all pages, with something on each of them, some of it hostile."""
+    if OBSTACLE:
+        pytest.skip(OBSTACLE)
+    furnished = Furnished(station)
+    furnished.everything()
+    plain = furnished.pages()
+    assert len(plain) == PLAIN
+    furnished.hostile()
+    return [*plain, *(address for address in furnished.pages() if address not in plain)]
+
+
+def violations(page: Page, rules: dict[str, Any]) -> list[Any]:
+    """What axe finds: rule, and some of the elements that break it."""
+    found: list[Any] = page.evaluate(
+        "async (rules) => (await axe.run(document, rules)).violations"
+        ".map((one) => [one.id, one.nodes.slice(0, 3).map((node) => node.html.slice(0, 160))])",
+        rules,
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("theme", "other", "size"), [("light", "dark", SIZE), ("dark", "light", NARROW)], ids=["wide", "narrow"]
+)
+def test_every_page_is_for_everybody(
+    enter: Enter, pages: list[str], theme: Theme, other: Theme, size: tuple[int, int]
+) -> None:
+    visit = enter(APPROVING, color_scheme=theme, size=size)
+    page = visit.page
+    broken = {}
+    for address in [*pages[:PLAIN], "/approvals?stands=closed", "/?why=yes"]:
+        visit.go(address)
+        page.evaluate(AXE)
+        found = violations(page, RULES)
+        page.emulate_media(color_scheme=other)
+        if found := found + violations(page, COLOURS):
+            broken[address] = found
+        page.emulate_media(color_scheme=theme)
+    assert not broken
+
+
+@pytest.mark.parametrize("size", [SIZE, NARROW], ids=["wide", "narrow"])
+def test_no_page_is_wider_than_its_window(enter: Enter, pages: list[str], size: tuple[int, int]) -> None:
+    visit = enter(APPROVING, size=size)
+    wide = {}
+    for address in pages:
+        visit.go(address)
+        width = visit.page.evaluate("document.documentElement.scrollWidth")
+        if width > size[0]:
+            wide[address] = width
+    assert not wide
+
+
+def test_nothing_hostile_is_obeyed_and_nothing_is_asked_for_elsewhere(enter: Enter, pages: list[str]) -> None:
+    visit = enter(APPROVING)  # a visit that asked for anything elsewhere, or had a dialog or an error, fails at its end
+    for address in pages:
+        visit.go(address)
+        page = visit.page
+        seen = page.evaluate(f"document.body.innerText.match(new RegExp('{UNSEEN}', 'g'))")
+        assert seen is None, (address, seen)
+        assert not page.title().startswith("owned")
+        foreign = page.evaluate(
+            "Array.from(document.querySelectorAll('[href], [src], [action], [srcdoc], [style], iframe, object, embed'))"
+            ".filter((one) => one.matches('[style], [srcdoc], iframe, object, embed')"
+            " || !new URL(one.href?.baseVal ?? one.href ?? one.src ?? one.action, location).href"
+            ".startsWith(location.origin + '/')).map((one) => one.outerHTML.slice(0, 200))"
+        )
+        assert not foreign, address
+        handlers = page.evaluate(
+            "Array.from(document.querySelectorAll('*')).filter((one) => Array.from(one.attributes)"
+            ".some((attribute) => attribute.name.startsWith('on'))).map((one) => one.outerHTML.slice(0, 200))"
+        )
+        assert not handlers, address
+
+
+def test_hostile_text_is_shown_as_it_was_written(enter: Enter, station: Station, pages: list[str]) -> None:
+    visit = enter(APPROVING)
+    run = station.document("runs")["runs"][0]["run_id"]
+    visit.go(f"/runs/{run}")
+    expect(visit.page.locator("main")).to_contain_text("<script>document.title='owned';")
+    expect(visit.page.locator("main")).to_contain_text("{{ 7*7 }}")
+    assert pages
+
+
+@pytest.mark.parametrize("operator", [APPROVING, LOOKING], ids=["approve", "view"])
+def test_every_page_is_whole_without_scripts(enter: Enter, pages: list[str], operator: str) -> None:
+    visit = enter(operator, java_script_enabled=False)
+    for address in pages:
+        status = visit.go(address)
+        page = visit.page
+        assert status == (404 if address == "/no-such-page" else 200), address
+        expect(page.get_by_role("main")).to_be_visible()
+        expect(page.get_by_role("heading", level=1)).to_have_count(1)
+        expect(page.get_by_role("navigation", name="Sections")).to_be_visible()
+        stop = page.locator("#standing").get_by_role("button", name="Stop")
+        expect(stop).to_have_count(1 if operator == APPROVING else 0)
+
+
+def test_on_paper_there_is_nothing_to_press_and_nothing_dark(enter: Enter, pages: list[str]) -> None:
+    visit = enter(APPROVING, color_scheme="dark")
+    page = visit.page
+    for address in pages:
+        visit.go(address)
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.locator("button:visible, nav:visible, .filters:visible").count() == 0, address
+        assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+        assert page.evaluate(
+            "getComputedStyle(document.querySelector('h1')).color.match(/\\d+/g).every((part) => Number(part) < 100)"
+        )
+        page.emulate_media(media="screen", color_scheme="dark")
+
+
+def test_a_theme_is_chosen_without_scripts_and_kept(enter: Enter) -> None:
+    visit = enter(LOOKING, java_script_enabled=False, color_scheme="light")
+    page = visit.page
+    visit.go("/help?from=here")
+    page.locator(".menu > summary").click()
+    page.get_by_role("button", name="Dark").click()
+    assert page.url.endswith("/help?from=here")
+    for address in ("/help", "/log"):
+        visit.go(address)
+        expect(page.locator("body")).to_have_css("color-scheme", "dark")
+    page.locator(".menu > summary").click()
+    page.get_by_role("button", name="System").click()
+    expect(page.locator("body")).to_have_css("color-scheme", "light dark")
