@@ -30,6 +30,7 @@
   let heard = Date.now();
   let again = 0;
   let finished = false; // the server has said why nothing more comes
+  let held = false; // the page is to stay as it is (WCAG 2.2.2); what comes meanwhile waits
 
   function show(state, text) {
     const place = byId("connection");
@@ -39,6 +40,17 @@
     place.textContent = text;
     if (state === "live" && before === "stale") announce("Live again.");
     if (state !== before && (state === "stale" || state === "over")) announce(text);
+  }
+
+  const showLive = () => show(held ? "held" : "live", held ? `held · ${position}` : `live · ${position}`);
+
+  function hold() {
+    held = !held;
+    byId("hold").setAttribute("aria-pressed", String(held));
+    if (source && !finished) showLive();
+    if (held) return;
+    refreshSoon();
+    addRowsSoon();
   }
 
   function stale() {
@@ -63,7 +75,7 @@
     source.addEventListener("at", (event) => {
       const told = JSON.parse(event.data);
       hear(told.position);
-      show("live", `live · ${told.position}`);
+      showLive();
     });
     source.addEventListener("changed", () => { heard = Date.now(); refreshSoon(); });
     source.addEventListener("lines", (event) => {
@@ -147,7 +159,7 @@
 
   function refreshSoon() {
     wanted = true;
-    if (refreshing || refreshTimer || !own("[data-region][id]").length) return;
+    if (held || refreshing || refreshTimer || !own("[data-region][id]").length) return;
     refreshTimer = setTimeout(refresh, Math.max(0, notBefore - Date.now()));
   }
 
@@ -163,7 +175,7 @@
       });
       if (answer.status === 401 || answer.type === "opaqueredirect") return signIn();
       if (answer.ok) swapAll(new DOMParser().parseFromString(await answer.text(), "text/html"));
-      else delay = AGAIN_MS; // too many at once, or the daemon is away
+      else if (answer.status === 429 || answer.status >= 500) delay = AGAIN_MS; // too often, or it is in trouble
     } catch {
       delay = AGAIN_MS;
     } finally {
@@ -175,15 +187,16 @@
   }
 
   function swapAll(fresh) {
-    let held = false;
+    let busy = false;
+    if (held) return; // what is fresh by then is asked for when it goes on
     for (const region of own("[data-region][id]")) {
       if (region.parentElement.closest("[data-region][id]")) continue; // its surroundings bring it
       const next = fresh.getElementById(region.id);
       if (!next || served.get(region.id) === next.outerHTML) continue;
-      if (inUse(region)) { held = true; continue; }
+      if (inUse(region)) { busy = true; continue; }
       swap(region, next);
     }
-    if (held) setTimeout(refreshSoon, 2_000); // somebody is writing there; it is put in place when they have done
+    if (busy) setTimeout(refreshSoon, 2_000); // somebody is writing there; it is put in place when they have done
     badge();
   }
 
@@ -217,13 +230,17 @@
     queue.push(told);
     queued += told.count;
     while (queue.length > 1 && queued - queue[0].count >= rowsMax(rows)) queued -= queue.shift().count; // nobody would see them
-    if (!frame) frame = requestAnimationFrame(addRows);
+    addRowsSoon();
+  }
+
+  function addRowsSoon() {
+    if (!frame && !held && queue.length) frame = requestAnimationFrame(addRows);
   }
 
   function addRows() {
     frame = 0;
     const rows = tail();
-    const told = queue.shift();
+    const told = held ? undefined : queue.shift();
     if (!rows || !told) return;
     queued -= told.count;
     const top = rows.dataset.newest === "top";
@@ -237,7 +254,7 @@
     for (let extra = rows.rows.length - rowsMax(rows); extra > 0; extra -= 1) rows.rows[top ? rows.rows.length - 1 : 0].remove();
     own("[data-when-empty]").forEach((one) => { one.hidden = true; });
     if (following) scroller.scrollTop = scroller.scrollHeight;
-    if (queue.length) frame = requestAnimationFrame(addRows);
+    addRowsSoon();
   }
 
   /* --- countdowns and badge ---------------------------------------------------------------------------------------- */
@@ -332,7 +349,7 @@
 
   /* What only works with scripts is shown now. */
   function wake(root) {
-    own("[data-copy][hidden]", root).forEach((one) => { one.hidden = false; });
+    own("[data-copy][hidden], #hold", root).forEach((one) => { one.hidden = false; });
     countDown();
   }
 
@@ -359,6 +376,7 @@
   badge();
   document.addEventListener("keydown", pressed);
   document.addEventListener("click", copied);
+  byId("hold")?.addEventListener("click", hold);
   document.addEventListener("visibilitychange", seen);
   addEventListener("pagehide", close);
   addEventListener("pageshow", (event) => { if (event.persisted) { open(); refreshSoon(); } });
