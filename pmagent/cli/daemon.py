@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from pmagent.clean import shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.oa import mode_piece
 from pmagent.cli.output import Output, Styled
@@ -83,16 +84,29 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         why = f": {pause['reason']}" if pause["reason"] else ""
         said = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), said, Styled("; pmagent resume", "dim"))
-    log = document["log"]
+    _log_lines(output, document["log"])
+    output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
+    for session in document["sessions"]:
+        output.line(f"           {session['session_id']}, booted in {session['boot_mode']}")
+    _work_lines(output, document)
+    for name in document["halted"]:
+        output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
+
+
+def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
         output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")
-    output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
-    for session in document["sessions"]:
-        output.line(f"           {session['session_id']}, booted in {session['boot_mode']}")
+
+
+def _work_lines(output: Output, document: dict[str, Any]) -> None:
+    """Open runs and audits, and open effects."""
+    for job in document["jobs"]:
+        said = f"{job['kind']:<10} {job['id']}, {job['doing']}: "
+        output.line(said, shorten(job["what"], output.columns - len(said)))
     for effect in document["open_effects"]:
-        output.line(f"effect     {effect['type']} of position {effect['position']}, since {short(effect['since'])} UTC")
-    for name in document["halted"]:
-        output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
+        held = Styled(", held", "yellow") if effect["held"] else Styled("", "dim")
+        since = f"since {short(effect['since'])} UTC"
+        output.line(f"effect     {effect['type']} of position {effect['position']}, {since}", held)
