@@ -50,11 +50,7 @@ def owner(connection: socket.socket) -> int | None:
             return peer_uid(connection)
         if connection.family != socket.AF_INET:
             return None
-        here, there = connection.getsockname(), connection.getpeername()
-        try:
-            return _told(there, here, ESTABLISHED)
-        except OSError:
-            return None if _tells_of(here, there) else _listed(there, here, ESTABLISHED)
+        return _holder(connection.getpeername(), connection.getsockname(), ESTABLISHED)
     except (OSError, ValueError):
         return None
 
@@ -63,8 +59,7 @@ def serves(address: Address) -> bool:
     """Whether a process of this user or of root listens there, so that it can be told what lets somebody in."""
     try:
         if address.port:
-            ends = (LOOPBACK, address.port), _NOBODY
-            uid = _told(*ends, LISTENING) if _tells_of(*ends) else _listed(*ends, LISTENING)
+            uid = _holder((LOOPBACK, address.port), _NOBODY, LISTENING)
             return uid is not None and uid in (os.geteuid(), 0)
         with reachable(Path(address.path)) as path, socket.socket(socket.AF_UNIX) as probe:
             probe.connect(path)
@@ -73,19 +68,17 @@ def serves(address: Address) -> bool:
         return False
 
 
-def _tells_of(local: End, remote: End) -> bool:
-    """Whether sock_diag is there, and knows a socket between these ends."""
+def _holder(local: End, remote: End, state: int) -> int | None:
+    """Whose the socket from ``local`` to ``remote`` is. Only one that somebody holds open counts: what is left of one
+    that its process has closed is said to be root's. Raises OSError, ValueError."""
     try:
-        _told(local, remote, ESTABLISHED)
+        return _told(local, remote, state)
     except OSError:
-        return False
-    return True
+        return _listed(local, remote, state)
 
 
 def _told(local: End, remote: End, state: int) -> int | None:
-    """Whose the socket from ``local`` to ``remote`` is, by sock_diag. Only one that somebody holds open counts: what is
-    left of one that its process has closed is said to be root's. Raises OSError where sock_diag is not there, or knows
-    no such socket."""
+    """As ``_holder``, by sock_diag. Raises OSError where that is not there, or knows no such socket."""
     ends = _ENDS.pack(local[1], remote[1], socket.inet_aton(local[0]), socket.inet_aton(remote[0]))
     asked = struct.pack("=BBBBI", socket.AF_INET, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + ends
     asked += struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)  # any interface, no cookie
@@ -100,7 +93,7 @@ def _told(local: End, remote: End, state: int) -> int | None:
 
 
 def _listed(local: End, remote: End, state: int) -> int | None:
-    """As ``_told``, by the table. Raises OSError, ValueError."""
+    """As ``_holder``, by the table. Raises OSError, ValueError."""
     wanted = [_written(local), _written(remote), f"{state:02X}"]
     for line in TABLE.read_text("ascii").splitlines():
         fields = line.split()
