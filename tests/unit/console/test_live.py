@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from events.event import Draft
+from events.event import Draft, StoredEvent
 from pmagent.console.live import feed as feeds
+from pmagent.console.live import filters
 from pmagent.console.live.filters import EXPRESSIONS_MAX
 from pmagent.console.live.stream import SKIP_EVENTS
+from pmagent.log.query import Query
+from pmagent.log.ranges import Pick, TooSlow
 from tests.support.console_streams import FOLDER, Browser, Console, browsing
 from tests.support.hostile import CORPUS
 from tests.support.live import on_loop
@@ -186,6 +194,36 @@ def test_only_so_many_expressions_are_searched_for_at_once() -> None:
         return str(further.source.told[-1].data["why"])
 
     assert anyio.run(follow) == "refused"
+
+
+@on_loop
+async def test_an_expression_that_takes_too_long_ends_its_own_stream_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered, may_go_on = threading.Event(), threading.Event()
+
+    @contextmanager
+    def stuck(query: Query) -> Iterator[Pick]:
+        def pick(events: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+            if not query.grep:
+                return events
+            entered.set()
+            assert may_go_on.wait(20)
+            raise TooSlow("it takes too long", "a simpler one")
+
+        yield pick
+
+    monkeypatch.setattr(filters, "picking", stuck)
+    console = filled(3)
+    searching = console.browser("/live/log", [("after", "1"), ("grep", "(a+)+$")])
+    other = console.browser("/live/log", [("after", "1")])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(searching.connect)
+        await anyio.to_thread.run_sync(entered.wait, 20)
+        async with browsing(other):
+            await other.at(4)  # while the expression is still being held against the same events
+        may_go_on.set()
+    assert other.source.rows() == [2, 3, 4]
+    assert searching.source.rows() == []
+    assert searching.source.told[-1].data == {"why": "refused", "text": "it takes too long (a simpler one)"}
 
 
 @on_loop
