@@ -5,6 +5,7 @@ It looks back only as far as somebody asks, and never reads an event twice; so a
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import deque
 from collections.abc import Iterator
@@ -17,18 +18,18 @@ from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog
 from events.event import StoredEvent
 from events.reader import event_at
-from events.reader import runs as event_runs
 from events.segments import SegmentReader
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import KINDS, Kind
+from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
 
 TITLE_CHARS: Final = 300
 """So much of what a job is about is remembered."""
 KEPT_MAX: Final = 100_000
 """So many jobs are remembered, the newest: some 50 MiB."""
-LOOK_EVENTS: Final = 400_000
-"""So many events that nobody has read yet are read for one list: about a second."""
+LOOK_EVENTS: Final = 2_000_000
+"""So many events that nobody has looked at yet are looked at for one page: about a second."""
 WINDOW: Final = 4096
 """It looks back so far first, then twice as far, and so on; never further at once than ``WINDOW_MAX``."""
 WINDOW_MAX: Final = 131_072
@@ -49,6 +50,7 @@ _TITLES: Final[dict[str, tuple[msgspec.json.Decoder[Any], str]]] = {
 """What a job is about: where its request says it. The rest of a request may be large, and is not looked at."""
 _KINDS: Final = {kind.requested: kind for kind in KINDS}
 _ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
+_WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode()) for one in (*_KINDS, *_ENDS)))
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
@@ -139,28 +141,45 @@ class Catalogue:
             more = self._low > 1 and not self._full
             return Listing(found, more=more, looked=self._low, forgotten=self._full)
 
-    def called(self, kind: Kind, job_id: str) -> Entry:
-        """The job of this kind whose whole id this is; of an id used again, the last. Raises NoSuchJob, CorruptLog;
-        NotFound where there is no log."""
+    def called(self, kind: Kind, job_id: str, look: int = LOOK_EVENTS) -> Entry:
+        """The job of this kind whose whole id this is; of an id used again, the last. For it at most about ``look``
+        events are looked at that were not before. Raises NoSuchJob, CorruptLog; NotFound where there is no log."""
         with self._lock, opened(self._layout, Jobs) as jobs:
             self._catch_up(jobs)
             while (entry := self._called.get(job_id)) is None or entry.kind is not kind:
-                if self._low <= 1 or self._full:
+                if not self._looks_back(look):
                     break
-                self._look_back(jobs)
+                look -= self._look_back(jobs)
             else:
                 return entry
             if self._full:  # it may be older than what is remembered
                 return self._entry(jobs, jobs.request(job_id, [kind]).position, kind)
-        raise NoSuchJob(f"there is no {kind.word} {job_id}", f"{kind.command} lists them")
+            raise self._unknown(kind, f"{kind.word} {job_id}")
 
-    def prefixed(self, kind: Kind, prefix: str) -> str:
-        """The id of the one job of this kind that begins so. Raises NoSuchJob, CorruptLog; NotFound where there is no
-        log."""
+    def prefixed(self, kind: Kind, prefix: str, look: int = LOOK_EVENTS) -> str:
+        """The id of the one job of this kind that begins so; see ``called``."""
         if len(prefix) == ID_CHARS:
-            return self.called(kind, prefix).job_id
-        with opened(self._layout, Jobs) as jobs:
-            return jobs.request(prefix, [kind]).correlation
+            return self.called(kind, prefix, look).job_id
+        with self._lock, opened(self._layout, Jobs) as jobs:
+            self._catch_up(jobs)
+            while self._looks_back(look):
+                look -= self._look_back(jobs)
+            found = {one.job_id for one in self._entries if one.kind is kind and one.job_id.startswith(prefix)}
+            if not found:
+                raise self._unknown(kind, f"{kind.word} whose id begins with {prefix!r}")
+            if len(found) > 1:
+                names = ", ".join(sorted(found)[:4])
+                what = f"{len(found)} {kind.word}s have ids that begin with {prefix!r}: {names}"
+                raise NoSuchJob(what, "give more of it")
+            return found.pop()
+
+    def _unknown(self, kind: Kind, what: str) -> NoSuchJob:
+        if self._low <= 1:
+            return NoSuchJob(f"there is no {what}", f"{kind.command} lists them")
+        return NoSuchJob(
+            f"there is no {what} from position {self._low} on; what is older has not been looked at",
+            f"ask again to look further back; {kind.command} looks as long as it takes",
+        )
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -192,9 +211,12 @@ class Catalogue:
         self._full = len(self._entries) >= self._kept
         return read
 
+    def _looks_back(self, look: int) -> bool:
+        return self._low > 1 and not self._full and look > 0
+
     def _newest_first(self, jobs: Jobs, look: int) -> Iterator[Entry]:
         yield from reversed(self._entries)
-        while self._low > 1 and not self._full and look > 0:
+        while self._looks_back(look):
             known = len(self._entries)
             look -= self._look_back(jobs)
             for place in range(len(self._entries) - known - 1, -1, -1):
@@ -237,8 +259,8 @@ class Catalogue:
 def _read(jobs: Jobs, low: int, high: int) -> list[Entry | Ending]:
     """Requests and ends between two positions: all of them, or none where one is bad. Raises CorruptLog."""
     found: list[Entry | Ending] = []
-    for run in event_runs(jobs.storage, low, high):
-        for event in run:
+    for events, _ in sifted(jobs.storage, _WANTED, low, high):
+        for event in events:
             kind = _KINDS.get(event.type)
             if kind is not None:
                 found.append(_entry(jobs, event, kind))

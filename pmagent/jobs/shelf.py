@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -10,11 +11,11 @@ from typing import Final, Generic, Protocol, TypeVar
 from contracts.payload import typed
 from events.event import Event, StoredEvent
 from events.reader import event_at
-from events.reader import runs as event_runs
 from events.segments import SegmentReader
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import Kind
+from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
 
 STORIES_KEPT: Final = 8
@@ -96,11 +97,12 @@ class Shelf(Generic[S]):
     def _go_on(self, jobs: Jobs, held: _Held[S], job_id: str) -> None:
         if held.story.over:
             return
-        for run in event_runs(jobs.storage, held.after + 1):
-            mine = (stored for stored in run if stored.correlation == job_id)
+        wanted = re.compile(re.escape(b'"correlation":"%s"' % job_id.encode()))
+        for events, last in sifted(jobs.storage, wanted, held.after + 1, jobs.storage.tail().position):
+            mine = (stored for stored in events if stored.correlation == job_id)
             if _ended(held.story, mine, jobs):
                 return
-            held.after = run[-1].position
+            held.after = last
 
     def _make_room(self) -> None:
         while len(self._held) > 1 and (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 import pytest
 
 from contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
-from events import reader
 from events.errors import CorruptLog, NotFound
 from events.event import Event, StoredEvent
 from pmagent.audit.history import opened_history as opened_audits
@@ -17,6 +17,7 @@ from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
+from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
 from pmagent.orchestra.history import opened_history as opened_runs
 from tests.support.commands import invoke
@@ -53,13 +54,14 @@ def three(states: Sequence[str] = ("done", "failed", "open")) -> list[Event]:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     """The stretches of positions that catalogues read from now on."""
     found: list[tuple[int, int]] = []
-    true = reader.runs
 
-    def watched(storage: Any, low: int, high: int) -> Iterator[Sequence[StoredEvent]]:
+    def watched(
+        storage: Any, wanted: re.Pattern[bytes], low: int, high: int
+    ) -> Iterator[tuple[Sequence[StoredEvent], int]]:
         found.append((low, high))
-        return true(storage, low, high)
+        return sifted(storage, wanted, low, high)
 
-    monkeypatch.setattr(catalogue_module, "event_runs", watched)
+    monkeypatch.setattr(catalogue_module, "sifted", watched)
     return found
 
 
@@ -173,6 +175,29 @@ def test_an_id_that_there_is_not_is_told_once_all_is_read(tmp_path: Path, reads:
     with pytest.raises(NoSuchJob, match="there is no audit"):
         catalogue.called(AUDITS, other(0))
     assert reads == [(1, len(history))]
+
+
+def test_an_id_is_looked_for_a_bounded_time_and_further_the_next(tmp_path: Path) -> None:
+    catalogue = Catalogue(Layout(written(tmp_path, three(("done",) * 6))), window=8)
+    for ask in (lambda: catalogue.called(RUNS, other(77), look=20), lambda: catalogue.prefixed(RUNS, "ffff", look=20)):
+        with pytest.raises(NoSuchJob, match="what is older has not been looked at"):
+            ask()
+    assert catalogue.called(RUNS, other(0)).job_id == other(0)
+    with pytest.raises(NoSuchJob, match="there is no run"):
+        catalogue.called(RUNS, other(77))
+
+
+def test_a_prefix_means_one_run_or_none(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "runs")
+    catalogue = Catalogue(Layout(workspace), window=16)
+    assert catalogue.prefixed(RUNS, "00000000-0000-4000-8000-00000000000c") == "00000000-0000-4000-8000-00000000000c"
+    with opened_runs(Layout(workspace)) as history:
+        for prefix in ("0000", "ffff", "00000000-0000-4000-8000-0000000000"):
+            with pytest.raises(NoSuchJob) as ours:
+                catalogue.prefixed(RUNS, prefix)
+            with pytest.raises(NoSuchJob) as theirs:
+                history.called(prefix)
+            assert ours.value.message == theirs.value.message
 
 
 def test_no_more_are_remembered_than_it_may(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import pytest
 
 from contracts.orchestra_events import RunEnded, RunRequested
 from contracts.payload import typed
-from events import reader
 from events.errors import CorruptLog
 from events.event import StoredEvent
 from events.reader import event_at, events
@@ -21,6 +21,7 @@ from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.jobs.shelf import Shelf
+from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
 from pmagent.orchestra.history import opened_history
 from pmagent.orchestra.story import Story
@@ -53,13 +54,14 @@ def folded(workspace: Path, projection: Any) -> Any:
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The positions from which shelves read on from now on."""
     found: list[int] = []
-    true = reader.runs
 
-    def watched(storage: Any, position: int) -> Iterator[Sequence[StoredEvent]]:
+    def watched(
+        storage: Any, wanted: re.Pattern[bytes], position: int, until: int
+    ) -> Iterator[tuple[Sequence[StoredEvent], int]]:
         found.append(position)
-        return true(storage, position)
+        return sifted(storage, wanted, position, until)
 
-    monkeypatch.setattr(shelf_module, "event_runs", watched)
+    monkeypatch.setattr(shelf_module, "sifted", watched)
     return found
 
 

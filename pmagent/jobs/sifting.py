@@ -1,0 +1,33 @@
+"""Reading of a log what holds something that is looked for: the rest is passed by as bytes, unread and unchecked.
+
+What is handed out has been checked, and is linked to the line before it; ``pmagent log verify`` is there for what
+nobody looks at.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from events.event import StoredEvent
+from events.reader import RUN_BYTES
+from events.reader import runs as event_runs
+from events.storage import StorageReader
+
+
+def sifted(
+    storage: StorageReader, wanted: re.Pattern[bytes], position: int, until: int
+) -> Iterator[tuple[Sequence[StoredEvent], int]]:
+    """From ``position`` to ``until``: events of stretches in whose bytes ``wanted`` is found (among them others), and
+    the last position that is done with them; no events for a stretch that holds nothing. Raises CorruptLog."""
+    while position <= until:
+        chunk = storage.read(position, RUN_BYTES)
+        last = min(position + chunk.count(b"\n") - 1, until)
+        if last < position:
+            return
+        if wanted.search(chunk) is None:
+            yield (), last
+        else:
+            for run in event_runs(storage, position, last):
+                yield run, run[-1].position
+        position = last + 1

@@ -1,0 +1,67 @@
+"""Reading only what holds something: nothing that is looked for is missed, and nothing unchecked is handed out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from events.errors import CorruptLog
+from events.memory import MemoryStorage
+from events.reader import events
+from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.sifting import sifted
+from pmagent.layout import Layout
+from tests.support.logged import flip, note, segments, write_log
+from tests.support.recorded import stored_log
+
+BULK = "x" * 2_000
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=600), st.integers(1, 700), st.integers(1, 700))
+@settings(max_examples=30, deadline=None)
+def test_all_that_is_looked_for_is_found_and_every_position_is_done_with(
+    kinds: Sequence[bool], position: int, until: int
+) -> None:
+    storage = log_of(kinds)
+    until = min(until, len(kinds))
+    found, done = [], position - 1
+    for some, last in sifted(storage, re.compile(b'"type":"rare"'), position, until):
+        found += [event.position for event in some if event.type == "rare"]
+        assert last > done
+        done = last
+    assert found == [n for n, rare in enumerate(kinds, 1) if rare and position <= n <= until]
+    assert done == max(until, position - 1)
+
+
+def log_of(kinds: Sequence[bool]) -> MemoryStorage:
+    """A log of events that are rare or common."""
+    from events.event import Event
+
+    moment = "2026-11-22T12:00:00.000000Z"
+    return stored_log(
+        Event(n, moment, f"e{n}", "fact", "toy", "rare" if rare else "common", "", 0, None, b'"%b"' % BULK.encode())
+        for n, rare in enumerate(kinds, 1)
+    )
+
+
+@pytest.mark.parametrize("rare", [True, False], ids=["in_it", "beside_it"])
+def test_what_is_handed_out_was_checked_and_what_is_passed_by_was_not(tmp_path: Path, rare: bool) -> None:
+    drafts = [note(n, {"text": BULK}, type="rare" if n == 600 else "common") for n in range(700)]
+    write_log(tmp_path, drafts)
+    (segment,) = segments(tmp_path)
+    raw = segment.read_bytes()
+    flip(segment, (raw.index(b'"type":"rare"') if rare else 0) + 100)
+    with opened(Layout(tmp_path), Jobs) as jobs:
+        with pytest.raises(CorruptLog):
+            list(events(jobs.storage))
+        if rare:
+            with pytest.raises(CorruptLog):
+                list(sifted(jobs.storage, re.compile(b'"type":"rare"'), 1, 701))
+        else:
+            found = [event for some, _ in sifted(jobs.storage, re.compile(b'"type":"rare"'), 1, 701) for event in some]
+            assert [event.type for event in found if event.type == "rare"] == ["rare"]
