@@ -441,3 +441,18 @@ def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, 
     assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
     assert answer.content == picture()
     assert "it is shown, and obeyed by nobody" in told(page)
+
+
+def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: Path) -> None:
+    workspace = configure(fresh_example(tmp_path / "workspace"), "proposal_seconds = 0.5")
+    with live_host(workspace) as host, console(workspace, APPROVING) as browser:
+        bob = Desk(browser)
+        name = proposed(host, "type: late")["proposal_id"]
+        fields = bob.filled(name)
+        state = host.host.runtime.engine
+        host.run(host.host.until, lambda: reading.called(state, name).stands == "closed")
+        page = page_of(bob.send(name, "approve", fields), 409)
+        assert "Too late: it has expired" in told(page)
+        assert "state open expired" in told(page)
+        assert "Expired: nobody decided in time" in told(bob.card(name))
+        assert page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409)
