@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import anyio
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -28,6 +30,8 @@ UNREAD_BYTES = 64 * 1024
 """So much may wait to be read by the other end in the kernel, and again here, before nothing more is made for it."""
 HEAD_BYTES_MAX = 16_384
 """A request's head, cookies and all."""
+HEAD_SECONDS = 20.0
+"""So long a connection may take to send one: there are only so many connections."""
 
 
 class _Server(uvicorn.Server):
@@ -40,11 +44,13 @@ class _Server(uvicorn.Server):
 
 
 class _OwnUserOnly(H11Protocol):
-    """Refuses a UNIX connection of another user before a byte of it is read. Every request's ``state`` has ``hang_up``,
+    """Refuses a connection of another user before a byte of it is read, and ends one that sends no whole head. Every
+    request's ``state`` has ``hang_up``,
     which ends its connection whatever is still to be sent: for one whose other end does not read."""
 
     def __init__(self, config, server_state, app_state, _loop=None) -> None:  # type: ignore[no-untyped-def]
         super().__init__(config, server_state, {**app_state, "hang_up": self.hang_up}, _loop)
+        self._patience: asyncio.TimerHandle | None = None
 
     def hang_up(self) -> None:
         """Drop the connection, and what is buffered for it."""
@@ -59,6 +65,30 @@ class _OwnUserOnly(H11Protocol):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD_BYTES)
         transport.set_write_buffer_limits(UNREAD_BYTES)
         super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        """See asyncio.Protocol."""
+        super().data_received(data)
+        self._wait_for_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See asyncio.Protocol."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_head(self) -> None:
+        """Wait for a whole head, from its first byte on (or from the connection's beginning), and not for ever. Between
+        two requests uvicorn waits, for ``KEEP_ALIVE_SECONDS``."""
+        if self.conn.their_state is not h11.IDLE or self.timeout_keep_alive_task is not None:
+            self._stop_waiting()
+        elif self._patience is None:
+            self._patience = self.loop.call_later(HEAD_SECONDS, self.hang_up)
+
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
 
 async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], None]) -> None:

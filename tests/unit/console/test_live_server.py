@@ -153,6 +153,32 @@ async def test_who_does_not_read_is_hung_up_on_and_costs_little_until_then() -> 
 
 
 @on_loop
+async def test_who_sends_no_whole_head_is_hung_up_on_and_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmagent.console.serving.HEAD_SECONDS", 0.2)
+    with Logged() as records:
+        async with serving() as served:
+            live, source = await served.connect("/live/log?after=0"), EventSource()
+            await until(live, source, "at")
+            for begun in (b"", b"GET /live HTTP/1.1\r\nHost: 127"):
+                with socket.create_connection(("127.0.0.1", served.port), timeout=SECONDS) as slow:
+                    slow.sendall(begun)
+                    assert await anyio.to_thread.run_sync(_until_hung_up, slow) == b""
+            served.append(1)
+            while source.rows() != [1, 2]:
+                with anyio.fail_after(SECONDS):
+                    _feed(source, await live.receive())
+            await live.aclose()
+    assert records == []
+
+
+def _until_hung_up(connection: socket.socket) -> bytes:
+    try:
+        return read_to_the_end(connection)
+    except ConnectionResetError:
+        return b""
+
+
+@on_loop
 async def test_who_leaves_is_forgotten() -> None:
     async with serving() as served:
         stream = await served.connect("/live")
