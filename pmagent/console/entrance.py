@@ -110,7 +110,7 @@ class Entrance:
         operator = None if found is None else known.get(found.operator)
         if found is None or operator is None or operator.issue != found.issue:
             await self._refuse("", "link", "the address was used already, is too old, or none of ours")
-            what = "This address lets nobody in: it was used already, is older than five minutes, or is incomplete."
+            what = "It was used already, is older than five minutes, or is incomplete."
             raise NotAdmitted(what, "pmagent console prints a new one")
         return await self._admit(operator, "link", before)
 

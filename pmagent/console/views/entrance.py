@@ -78,9 +78,10 @@ def _in(request: Request, entered: Entered, page: str) -> Response:
 
 
 async def _refused(request: Request, template: str, title: str, error: NotAdmitted, **context: Any) -> Response:
+    """The page says by itself how else one enters; when to try again, it has to be told."""
     answer = await desk_of(request).page(
         request, template, title=title, section="", status=429 if error.after else 403, what=error.message,
-        hint=error.hint, **context,
+        hint=error.hint if error.after else "", **context,
     )
     if error.after:
         answer.headers["retry-after"] = f"{error.after:.0f}"
