@@ -179,6 +179,22 @@ def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:
     assert types <= {"console.signed_in"}, types
 
 
+def test_a_page_that_is_held_stays_as_it_is_until_one_goes_on(enter: Enter, station: Station) -> None:
+    visit = enter(APPROVING)
+    visit.go("/log?n=50")
+    page = visit.page
+    is_fresh(page, station.position())
+    held = page.get_by_role("button", name="Hold")
+    held.click()
+    expect(held).to_have_attribute("aria-pressed", "true")
+    before = positions(page)
+    station.pmagent("oa", "snapshot")
+    expect(page.locator("#connection")).to_have_text(f"held · {station.position()}")
+    assert positions(page) == before
+    held.click()
+    is_fresh(page, station.position())
+
+
 @pytest.fixture
 def flooded(screens: Screens, tmp_path: Path) -> Iterator[tuple[Child, Visit]]:
     """A daemon that appends as it is told, and somebody on the page of its log."""
