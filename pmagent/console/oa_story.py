@@ -9,16 +9,17 @@ import msgspec
 
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import StoredEvent
-from events.reader import runs
 from pmagent.console.searching import until
 from pmagent.console.session_list import began, payload
 from pmagent.layout import Layout
-from pmagent.log.source import opened
+from pmagent.log.query import Query, needles
+from pmagent.log.source import opened, sifted
 
 LOOK_SECONDS: Final = 3.0
 PERMITS_SHOWN: Final = 100
 
 _PERMITS: Final = ("oa.permit_granted", "oa.permit_refused", "oa.permit_revoked")
+_NEEDLES: Final = needles(Query(types=[*_PERMITS, "oa.escalated", "oa.session_ended"]))
 
 
 class Story(msgspec.Struct, frozen=True):
@@ -49,7 +50,8 @@ def story(layout: Layout, session_id: str) -> Story:
             raise NotFound(f"the log tells of no session {session_id[:64]!r}", "Sessions lists them")
         looked = first.position
         try:
-            for run in runs(storage, first.position + 1) if first.type == "oa.session_booted" else ():
+            end = storage.tail().position if first.type == "oa.session_booted" else 0
+            for run, through in sifted(storage, first.position + 1, end, _NEEDLES):
                 for event in run:
                     if event.type in _PERMITS:
                         permits.append(event)
@@ -61,10 +63,10 @@ def story(layout: Layout, session_id: str) -> Story:
                             ended = event
                             break
                         escalations = [*escalations[1 - PERMITS_SHOWN :], (event, data)]
-                looked = run[-1].position if ended is None else ended.position
+                looked = through if ended is None else ended.position
                 if ended is not None:
                     break
-                if not going() and looked < storage.tail().position:
+                if looked < end and not going():
                     cut = True
                     break
         except CorruptLog as error:

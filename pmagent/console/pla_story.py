@@ -15,13 +15,14 @@ from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import StoredEvent
-from events.reader import event_at, runs
+from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.console.searching import until
 from pmagent.console.session_list import began, payload
 from pmagent.layout import Layout
+from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
-from pmagent.log.source import opened
+from pmagent.log.source import opened, sifted
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from projections.pla.places import job_path, log_path, usable, violations_path
 from projections.pla.sessions import ASKED_KEPT, Sessions, SessionsView
@@ -35,6 +36,7 @@ TOLD_MAX: Final = 200
 """So many proposals, frames and violations are told of, the newest."""
 JOB_BYTES_MAX: Final = 64 * 1024
 
+_TOLD: Final = ("pla.*", "hid.outcome*")
 _REQUESTS: Final = frozenset((
     "pla.mode_requested", "pla.end_requested", "pla.decision_requested", "pla.arm_requested", "pla.disarm_requested",
     "pla.proposal_requested", "pla.observe_requested",
@@ -200,11 +202,11 @@ def _go_through(
     storage: SegmentReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]
 ) -> None:
     assert told.began is not None, "it was found"
-    for run in runs(storage, told.began.position):
+    for run, through in sifted(storage, told.began.position, storage.tail().position, [fold.needles]):
         for event in run:
             _tell(told, event, session_id)
             fold.take(event)
-        told.looked = run[-1].position
+        told.looked = through
         if told.ended is not None:
             return
         if not going() and told.looked < storage.tail().position:
@@ -285,7 +287,9 @@ class _Fold:
         self._state = SessionsView(storage.log_id())
         known = types()
         self._heard = {name for name, cls in known.items() if cls in self._projection.hears}
-        before = last_of(storage, Range(1, began.position - 1, ""), _requests, ASKED_KEPT, going)
+        (self.needles,) = needles(Query(types=[*_TOLD, *sorted(self._heard)]))
+        span, asked = Range(1, began.position - 1, ""), needles(Query(types=[*_REQUESTS]))
+        before = last_of(storage, span, _requests, ASKED_KEPT, going, asked)
         self._whole = not before.cut and before.trouble is None
         self.trouble: PmagentError | None = before.trouble
         for event in before.events:

@@ -10,12 +10,12 @@ import msgspec
 
 from events.errors import CorruptLog, PmagentError
 from events.event import StoredEvent
-from events.reader import runs
 from events.storage import StorageReader
 from pmagent.console.searching import until
 from pmagent.layout import Layout
+from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of
-from pmagent.log.source import opened
+from pmagent.log.source import Needles, opened, sifted
 from projections.runs.places import SESSIONS
 
 Kind = Literal["pla", "oa"]
@@ -28,6 +28,10 @@ BEGAN: Final[dict[Kind, tuple[str, ...]]] = {
     "pla": ("pla.session_began",), "oa": ("oa.session_booted", "oa.boot_refused"),
 }  # fmt: skip
 ENDED: Final[dict[Kind, str]] = {"pla": "pla.session_ended", "oa": "oa.session_ended"}
+
+NEEDLES: Final[dict[Kind, Needles]] = {
+    kind: needles(Query(types=[*BEGAN[kind], ENDED[kind]])) for kind in BEGAN
+}  # fmt: skip
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -70,7 +74,7 @@ def listed(layout: Layout, kind: Kind, before: int, end: int) -> Listing:
         return [event for event in run if event.type in BEGAN[kind]]
 
     with opened(layout.log) as storage:
-        found = last_of(storage, Range(1, before - 1 if before else end, ""), pick, COUNT, going)
+        found = last_of(storage, Range(1, before - 1 if before else end, ""), pick, COUNT, going, NEEDLES[kind])
         if before:
             _look_on(storage, before, end, kind, ends, going)
     rows = [_row(event, ends) for event in reversed(found.events)]
@@ -87,7 +91,7 @@ def _look_on(
 ) -> None:
     """Ends of sessions that lie behind what is shown, as long as there is time."""
     try:
-        for run in runs(storage, start, end):
+        for run, _ in sifted(storage, start, end, NEEDLES[kind]):
             for event in run:
                 if event.type == ENDED[kind]:
                     ends.setdefault(_data(event, "session_id"), event)
@@ -139,7 +143,8 @@ def began(
     def pick(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
         return [event for event in run if event.type in BEGAN[kind] and _data(event, "session_id") == session_id]
 
-    found = last_of(storage, Range(1, end, ""), pick, 1, going)
+    named = [b'"session_id":' + msgspec.json.encode(session_id.encode("utf-8", "replace").decode())]
+    found = last_of(storage, Range(1, end, ""), pick, 1, going, [*NEEDLES[kind], named])
     if found.trouble is not None and not found.events:
         raise found.trouble
     return found.events[0] if found.events else None

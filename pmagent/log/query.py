@@ -17,6 +17,7 @@ from pmagent.clean import clean_line
 from pmagent.log.summaries import at_path, summary
 
 ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")
+_GLOB: Final = frozenset("*?[")
 GREP_CHARS: Final = 65_536
 """So much of an event's text is searched; an expression that takes for ever takes it on little text."""
 
@@ -68,6 +69,31 @@ def compiled(query: Query) -> Callable[[StoredEvent], bool]:
         return grep is None or grep.search(text_of(event)) is not None
 
     return matches
+
+
+def needles(query: Query) -> list[list[bytes]]:
+    """What the bytes of a line that ``query`` wants hold: of each of these lists, at least one. Other lines may hold
+    all of that, too."""
+    found = [_types(query.types)]
+    found += [_named(name, values) for name, values in (("actor", query.actors), ("correlation", query.correlations))]
+    return [group for group in found if group]
+
+
+def _types(patterns: Sequence[str]) -> list[bytes]:
+    """What stands there where each pattern is a whole type or the beginning of one, else nothing."""
+    whole = [pattern for pattern in patterns if not _GLOB & {*pattern}]
+    beginnings = [pattern[:-1] for pattern in patterns if pattern.endswith("*") and not _GLOB & {*pattern[:-1]}]
+    if len(whole) + len(beginnings) < len(patterns):
+        return []
+    return _named("type", whole) + [needle[:-1] for needle in _named("type", beginnings)]
+
+
+def _named(name: str, values: Sequence[str]) -> list[bytes]:
+    return [f'"{name}":'.encode() + msgspec.json.encode(_text_as_stored(value)) for value in values]
+
+
+def _text_as_stored(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()
 
 
 def _expression(text: str) -> re.Pattern[str] | None:

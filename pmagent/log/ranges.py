@@ -11,9 +11,8 @@ import msgspec
 
 from events.errors import CorruptLog, PmagentError
 from events.event import StoredEvent
-from events.reader import runs
 from events.storage import StorageReader
-from pmagent.log.source import position_at_time
+from pmagent.log.source import Needles, position_at_time, sifted
 from pmagent.when import BadTime, moment
 
 POSITION_MAX: Final = 2**53 - 1
@@ -85,7 +84,9 @@ def end_of(storage: StorageReader, span: Range) -> int:
     return end
 
 
-def start_of_last(storage: StorageReader, span: Range, pick: Pick, count: int | None) -> int:
+def start_of_last(
+    storage: StorageReader, span: Range, pick: Pick, count: int | None, needles: Needles = ()
+) -> int:
     """The position from which the last ``count`` events of the range that are wanted begin. Memory stays flat.
 
     Raises CorruptLog."""
@@ -97,7 +98,7 @@ def start_of_last(storage: StorageReader, span: Range, pick: Pick, count: int | 
     high, size, found = end, _WINDOW, 0
     while high >= span.start:
         low = max(span.start, high - size + 1)
-        positions = [event.position for run in runs(storage, low, high) for event in pick(run)]
+        positions = [event.position for run, _ in sifted(storage, low, high, needles) for event in pick(run)]
         if found + len(positions) >= count:
             return positions[len(positions) - (count - found)]
         found += len(positions)
@@ -105,8 +106,11 @@ def start_of_last(storage: StorageReader, span: Range, pick: Pick, count: int | 
     return span.start
 
 
-def last_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool]) -> Found:
+def last_of(
+    storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool], needles: Needles = ()
+) -> Found:
     """The last ``count`` events (at least one) of the range that are wanted, as long as ``going`` says so.
+    ``needles``: what is known to stand in the lines of all of them.
 
     Raises CorruptLog where it is not even known how far the log goes."""
     end = end_of(storage, span)
@@ -116,9 +120,9 @@ def last_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: 
         low = max(span.start, high - size + 1)
         wanted: deque[StoredEvent] = deque(maxlen=count - len(found))
         try:
-            for run in runs(storage, low, high):
+            for run, last in sifted(storage, low, high, needles):
                 wanted.extend(pick(run))
-                if run[-1].position < high < end and not going():  # the first window is always finished
+                if last < high < end and not going():  # the first window is always finished
                     return Found([*found], high + 1, end, cut=True)
         except (CorruptLog, TooSlow) as error:
             return Found([*found], high + 1, end, trouble=error)
@@ -129,19 +133,22 @@ def last_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: 
     return Found([*found], found[0].position if len(found) == count else high + 1, end)
 
 
-def first_of(storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool]) -> Found:
+def first_of(
+    storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool], needles: Needles = ()
+) -> Found:
     """The first ``count`` events (at least one) of the range that are wanted, as long as ``going`` says so.
+    ``needles``: what is known to stand in the lines of all of them.
 
     Raises CorruptLog where it is not even known how far the log goes."""
     end = end_of(storage, span)
     found: list[StoredEvent] = []
     last = span.start - 1
     try:
-        for run in runs(storage, span.start, end):
+        for run, through in sifted(storage, span.start, end, needles):
             found.extend(pick(run))
             if len(found) >= count:
                 return Found(found[:count], span.start, found[count - 1].position)
-            last = run[-1].position
+            last = through
             if last < end and not going():
                 return Found(found, span.start, last, cut=True)
     except (CorruptLog, TooSlow) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -9,9 +10,11 @@ import msgspec
 
 from events.errors import NotFound
 from events.event import StoredEvent
-from events.reader import event_at
+from events.reader import RUN_BYTES, event_at, runs
 from events.storage import StorageReader
-from pmagent.log.source import line_runs
+
+_FEW: Final = 8
+_CAUSATION: Final = re.compile(rb'"causation":([0-9]{1,19}),')
 
 CAUSES_MAX: Final = 1000
 """So many causes are followed upward."""
@@ -61,50 +64,54 @@ def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: 
 
     What the events beyond the limit caused in turn is not counted. Raises CorruptLog.
     """
-    found, more, _ = _consequences(storage, event, limit, depth, _always)
+    found, more, _ = _consequences(storage, event, limit, depth, _always, thorough=True)
     return found, more
 
 
 def _consequences(
-    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool]
+    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool], *, thorough: bool
 ) -> tuple[list[Node], int, int]:
-    """The same as long as ``going`` says so, and up to which position it did (0: to the end)."""
+    """The same as long as ``going`` says so, and up to which position it did (0: to the end). ``thorough``: every line
+    is checked, also where no consequence can be."""
     levels = {event.position: 0}
     found: list[Node] = []
-    more = looked = 0
-    for run, tap in line_runs(storage, event.position + 1):
-        if looked and not going():
-            return found, more, looked
-        looked = run[-1].position
-        if not _mentions(tap.run_bytes(len(run)), levels):
-            continue
-        for later in run:
-            level = levels.get(later.causation)
-            if level is None or level >= depth:
-                continue
-            if len(found) >= limit:
-                more += 1
-                continue
-            levels[later.position] = level + 1
-            found.append(Node(later, level + 1, later.causation))
+    more, position = 0, event.position + 1
+    while chunk := storage.read(position, RUN_BYTES):
+        last = position + chunk.count(b"\n") - 1
+        mentioned = _mentions(chunk, levels)
+        for run in runs(storage, position, last) if mentioned or thorough else ():
+            for later in run if mentioned else ():
+                level = levels.get(later.causation)
+                if level is None or level >= depth:
+                    continue
+                if len(found) >= limit:
+                    more += 1
+                    continue
+                levels[later.position] = level + 1
+                found.append(Node(later, level + 1, later.causation))
+        position = last + 1
+        if not going() and position <= storage.tail().position:
+            return found, more, last
     return found, more, 0
 
 
 def _mentions(lines: bytes, levels: dict[int, int]) -> bool:
-    """Whether a run can hold a consequence at all: few causes are looked for in its bytes, which is much faster."""
-    if len(levels) > 8:
-        return True
+    """Whether these lines can hold a consequence at all. Causes are looked for in the bytes, which is much faster than
+    checking and decoding all of them."""
+    if len(levels) > _FEW:
+        return any(int(cause) in levels for cause in set(_CAUSATION.findall(lines)))
     return any(b'"causation":%d,' % position in lines for position in levels)
 
 
 def tree(
-    storage: StorageReader, position: int, limit: int, depth: int, going: Callable[[], bool] = _always
+    storage: StorageReader, position: int, limit: int, depth: int, going: Callable[[], bool] | None = None
 ) -> Tree:
-    """The tree around ``position``; consequences are looked for as long as ``going`` says so. Raises NotFound,
-    CorruptLog."""
+    """The tree around ``position``. With ``going`` consequences are looked for as long as that says so, and only the
+    lines that can be some are checked. Raises NotFound, CorruptLog."""
     event = event_at(storage, position)
     path, cut = causes(storage, event)
-    found, more, looked = _consequences(storage, event, limit, depth, going)
+    thorough = going is None
+    found, more, looked = _consequences(storage, event, limit, depth, going or _always, thorough=thorough)
     return Tree(path, found, more, cut, looked)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from events.event import StoredEvent
 from pmagent.log import ranges
+from pmagent.log.query import Query, compiled, needles
 from pmagent.log.ranges import Range, first_of, last_of, start_of_last
 from tests.support.logs import open_segments, write_log
 from tests.support.memory_disk import MemoryDisk
@@ -29,7 +30,8 @@ def small_windows() -> object:
 
 def _storage() -> object:
     disk = MemoryDisk()
-    write_log(disk, [7, 1, 30, 22], segment_bytes=2000)
+    for kind, batches in (("note", [7, 1]), ("rare", [2]), ("note", [28]), ("other", [20, 2])):
+        write_log(disk, batches, segment_bytes=2000, kind=kind)
     return open_segments(disk)
 
 
@@ -86,3 +88,21 @@ def test_where_time_runs_out_nothing_is_passed_over(
     seen = [event.position for event in ahead.events]
     assert seen == [one for one in right if one <= ahead.last][:count]
     assert ahead.cut or seen == right[:count]
+
+
+PATTERNS = ["test.note", "test.rare", "test.*", "test.n*", "*e", "log.created", "x", "te[s]t.rare", "*"]
+TYPES = st.lists(st.sampled_from(PATTERNS), max_size=2)
+
+
+@given(TYPES, st.lists(st.sampled_from(["source", "log", "é"]), max_size=2), SPANS, st.integers(1, 70))
+def test_what_is_sifted_out_was_not_wanted(types: list[str], actors: list[str], span: Range, count: int) -> None:
+    query = Query(types=types, actors=actors)
+    matches = compiled(query)
+
+    def pick(run: Sequence[StoredEvent]) -> list[StoredEvent]:
+        return [*filter(matches, run)]
+
+    for look in (first_of, last_of):
+        assert look(STORAGE, span, pick, count, always, needles(query)) == look(STORAGE, span, pick, count, always)
+    start = start_of_last(STORAGE, span, pick, count, needles(query))
+    assert start == start_of_last(STORAGE, span, pick, count)
