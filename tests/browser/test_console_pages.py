@@ -135,6 +135,7 @@ def test_on_paper_there_is_nothing_to_press_and_nothing_dark(enter: Enter, pages
     page = visit.page
     for address in pages:
         visit.go(address)
+        page.wait_for_load_state("load")  # a sheet for paper is loaded last
         page.emulate_media(media="print", color_scheme="dark")
         assert page.locator("button:visible, nav:visible, .filters:visible").count() == 0, address
         assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
