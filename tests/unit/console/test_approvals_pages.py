@@ -433,7 +433,7 @@ def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, 
     (tmp_path / "screen.png").write_bytes(picture())
     made = proposed(host, "type: seen", look=True, frames=str(tmp_path))
     page = bob.card(made["proposal_id"])
-    (image,) = [attributes for attributes in page.all("img") if "frame" in attributes.get("class", "")]
+    (image,) = [attributes for attributes in page.all("img") if attributes.get("class") == "frame-picture"]
     assert image["src"] == f"/sessions/{made['session_id']}/frames/{made['frame']}"
     assert (image["width"], image["height"]) == ("64", "40")
     assert image["alt"]
