@@ -22,7 +22,7 @@ BOUND_SECONDS = 4.0
 """No page may take longer: two looks of two seconds, and making it."""
 QUICK_SECONDS = 0.25
 """So long at most may take what needs not look through the log."""
-QUICK = ("the newest events", "an event in the middle", "an event by its id, a decision", "integrity")
+QUICK = ("the newest events", "events since a position", "an event by its id, a decision", "integrity")
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 

@@ -142,7 +142,7 @@ def _holds(name: str, query: Query, wrong: dict[str, str]) -> bool:
     try:
         compiled(query)
     except PmagentError as error:
-        wrong[name] = f"{error.message.removeprefix('--')} ({error.hint})"
+        wrong[name] = f"{error.message.removeprefix('--grep ')} ({error.hint})"
         return False
     return True
 
