@@ -133,6 +133,9 @@ class Guard:
             what = "You are not signed in any more. Nothing was done."
             return await self._page(scope, Refusal(403, what, "sign in, and do it again"))
         here = head.target.decode("ascii")
+        if head.headers.get(b"sec-fetch-site") in (b"cross-site", b"same-site"):
+            # From a link elsewhere a browser brings no strict cookie; from this page, which asks anew, it does.
+            return await self._desk.page(Request(scope), "onward.html", title="One moment", section="", onward=here)
         return RedirectResponse("/sign-in" if here == "/" else f"/sign-in?next={quote(here, safe='')}", 303)
 
     def _too_often(self, visitor: Visitor | None, head: Head) -> Refusal | None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Response, expect
 
 from tests.browser.conftest import Enter
 from tests.support.screens import require_chromium
@@ -18,6 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
 
 PAGE = """<!doctype html><title>elsewhere</title>
 <form method="post" action="HOME/control/pause"><input name="csrf" value="x"></form>
+<a href="HOME/help?from=elsewhere">help</a>
 <iframe src="HOME/"></iframe><img id="mark" src="HOME/static/mark.svg">
 <script>
 window.tries = Promise.all([
@@ -83,6 +84,28 @@ def test_a_page_of_another_port_gets_the_cookie_and_nothing_else(station: Statio
     assert visit.go("/") == 200
     assert set(visit.strays) <= {address, f"{address}favicon.ico"}
     assert all(fault.startswith("console: ") for fault in visit.faults), "the hostile page's own"
+    visit.strays.clear()
+    visit.faults.clear()
+
+
+def test_a_link_on_another_site_leads_to_its_page(enter: Enter) -> None:
+    """For a browser localhost is another site than 127.0.0.1: the strict cookie comes with the second try."""
+    visit = enter(APPROVING)
+    cookies: list[bool] = []
+
+    def heard(answer: Response) -> None:
+        if "/help" in answer.url:
+            cookies.append("cookie" in answer.request.all_headers())
+
+    with elsewhere(visit.home) as (address, _):
+        window = visit.window()
+        window.on("response", heard)
+        window.goto(address.replace("127.0.0.1", "localhost"))
+        window.get_by_role("link", name="help").click()
+        expect(window.get_by_role("heading", level=1)).to_have_text("Help")
+        assert window.url == f"{visit.home}/help?from=elsewhere"
+        window.close()
+    assert cookies == [False, True]
     visit.strays.clear()
     visit.faults.clear()
 

@@ -33,7 +33,9 @@ async def enter(request: Request) -> Response:
 
 
 async def sign_in_page(request: Request) -> Response:
-    """``/sign-in``: name and secret; and how to enter without."""
+    """``/sign-in``: name and secret; and how to enter without. Who is in already is led on."""
+    if request.state.visitor is not None:
+        return RedirectResponse(own_page(request.query_params.get("next", "")), 303)
     return await desk_of(request).page(
         request, "sign_in.html", title="Sign in", section="", what="", hint="", name="",
         next=own_page(request.query_params.get("next", "")), secrets=_entrance(request).has_secrets(),

@@ -44,6 +44,20 @@ def test_a_stranger_is_sent_to_the_sign_in_and_back(house: House) -> None:
     assert house.get("/static/console.css").status == 200
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_elsewhere_leads_to_its_page_though_it_brings_no_cookie(house: House, site: str) -> None:
+    """A strict cookie is not sent along from another site: the console asks for the page anew, from its own."""
+    target = "/runs/5b0c?x='\"<b>&amp=1"
+    answer = house.get(target, "", ("sec-fetch-site", site), ("sec-fetch-mode", "navigate"))
+    refused(house, answer, 200)
+    onward = "/runs/5b0c?x=&#39;&#34;&lt;b&gt;&amp;amp=1"
+    assert f'<meta http-equiv="refresh" content="0; url={onward}">' in answer.text
+    again = house.get(target, "", ("sec-fetch-site", "same-origin"), ("sec-fetch-mode", "navigate"))
+    refused(house, again, 303)
+    assert (again.header("location") or "").startswith("/sign-in?next=")
+    refused(house, house.get("/live", "", ("sec-fetch-site", site), ("sec-fetch-mode", "navigate")), 401)
+
+
 @pytest.mark.parametrize(
     "cookies",
     [

@@ -112,6 +112,13 @@ def test_name_and_secret_lead_back_to_the_page_that_was_asked_for(browser: Conso
     assert cookie_of(answer)[1] == ["HttpOnly", "Path=/", "SameSite=strict"]
 
 
+def test_who_is_in_already_is_led_on_from_the_sign_in(browser: Console) -> None:
+    browser.get(f"/enter?token={token(browser)}")
+    for given, led in (("", "/"), ("?next=/runs", "/runs"), ("?next=//evil.example", "/"), ("?next=/sign-in", "/")):
+        answer = browser.get(f"/sign-in{given}")
+        assert (answer.status_code, answer.headers["location"]) == (303, led)
+
+
 @pytest.mark.parametrize(
     "elsewhere",
     ["//evil.example", "/\\evil.example", "http://evil.example/", "javascript:alert(1)", "evil.example", "", "\t//evil",
