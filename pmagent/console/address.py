@@ -6,9 +6,10 @@ import errno
 import os
 import socket
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 from events.atomic import write_atomic
 from events.errors import PmagentError
@@ -32,7 +33,7 @@ class Address(msgspec.Struct, frozen=True):
 
     pid: int
     url: str
-    port: int = 0
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 0
     path: str = ""
 
 
@@ -80,7 +81,7 @@ def _unix(places: Places) -> tuple[socket.socket, Address]:
 def remembered(places: Places) -> int:
     """The port of the console before, so that browsers find the new one; 0 without one."""
     known = read(places.address)
-    return known.port if known is not None and 0 < known.port < 65_536 else 0
+    return known.port if known is not None else 0
 
 
 def read(path: Path) -> Address | None:

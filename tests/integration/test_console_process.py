@@ -173,7 +173,8 @@ def test_a_daemon_that_is_told_to_serves_no_console(workspace: Path) -> None:
         assert daemon.end() == 0
 
 
-def test_what_says_nothing_understandable_is_no_address(tmp_path: Path) -> None:
-    (tmp_path / "address.json").write_bytes(b'{"pid": "x"}')
+@pytest.mark.parametrize("content", [b'{"pid": "x"}', b'{"pid": 1, "url": "http://localhost", "port": 65536}', b""])
+def test_what_says_nothing_understandable_is_no_address(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "address.json").write_bytes(content)
     assert address.read(tmp_path / "address.json") is None
     assert address.read(tmp_path / "none.json") is None
