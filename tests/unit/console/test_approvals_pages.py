@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -455,4 +456,19 @@ def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: 
         assert "Too late: it has expired" in told(page)
         assert "state open expired" in told(page)
         assert "Expired: nobody decided in time" in told(bob.card(name))
-        assert page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409)
+        assert "counts for nothing" in told(page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409))
+
+
+def test_of_two_who_approve_at_the_same_time_one_does(host: LiveHost, bob: Desk) -> None:
+    with console(host.workspace, "cleo") as browser, ThreadPoolExecutor(4) as threads:
+        cleo = Desk(browser)
+        for _ in range(3):
+            name = proposed(host, "type: together")["proposal_id"]
+            forms_ = {desk: desk.filled(name) for desk in (bob, cleo)}
+            sent = {
+                desk: [threads.submit(desk.send, name, "approve", form) for _ in range(2)]  # as of a double click
+                for desk, form in forms_.items()
+            }
+            statuses = {desk: {one.result().status_code for one in answers} for desk, answers in sent.items()}
+            winner = {APPROVING: bob, "cleo": cleo}[view(host, name)["decided_by"]]
+            assert statuses == {desk: {303} if desk is winner else {409} for desk in (bob, cleo)}
