@@ -7,13 +7,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 
+from tests.support.commands import PMAGENT, SECONDS, clean_environment
 from tests.support.furnished import Furnished
 from tests.support.screens import CHROMIUM, NARROW, SIZE, Screens, Visit
+from tests.support.started import in_workspace
 from tests.support.stations import APPROVING, Station
 
 THEMES = ("light", "dark")
@@ -46,11 +52,29 @@ def tour(screens: Screens, station: Station, pages: list[str], folder: Path) -> 
 def pictures(screens: Screens, station: Station, pages: list[str], folder: Path) -> None:
     """Take the two of docs/images."""
     visit = enter(screens, station, "light", (1200, 800))
-    for name, address in (("console-now", "/"), ("console-approval", pages[2])):
+    for name, address in (("console-now", "/"), ("console-approval", f"{pages[2]}?decide=approve")):
         visit.go(address)
         visit.page.wait_for_selector('#connection[data-state="live"]')
         visit.page.screenshot(path=folder / f"{name}.png")
     visit.close()
+
+
+@contextmanager
+def at_work(station: Station) -> Iterator[None]:
+    """A run goes on meanwhile."""
+    tasks = [
+        {"task_id": "collect", "intent": "Collect the notes", "tools": ["ls"], "inputs": {"args": ["docs"]}},
+        {"task_id": "soak", "intent": "Let it run for a while", "tools": ["sleep"], "inputs": {"args": ["600"]}},
+    ]
+    plan = in_workspace(station.workspace, json.dumps(tasks)) / "plan.yaml"
+    command = [*PMAGENT, "run", "Soak test of the bench", "--plan", str(plan)]
+    run = subprocess.Popen(command, cwd=station.workspace, env=clean_environment(), stderr=subprocess.DEVNULL)
+    try:
+        station.until("task.attempt_requested", after=station.position() - 5)
+        yield
+    finally:
+        run.terminate()
+        run.wait(SECONDS)
 
 
 def main(folder: Path, what: str) -> None:
@@ -64,7 +88,9 @@ def main(folder: Path, what: str) -> None:
             furnished.everything()
             if what == "hostile":
                 furnished.hostile()
-            screens.do(pictures if what == "docs" else tour, screens, station, furnished.pages(), folder)
+            pages = furnished.pages()
+            with at_work(station):
+                screens.do(pictures if what == "docs" else tour, screens, station, pages, folder)
         finally:
             station.close()
             screens.close()
