@@ -25,7 +25,8 @@ from pmagent.log.ranges import Range, last_of
 from pmagent.log.source import opened, sifted
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from projections.pla.places import job_path, log_path, usable, violations_path
-from projections.pla.sessions import ASKED_KEPT, Sessions, SessionsView
+from projections.pla.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
+from projections.pla.view import Session
 
 LOOK_SECONDS: Final = 3.0
 """So long is gone through the workspace's log for one session."""
@@ -36,6 +37,7 @@ TOLD_MAX: Final = 200
 """So many proposals, frames and violations are told of, the newest."""
 JOB_BYTES_MAX: Final = 64 * 1024
 
+_BEGAN: Final = "pla.session_began"
 _TOLD: Final = ("pla.*", "hid.outcome*")
 _REQUESTS: Final = frozenset((
     "pla.mode_requested", "pla.end_requested", "pla.decision_requested", "pla.arm_requested", "pla.disarm_requested",
@@ -230,7 +232,7 @@ def _began(
 
 
 def _begins(event: StoredEvent, session_id: str) -> bool:
-    return event.type == "pla.session_began" and payload(event).get("session_id") == session_id
+    return event.type == _BEGAN and payload(event).get("session_id") == session_id
 
 
 def _tell(told: Told, event: StoredEvent, session_id: str) -> None:
@@ -276,8 +278,8 @@ def used_frames(told: Told) -> list[Frame]:
 
 
 class _Fold:
-    """The session's documents, folded from where it began, and from the requests before that are still remembered
-    then: so much as is needed for just what folding the whole log would give."""
+    """The session's documents, folded from where it began, and from what is still remembered then of before: requests,
+    and which sessions were over. So much is needed for just what folding the whole log would give."""
 
     def __init__(
         self, storage: SegmentReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]
@@ -290,25 +292,35 @@ class _Fold:
         (self.needles,) = needles(Query(types=[*_TOLD, *sorted(self._heard)]))
         span, asked = Range(1, began.position - 1, ""), needles(Query(types=[*_REQUESTS]))
         before = last_of(storage, span, _requests, ASKED_KEPT, going, asked)
-        self._whole = not before.cut and before.trouble is None
-        self.trouble: PmagentError | None = before.trouble
+        earlier = last_of(storage, span, _beginnings, SESSIONS_KEPT, going, needles(Query(types=[_BEGAN])))
+        self._whole = not (before.cut or earlier.cut)
+        self.trouble: PmagentError | None = before.trouble or earlier.trouble
+        names = {str(payload(event).get("session_id")): event.time for event in earlier.events}
+        over = [Session(name, time, state="complete") for name, time in names.items()]
+        self._state = msgspec.structs.replace(self._state, sessions={one.session_id: one for one in over})
         for event in before.events:
             self.take(event)
 
     def take(self, event: StoredEvent) -> None:
         """Fold one event more; of what cannot be folded nothing more is known."""
-        if not (self._whole and event.type in self._heard):
+        if self.trouble is not None or not self._whole or event.type not in self._heard:
             return
         try:
             self._state = self._projection.evolve(self._state, typed(event, self._blobs), event.sum)
         except PmagentError as error:
-            self._whole, self.trouble = False, error
+            self.trouble = error
 
     def expected(self, session_id: str) -> Iterator[bytes] | None:
         """The bytes of the session log, in pieces; None where they are not known."""
         session = self._state.sessions.get(session_id)
-        return session.log.content.pieces() if session is not None and self._whole else None
+        if session is None or not self._whole or self.trouble is not None:
+            return None
+        return session.log.content.pieces()
 
 
 def _requests(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
     return [event for event in run if event.type in _REQUESTS]
+
+
+def _beginnings(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
+    return [event for event in run if event.type == _BEGAN]
