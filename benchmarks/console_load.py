@@ -29,7 +29,7 @@ from pmagent.workspace.surfaces import init_workspace
 BROWSERS = 200
 RATE = 1_000
 SESSIONS = 8
-ROUNDS = 8
+ROUNDS = 10
 LONG = 100_000
 BEHIND = 20
 MIB = 1 << 20
@@ -172,7 +172,7 @@ def _entered(port: int, token: str) -> str:
 
 def run(bench: Bench) -> list[Row]:
     """Appends with and without browsers, in turns."""
-    count = bench.count(1_250, 100)
+    count = bench.count(1_000, 100)
     browsers = bench.count(BROWSERS, 10)
     alone: list[list[float]] = []
     among: list[list[float]] = []
