@@ -12,12 +12,14 @@ import msgspec
 from actors.snapshot import decode_snapshot
 from events.disk import RealDisk
 from events.errors import PmagentError
+from events.event import Tail
 from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, decode_slot, read_head
 from events.reader import event_at
 from events.segments import SegmentReader, firsts_of, segment_name
 from pmagent.cache import code_digest
 from pmagent.layout import Layout
+from pmagent.log.source import opened
 
 SEGMENTS_SHOWN: Final = 200
 
@@ -107,6 +109,24 @@ def _trouble(
     if newest.position and (not firsts or firsts[0] != 1):
         return "the first segment is missing"
     return ""
+
+
+def passed_over(layout: Layout, log_id: str, tail: Tail) -> str:
+    """Why an answer about the log ``log_id`` up to ``tail`` says nothing of the log that lies there now; "" where it
+    still does: that log goes as far, and has the same sum there. Blocking."""
+    if not tail.position:
+        return ""
+    try:
+        with opened(layout.log) as storage:
+            if storage.log_id() != log_id:
+                return f"it is of another log, {log_id}; here lies {storage.log_id()}"
+            end = storage.tail().position
+            if end < tail.position:
+                return f"the log went up to {tail.position} then, and ends with {end} now"
+            stored = event_at(storage, tail.position).sum
+            return "" if stored == tail.sum else f"the sum at {tail.position} is another now: {stored}"
+    except PmagentError as error:
+        return error.message
 
 
 class Snapshots:

@@ -7,13 +7,15 @@ from functools import cache
 from typing import Any, Final
 
 import anyio
+import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from events.event import Tail
 from pmagent.console.checking import Check, Checks, Kind
 from pmagent.console.desk import Desk, desk_of, visitor_of
-from pmagent.console.standing_of_log import Snapshots, Standing, standing
+from pmagent.console.standing_of_log import Snapshots, Standing, passed_over, standing
 from pmagent.control import CHECKED
 from pmagent.exitcodes import MEANINGS, Exit
 
@@ -67,24 +69,33 @@ async def _begin(request: Request, kind: Kind) -> Response:
 async def _page(request: Request) -> Response:
     desk = desk_of(request)
     checks = checks_of(desk)
-    trouble, seen, snapshot = "", None, None
+    log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
+    trouble, seen, snapshot, outdated = "", None, None, ""
     try:
         seen = await desk.read(standing, desk.layout)
         snapshot = await desk.read(_snapshots_of(desk).look)
+        outdated = await desk.read(_passed_over, desk, log)
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
-    log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
     return await desk.page(
         request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
         live=("console.checked",),
         seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
         running=checks.running, ends=_ends(log, docs), grown=_grown(log, seen),
+        passed_over=outdated,
     )
 
 
 def _ends(*checks: Check | None) -> dict[str, str]:
     """What the exit codes of these checks mean, in words."""
     return {check.kind: MEANINGS[Exit(check.exit_code)] for check in checks if check is not None}
+
+
+def _passed_over(desk: Desk, log: Check | None) -> str:
+    """Why what was found says nothing of the log that lies there now; "" where it does, or nothing was found."""
+    if log is None or not log.result:
+        return ""
+    return passed_over(desk.layout, log.result["log_id"], msgspec.convert(log.result["tail"], Tail))
 
 
 def _grown(log: Check | None, seen: Standing | None) -> int:

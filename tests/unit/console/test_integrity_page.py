@@ -126,6 +126,36 @@ def test_the_answer_is_that_of_the_command_with_who_asked(workspace: Path, brows
     assert "1 event since" in browser.page("/integrity").text
 
 
+def test_an_answer_of_another_log_is_not_taken_for_one_of_this(workspace: Path, browser: Reader) -> None:
+    before = checked(workspace, "log").result["log_id"]
+    folder = workspace / ".pmagent" / "log"
+    folder.rename(workspace / "kept")
+    assert "This says nothing of the log as it is now" in browser.page("/integrity").text
+    fill_log(workspace, [note(n) for n in range(90)])
+    text = browser.page("/integrity").text
+    assert f"it is of another log, {before}" in text
+    assert "✓intact" not in text
+    shutil.rmtree(folder)
+    (workspace / "kept").rename(folder)
+    assert "✓intact: 41 events" in browser.page("/integrity").text
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [("position", 99, "the log went up to 99 then, and ends with 41"), ("sum", "0" * 64, "the sum at 41 is another")],
+    ids=["shorter", "made-anew"],
+)
+def test_an_answer_of_a_log_that_was_made_anew_says_nothing_of_it(
+    workspace: Path, browser: Reader, name: str, value: object, says: str
+) -> None:
+    check = checked(workspace, "log")
+    other = msgspec.structs.replace(check, result={**check.result, "tail": {**check.result["tail"], name: value}})
+    (Places(Layout(workspace)).folder / "check-log.json").write_bytes(msgspec.json.encode(other))
+    text = browser.page("/integrity").text
+    assert says in text
+    assert "✓intact" not in text
+
+
 def test_a_corrupt_log_is_named_by_file_offset_and_position(workspace: Path, browser: Reader) -> None:
     first = segments(workspace)[0]
     offset = sum(len(line) + 1 for line in first.read_bytes().split(b"\n")[:3])
