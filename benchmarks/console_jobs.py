@@ -87,6 +87,7 @@ class _Writer:
         self._committer = committer
         self._blobs = blobs
         self._queue: deque[Event] = deque()
+        self._told = 0
         self._tell(draft(read_surfaces(ROOT / "examples" / "workspace"), "kernel"))
 
     def _tell(self, fact: Draft, causation: int = 0) -> None:
@@ -95,8 +96,10 @@ class _Writer:
         assert out is not None, "nothing is sent twice here"
         self._committer.submit(out.events)
         self._queue.extend(out.events)
-        if len(self._queue) > _BATCH:
-            self._committer.commit()
+        self._told += len(out.events)
+        if self._told > _BATCH:
+            self._told = 0
+            _commit(self._committer)
 
     def run(self, number: int, tasks: int) -> None:
         """A run from its request to its end."""
@@ -115,8 +118,13 @@ class _Writer:
                 )
                 self._tell(made, event.position)
             elif type(event.data) is RunEnded:
-                self._committer.commit()
+                _commit(self._committer)
                 return
+
+
+def _commit(committer: Committer) -> None:
+    while committer.commit() is not None:
+        pass
 
 
 def _write(workspace: Path, events: int, tasks: int, numbers: Sequence[int] = range(2 * RUNS)) -> None:
@@ -134,8 +142,8 @@ def _write(workspace: Path, events: int, tasks: int, numbers: Sequence[int] = ra
     for n in range(events // 6):
         _finish(engine, committer, engine.accept(draft(StepAsked(n=n, note=note(n)), f"step-{n}"), now()))
         if n % (_BATCH // 6) == 0:
-            committer.commit()
-    committer.commit()
+            _commit(committer)
+    _commit(committer)
     for number in numbers[half:]:
         writer.run(number, tasks)
     storage.close()

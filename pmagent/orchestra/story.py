@@ -17,6 +17,7 @@ from contracts.orchestra_events import (
 )
 from events.event import Event
 from projections.runs import fold
+from projections.runs.folders import RunFolders
 from projections.runs.view import Run
 
 NAMES_MAX: Final = 8
@@ -64,7 +65,8 @@ class Story:
 
     def fold(self, event: Event, sum: str) -> None:
         """See ``Story`` of the shelf."""
-        self.run = fold.evolved(self.run, event, sum)
+        if type(event.data) in RunFolders.hears:
+            self.run = fold.evolved(self.run, event, sum)
         data = event.data
         match data:
             case TaskAttemptRequested():

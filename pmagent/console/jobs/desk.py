@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Final
 
 from starlette.requests import Request
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from events.errors import NotFound
 from pmagent.audit.story import Story as AuditStory
 from pmagent.console.desk import desk_of
+from pmagent.console.jobs.run import RunPage, run_page
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import ID_CHARS, NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
@@ -16,16 +18,35 @@ from pmagent.jobs.shelf import Shelf
 from pmagent.layout import Layout
 from pmagent.orchestra.story import Story as RunStory
 
+PAGES_KEPT: Final = 8
 PREFIX_CHARS: Final = frozenset("0123456789abcdefABCDEF-")
 
 
 class JobsAtHand:
-    """Made once, with the first page that asks for it."""
+    """Made once, with the first page that asks for it. For any number of threads."""
 
     def __init__(self, layout: Layout) -> None:
+        self._pages: OrderedDict[tuple[str, str, int], tuple[int, RunPage]] = OrderedDict()
+        """Pages of runs by what was asked for, each with the position of the run's newest event; the one that was asked
+        for last comes last."""
         self.catalogue = Catalogue(layout)
         self.runs: Shelf[RunStory] = Shelf(layout, self.catalogue, RUNS, RunStory)
         self.audits: Shelf[AuditStory] = Shelf(layout, self.catalogue, AUDITS, AuditStory)
+
+    def run_page(self, run_id: str, state: str, start: int) -> RunPage:
+        """The page of a run as the log has it now; many who follow a run share one. See ``jobs.run.run_page``.
+
+        Raises NoSuchJob, CorruptLog; NotFound where there is no log.
+        """
+        key = (run_id, state, start)
+        with self.runs.story(run_id) as (story, log):  # nobody else has the pages meanwhile
+            known = self._pages.pop(key, None)
+            if known is None or known[0] != story.run.position or known[1].run.requested != story.run.requested:
+                known = (story.run.position, run_page(story, log, state, start))
+            self._pages[key] = known
+            while len(self._pages) > PAGES_KEPT:
+                self._pages.popitem(last=False)
+            return known[1]
 
 
 def jobs_of(request: Request) -> JobsAtHand:

@@ -12,14 +12,17 @@ import msgspec
 from markupsafe import Markup
 
 from contracts.orchestra_events import PlannedTask
+from events.segments import SegmentReader
 from pmagent.clean import shorten
 from pmagent.console.drawing import dag, waterfall
 from pmagent.console.drawing.waterfall import Lane, Part
 from pmagent.jobs.cancelling import Cancelling, cancelling
 from pmagent.jobs.history import Jobs
-from pmagent.orchestra.places import folder_of, report_of
+from pmagent.orchestra.places import folder_of
 from pmagent.orchestra.story import Story
 from pmagent.when import seconds_between, spoken
+from projections.runs.folders import documents
+from projections.runs.places import places
 from projections.runs.report import state_of
 from projections.runs.view import Run, Task, Try
 
@@ -27,6 +30,7 @@ ROWS_MAX: Final = 200
 FILES_MAX: Final = 200
 TRIED_MAX: Final = 100
 LINES_MAX: Final = 20
+DOCUMENTS: Final = ("report.md", "plan.json", "metrics.json")
 FAILED_SHOWN: Final = 20
 STATES: Final = ("done", "failed", "running", "retry", "planned", "blocked")
 
@@ -88,7 +92,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     took: str
     planned_by: str
     folder: str
-    report: str
+    documents: list[str]
     counts: dict[str, int]
     order: Markup
     times: Markup
@@ -119,7 +123,7 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
         took=spoken(max(seconds_between(run.at, run.ended or run.updated), 0.0)),
         planned_by=f"as given: {run.asked.source}" if run.given else "made by the planner",
         folder=folder_of(run.asked.config, run.run_id),
-        report=report_of(run.asked.config, run.run_id),
+        documents=[name for name in DOCUMENTS if _has(run, name)],
         counts=_counts(pairs),
         order=dag.drawn([_node(run, *pair, told=len(pairs) <= dag.BOXES_MAX) for pair in pairs]),
         times=waterfall.drawn(lanes, *_span(run, lanes)) if lanes else Markup(""),
@@ -190,6 +194,26 @@ def _end_of(one: Try) -> str:
     if one.exit_code is None and one.signal is None:
         return "cut off"
     return "exit 0" if one.exit_code == 0 else f"exit {exit_of(one.exit_code, one.signal)}"
+
+
+def _has(run: Run, name: str) -> bool:
+    if name == "report.md":
+        return True
+    return run.plan is not None and (name == "plan.json" or not run.asked.plan_only)
+
+
+def document(story: Story, jobs: Jobs, name: str) -> bytes | None:
+    """One of the run's documents, ``report.md``, ``plan.json`` or ``metrics.json``: the bytes that its projection makes
+    of the same events; None where the run has no such document. Raises CorruptLog."""
+    assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
+    at = places(story.run.asked.config.paths, story.run.run_id)
+    path = {"report.md": at.report, "plan.json": at.plan, "metrics.json": at.metrics}[name]
+    part = documents(story.run, None, jobs.storage.log_id()).get(path)
+    if part is None:
+        return None
+    content = part.content()
+    assert isinstance(content, bytes), "these are not blobs, nor do they grow"
+    return content
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------

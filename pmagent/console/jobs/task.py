@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -35,8 +36,9 @@ from projections.runs.view import Run, Task
 ATTEMPTS_MAX: Final = 50
 """So many attempts are listed, the newest."""
 CONTACTS_MAX: Final = 100
-FILE_CHARS_MAX: Final = 65_536
-"""So much of a file that the task is given is shown."""
+GIVEN_CHARS_MAX: Final = 65_536
+"""So much is shown of what the task is given: of its arguments, and of its variables and files together."""
+NEIGHBOURS_MAX: Final = 100
 
 
 class AttemptLine(msgspec.Struct, frozen=True):
@@ -78,6 +80,14 @@ class AttemptPart(msgspec.Struct, frozen=True, kw_only=True):
     simulated: bool = False
 
 
+class Given(msgspec.Struct, frozen=True):
+    """An argument, a variable or a file: exactly as it is, as far as there is room; ``left_out`` characters of it."""
+
+    name: str
+    text: str
+    left_out: int
+
+
 class Neighbour(msgspec.Struct, frozen=True):
     """Another task of the plan."""
 
@@ -97,9 +107,13 @@ class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
     took: str
     exit: str
     waits: list[Neighbour]
+    waits_more: int
     behind: list[Neighbour]
+    behind_more: int
     parent: Neighbour | None
-    files: list[tuple[str, str, int]]
+    arguments: list[Given]
+    variables: list[Given]
+    files: list[Given]
     times: Markup
     attempts: list[AttemptLine]
     attempts_left_out: int
@@ -119,21 +133,33 @@ def task_page(story: Story, jobs: Jobs, task_id: str, attempt: int = 0) -> TaskP
         raise NotFound(f"task {planned.name} has had no attempt {attempt}", f"it has had {len(had)}")
     lane = Lane(planned.name, shown_state(task), parts_of(task, run.ended or run.updated), "")
     begun = task.tries[0].at if task.tries else run.at
+    behind = [one.task_id for one in run.planned_tasks if task_id in one.depends_on]
+    given = _given([*planned.inputs.env.items(), *((one.path, one.content) for one in planned.inputs.files)])
     return TaskPage(
         run=run, task=task, planned=planned, state=shown_state(task), attempts_said=attempts_of(task, planned),
         took=took_of(task, run.updated), exit=exit_of(task.exit_code),
-        waits=[_neighbour(run, one) for one in planned.depends_on],
-        behind=[_neighbour(run, one.task_id) for one in run.planned_tasks if task_id in one.depends_on],
+        waits=[_neighbour(run, one) for one in planned.depends_on[:NEIGHBOURS_MAX]],
+        waits_more=max(len(planned.depends_on) - NEIGHBOURS_MAX, 0),
+        behind=[_neighbour(run, one) for one in behind[:NEIGHBOURS_MAX]],
+        behind_more=max(len(behind) - NEIGHBOURS_MAX, 0),
         parent=_neighbour(run, planned.parent_id) if planned.parent_id is not None else None,
-        files=[
-            (one.path, one.content[:FILE_CHARS_MAX], max(len(one.content) - FILE_CHARS_MAX, 0))
-            for one in planned.inputs.files
-        ],
+        arguments=_given([(f"Argument {n}", one) for n, one in enumerate(planned.inputs.args, 1)]),
+        variables=given[: len(planned.inputs.env)],
+        files=given[len(planned.inputs.env) :],
         times=waterfall.drawn([lane], begun, task.ended or run.ended or run.updated),
         attempts=[_line(story, jobs, task_id, one, one is looked) for one in had[-ATTEMPTS_MAX:]],
         attempts_left_out=max(len(had) - ATTEMPTS_MAX, 0),
         looked=_attempt(story, jobs, looked) if looked is not None else None,
     )  # fmt: skip
+
+
+def _given(texts: Sequence[tuple[str, str]]) -> list[Given]:
+    """All of them by name; what finds no room is only counted."""
+    room, found = GIVEN_CHARS_MAX, []
+    for name, text in texts:
+        found.append(Given(name, text[:room], len(text[room:])))
+        room -= len(text[:room])
+    return found
 
 
 def _neighbour(run: Run, task_id: str) -> Neighbour:

@@ -10,8 +10,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from contracts.orchestra_events import REASON_CHARS_MAX, RunEnded
+from events.errors import NotFound
 from pmagent.clean import shorten
 from pmagent.client import new_request
+from pmagent.console import downloads
 from pmagent.console.desk import desk_of
 from pmagent.console.jobs import run as telling
 from pmagent.console.jobs.asking import (
@@ -29,7 +31,7 @@ from pmagent.console.jobs.asking import (
     took,
 )
 from pmagent.console.jobs.desk import JobsAtHand, whole_id
-from pmagent.console.jobs.run import RunPage, address, run_page
+from pmagent.console.jobs.run import RunPage, address
 from pmagent.console.jobs.task import TaskPage, task_page
 from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import RUNS
@@ -76,8 +78,7 @@ async def one(request: Request) -> Response:
         raise BadQuestion(f"tasks={state[:60]!r} is no state of tasks", f"tasks: {', '.join(telling.STATES)}")
 
     def read(jobs: JobsAtHand) -> RunPage:
-        with jobs.runs.story(run_id) as (story, log):
-            return run_page(story, log, state, start)
+        return jobs.run_page(run_id, state, start)
 
     page = await read_of(request, read)
     answer = await desk_of(request).page(
@@ -117,9 +118,29 @@ async def cancel(request: Request) -> Response:
     return await cancelled(request, RUNS, "run_id")
 
 
+async def document(request: Request) -> Response:
+    """``GET /runs/{run_id}/report.md``, ``plan.json``, ``metrics.json``: as the projection makes them of the log."""
+    given, name = request.path_params["run_id"], request.url.path.rpartition("/")[2]
+    run_id = await whole_id(request, RUNS, given)
+    if run_id != given:
+        return elsewhere(request, f"/runs/{run_id}/{name}")
+
+    def read(jobs: JobsAtHand) -> bytes | None:
+        with jobs.runs.story(run_id) as (story, log):
+            return telling.document(story, log, name)
+
+    content = await read_of(request, read)
+    if content is None:
+        raise NotFound(f"run {run_id} has no {name}", "its page says how it stands")
+    answer = downloads.whole(name, content)
+    answer.headers[TRACE] = run_id
+    return answer
+
+
 routes: list[BaseRoute] = [
     Route("/runs", show),
     Route("/runs/{run_id}", one),
     Route("/runs/{run_id}/tasks/{task_id}", task),
     Route("/runs/{run_id}/cancel", cancel, methods=["POST"]),
+    *(Route(f"/runs/{{run_id}}/{name}", document) for name in telling.DOCUMENTS),
 ]

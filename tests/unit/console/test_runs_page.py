@@ -13,10 +13,14 @@ import msgspec
 import pytest
 from starlette.testclient import TestClient
 
-from contracts.orchestra import Inputs, PlanText
+from contracts.orchestra import PlanText
 from contracts.orchestra_events import Captured, NetContact, TaskAttemptRequested, TaskExited
 from events.event import Event
 from pmagent.console.entrance import Visitor
+from pmagent.console.jobs.desk import JobsAtHand
+from pmagent.console.jobs.task import GIVEN_CHARS_MAX
+from pmagent.layout import Layout
+from projections.rebuild import documents_of
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import RUN, config, exited
 from tests.support.pages import VISITOR, RunYard, assert_quiet, links, page, pages, recorded, text, written
@@ -236,6 +240,37 @@ def test_only_who_may_approve_is_offered_to_cancel(tmp_path: Path) -> None:
         assert "Cancel" not in text(page(client, f"/runs/{RUN}"))
 
 
+def test_many_who_follow_a_run_share_a_page_until_there_is_news(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": [], "b": ["a"]})
+    yard.run()
+    open_ = cut(yard.history, TaskAttemptRequested)
+    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    first = jobs.run_page(RUN, "", 0)
+    assert jobs.run_page(RUN, "", 0) is first
+    assert jobs.run_page(RUN, "done", 0) is not first
+    written(tmp_path, yard.history[len(open_) :])
+    assert jobs.run_page(RUN, "", 0).word == "done"
+
+
+def test_its_documents_are_those_of_the_workspace(tmp_path: Path) -> None:
+    workspace = recorded(tmp_path, "runs")
+    found = documents_of(workspace)
+    with pages(workspace) as client:
+        for name in IDS:
+            shown = links(page(client, f"/runs/{name}"))
+            for document in ("report.md", "plan.json", "metrics.json"):
+                answer = client.get(f"/runs/{name}/{document}")
+                expected = found.get(f"runs/{name}/{document}")
+                assert (f"/runs/{name}/{document}" in shown) == (expected is not None)
+                assert answer.status_code == (404 if expected is None else 200)
+                assert expected is None or answer.content == expected
+        assert client.get(f"/runs/{IDS[0]}/report.md").headers["repr-digest"].startswith("sha-256=:")
+        assert client.get(f"/runs/{IDS[0]}/config.yaml").status_code == 404
+        answer = client.get("/runs/00000000-0000-4000-8000-00000000000C/plan.json")
+        assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{IDS[11]}/plan.json")
+
+
 # --- a task --------------------------------------------------------------------------------------------------------
 
 
@@ -255,9 +290,34 @@ def test_a_task_shows_exactly_what_is_started(tmp_path: Path) -> None:
 
 def plan_of(arguments: list[str], **more: Any) -> PlanText:
     """A plan of one task with these arguments."""
-    inputs = Inputs(args=arguments, env={"NAME": "a value"})
-    task = {"task_id": "a", "intent": "do a", "tools": ["echo"], "inputs": msgspec.to_builtins(inputs), **more}
+    inputs = {"args": arguments, "env": {"NAME": "a value"}}
+    task = {"task_id": "a", "intent": "do a", "tools": ["echo"], "inputs": inputs, **more}
     return msgspec.convert({"tasks": [task]}, PlanText)
+
+
+def test_what_a_task_is_given_is_bounded_and_the_rest_is_counted(tmp_path: Path) -> None:
+    arguments = ["x" * 1_000] * 100
+    files = [{"path": "one", "content": " " * 60_000}, {"path": "two", "content": "y" * 60_000}]
+    yard = RunYard()
+    yard.request(plan_of(arguments, inputs={"args": arguments, "files": files, "env": {"A": "b" * 10_000}}))
+    yard.run()
+    with pages(written(tmp_path, yard.history)) as client:
+        shown = page(client, f"/runs/{RUN}/tasks/{task_ids(yard)['a']}")
+        left = [int(count) for count in re.findall(r"(\d+) more characters are left out here", shown)]
+        assert sum(left) == 100 * 1_000 - GIVEN_CHARS_MAX + 10_000 + 2 * 60_000 - GIVEN_CHARS_MAX
+        assert 'aria-label="Argument 100"' in shown, "each is there, if only to be counted"
+        assert f"/runs/{RUN}/plan.json" in links(shown)
+        assert len(shown) < 6_000_000
+
+
+def test_many_neighbours_are_counted(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": [], **{f"b{n}": ["a"] for n in range(150)}, "c": [f"b{n}" for n in range(150)]})
+    ids = task_ids(yard)
+    with pages(written(tmp_path, yard.history)) as client:
+        for name in "ac":
+            shown = text(page(client, f"/runs/{RUN}/tasks/{ids[name]}"))
+            assert "and 50 more" in shown
 
 
 def test_output_is_shown_from_both_ends_and_the_cut_is_said(tmp_path: Path) -> None:
