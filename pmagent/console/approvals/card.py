@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from events.errors import NotFound
 from events.log import now
 from pmagent.console.approvals.decision import FIRST_CHARS
 from pmagent.console.approvals.history import Stories, Story
@@ -27,7 +28,8 @@ LISTED: Final = 100
 _STORIES: Final[WeakKeyDictionary[Desk, Stories]] = WeakKeyDictionary()
 """What was read of each console's log."""
 
-_PROPOSAL_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_WHOLE_ID: Final = re.compile(r"prop-[0-9a-f]{32}")
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,13 +96,16 @@ async def gathered(desk: Desk, visitor: Visitor, proposal_id: str, *, reveal: bo
 
 
 async def _document(desk: Desk, stories: Stories, proposal_id: str, *, reveal: bool) -> dict[str, Any]:
-    if not _PROPOSAL_ID.fullmatch(proposal_id):
-        raise reading.NoSuchProposal("there is no proposal that is called so", "the list has the newest")
+    """The proposal as the daemon has it; one that the warden has forgotten, by its whole id, as the log has it."""
+    if not _NAME.fullmatch(proposal_id):
+        raise NotFound("there is no proposal that is called so", "the list has the newest")
     try:
         shown = await desk.ask("pla.show", proposal_id=proposal_id, reveal=reveal)
     except RemoteError as error:
         if error.kind != reading.NoSuchProposal.__name__:
             raise
+        if not _WHOLE_ID.fullmatch(proposal_id):
+            raise NotFound(error.message, error.hint) from error
         view = await desk.read(stories.found, proposal_id)
         return reading.proposal_document(view, now())
     return shown.document

@@ -185,7 +185,13 @@ def test_a_beginning_of_an_id_leads_to_the_proposal(host: LiveHost, bob: Desk) -
 
 @pytest.mark.parametrize("name", ["prop-none", "a" * 100, "%E2%80%AE", "prop-" + "f" * 32], ids=lambda name: name[:12])
 def test_there_is_no_card_of_what_was_never_proposed(bob: Desk, name: str) -> None:
-    assert bob.console.get(f"/approvals/{name}").status_code in (404, 409)
+    page_of(bob.console.get(f"/approvals/{name}"), 404)
+
+
+def test_a_beginning_that_several_ids_have_names_them(host: LiveHost, bob: Desk) -> None:
+    names = [proposed(host)["proposal_id"] for _ in range(2)]
+    assert names[0][:5] == names[1][:5]
+    assert "proposals are called so" in told(page_of(bob.console.get(f"/approvals/{names[0][:5]}"), 404))
 
 
 @pytest.mark.parametrize("word", ["approve", "reject", "reveal"])
