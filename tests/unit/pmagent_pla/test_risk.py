@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from contracts.pla import KEYS
+from firmware.actions import Click, Keys, Move, Text
 from pmagent.pla.reckoning import cost, means, reversal
-from pmagent.pla.risk import risk
+from pmagent.pla.risk import TIERS, risk
 from tests.support.proposals import clicked, moved, pressed, proposal, status, typed
 
 
@@ -163,3 +167,54 @@ def test_in_execute_what_stands_against_typing_is_named(more: dict[str, Any], pa
     found = means(status(**{"mode": "EXECUTE", "armed": True, **more}), paused=paused)
     assert found.hindered == [hindrance]
     assert means(status(mode="EXECUTE", armed=True), paused=False).hindered == []
+
+
+TYPED = st.text(st.sampled_from("\t\n" + "".join(map(chr, range(32, 127)))), max_size=60)
+ANY = st.one_of(
+    TYPED.map(typed),
+    st.lists(st.sampled_from(KEYS), min_size=1, max_size=6, unique=True).map(lambda keys: pressed(*keys)),
+    st.tuples(st.integers(-1000, 5000), st.integers(-1000, 5000)).map(lambda way: moved(*way)),
+    st.sampled_from(["left", "right", "middle"]).map(clicked),
+)
+
+
+@given(ANY)
+def test_every_action_has_a_tier_with_its_reasons_and_a_cost(document: dict[str, Any]) -> None:
+    found = risk(document)
+    assert found.tier in TIERS
+    assert found.reasons
+    assert all(found.reasons)
+    assert cost(document).reports == firmware_reports(document)
+    assert reversal(document).why
+
+
+def firmware_reports(document: dict[str, Any]) -> int:
+    """As many as the firmware's own reading of the action gives."""
+    shown = document["payload"]
+    match document["action_type"]:
+        case "TYPE_TEXT":
+            return Text(shown["text"]).of
+        case "KEY_COMBO":
+            return Keys(0, []).of
+        case "MOUSE_MOVE":
+            return Move(shown["x"], shown["y"]).of
+    return Click(1).of
+
+
+@given(TYPED, TYPED)
+def test_with_a_line_break_a_text_is_of_high_risk_whatever_else_it_says(before: str, behind: str) -> None:
+    assert risk(typed(f"{before}\n{behind}")).tier == "high"
+    assert reversal(typed(f"{before}\n{behind}")).can == "no"
+
+
+@given(TYPED, TYPED)
+def test_with_a_tab_a_text_is_never_of_low_risk(before: str, behind: str) -> None:
+    assert risk(typed(f"{before}\t{behind}")).tier != "low"
+
+
+@given(
+    ANY,
+    st.sampled_from([{"masked": True}, {"credential_warning": True}, {"proposed_by": "m:x"}, {"channel": "document"}]),
+)
+def test_what_speaks_against_it_never_lowers_the_risk(document: dict[str, Any], more: dict[str, Any]) -> None:
+    assert TIERS.index(risk({**document, **more}).tier) <= TIERS.index(risk(document).tier)
