@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from events.disk import RealDisk
-from events.errors import NotFound, PmagentError
+from events.errors import CorruptLog, NotFound, PmagentError
 from events.segments import SegmentReader
 from pmagent.answer import Answer
 from pmagent.client import REPLY_SECONDS, call_daemon, new_request
@@ -41,6 +41,7 @@ class Desk:
         self.places = Places(self.layout)
         self.templates = environment(workspace)
         self._readers = anyio.CapacityLimiter(READERS)
+        self._log_id = ""
         self._standing: dict[str, tuple[int, float, Answer]] = {}
         self._asking: dict[str, anyio.Lock] = {}
 
@@ -56,6 +57,21 @@ class Desk:
             return storage.tail().position
         finally:
             storage.close()
+
+    def log_id(self) -> str:
+        """Which log it is, the same as long as this process lives; "" where that cannot be read."""
+        if not self._log_id:
+            try:
+                storage = SegmentReader(RealDisk(), str(self.layout.log))
+            except (NotFound, OSError):
+                return ""
+            try:
+                self._log_id = storage.log_id()
+            except CorruptLog:
+                return ""
+            finally:
+                storage.close()
+        return self._log_id
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
         """What a blocking reader of the log returns. Raises what it raises."""
@@ -111,8 +127,9 @@ class Desk:
         text = self.templates.get_template(template).render(
             request=request, visitor=visitor, title=title, section=section, live=",".join(live),
             position=getattr(request.state, "position", 0), command=shlex.join(command) if command else "",
-            standing=standing, trouble=trouble, theme=request.cookies.get("theme", "auto"), here=_here(request),
-            csrf=visitor.csrf if visitor is not None else "", workspace=str(self.workspace), **context,
+            log_id=self.log_id() if visitor is not None else "", standing=standing, trouble=trouble,
+            theme=request.cookies.get("theme", "auto"), here=_here(request), csrf=visitor.csrf if visitor is not None
+            else "", workspace=str(self.workspace), **context,
         )
         return HTMLResponse(text, status_code=status)
 

@@ -91,8 +91,8 @@ class Group:
 class Feed:
     """The log of ``folder`` as it grows. ``run`` is to run as a task; everything else is called on the same loop.
 
-    ``tail`` is the durable end at the last look, ``trouble`` why there was none to be seen, ``ended`` says that the
-    server stops.
+    ``log_id`` says which log it is, ``tail`` is its durable end at the last look, ``trouble`` why there was none to be
+    seen, ``ended`` says that the server stops.
     """
 
     def __init__(
@@ -113,6 +113,7 @@ class Feed:
         self._groups: list[Group] = []
         self._somebody = anyio.Event()
         self.tail = Tail()
+        self.log_id = ""
         self.trouble: PmagentError | OSError | None = None
         self.ended = False
 
@@ -135,6 +136,7 @@ class Feed:
         try:
             self._head = self._head or self._open(self._folder)
             self.tail = self._head.tail()
+            self.log_id = self.log_id or self._head.log_id()
             self.trouble = None
         except (PmagentError, OSError) as error:
             self.trouble = error

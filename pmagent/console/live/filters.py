@@ -23,7 +23,7 @@ from pmagent.log.ranges import POSITION_MAX, Pick
 EXPRESSIONS_MAX: Final = 8
 """So many different expressions are searched for at once: each has a process of its own."""
 
-_OWN: Final = ("after", "topics")
+_OWN: Final = ("after", "log", "topics")
 _UNUSED: Final = ("since", "until", "before")
 
 

@@ -76,11 +76,11 @@ class Streams:
                 stream.hang_up()
 
     async def live(self, request: Request) -> Response:
-        """``GET /live?after=N&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadFilter."""
+        """``GET /live?after=N&log=ID&topics=run.,task.``: ``at``, ``changed``, ``over``. Raises BadFilter."""
         return self._stream(request, None)
 
     async def log(self, request: Request) -> Response:
-        """``GET /live/log?after=N&topics=…&…``, with the filters of the log page: ``lines``, and as ``live``.
+        """``GET /live/log?after=N&log=ID&topics=…&…``, with the filters of the log page: ``lines``, and as ``live``.
 
         Raises BadFilter.
         """
@@ -93,14 +93,16 @@ class Streams:
         position = number("after", request.headers.get("last-event-id") or given.get("after", ""), -1)
         topics = [topic for topic in given.get("topics", "").split(",") if topic]
         retry = RETRY_MS[0] + self._made * 97 % (RETRY_MS[1] - RETRY_MS[0])
-        return Stream(self, Topics(topics[:TOPICS_MAX]), asked, position, retry)
+        return Stream(self, Topics(topics[:TOPICS_MAX]), asked, position, given.get("log", ""), retry)
 
 
 class Stream(Response):
     """One connection. ``asked``: which lines of the log it is told, None for none; ``position``: the last one that it
-    has been told of, -1 for the log's end as it is then."""
+    has been told of, -1 for the log's end as it is then; ``log_id``: of which log, "" when that is not said."""
 
-    def __init__(self, streams: Streams, topics: Topics, asked: Asked | None, position: int, retry_ms: int) -> None:
+    def __init__(
+        self, streams: Streams, topics: Topics, asked: Asked | None, position: int, log_id: str, retry_ms: int
+    ) -> None:
         super().__init__(headers=_HEADERS)
         del MutableHeaders(raw=self.raw_headers)["content-length"]
         self._streams = streams
@@ -108,6 +110,7 @@ class Stream(Response):
         self._topics = topics
         self._asked = asked
         self._position = position
+        self._log_id = log_id
         self._retry_ms = retry_ms
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
@@ -174,8 +177,8 @@ class Stream(Response):
                     return over("ended", "The console has stopped; this page goes on when it is back.")
                 if feed.trouble is not None:
                     return _trouble(feed.trouble)
-                if feed.tail.position < self._position:
-                    return over("replaced", f"The log ends at {feed.tail.position}: this page is of another.")
+                if feed.tail.position < self._position or self._log_id not in ("", feed.log_id):
+                    return over("replaced", f"This page is of another log; this one ends at {feed.tail.position}.")
                 await self._catch_up(lines)
                 await feed.news(self._position, group)
 

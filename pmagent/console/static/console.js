@@ -62,6 +62,7 @@
     const rows = tail();
     const url = new URL(rows ? rows.dataset.tail : "/live", location.origin);
     url.searchParams.set("after", String(position));
+    if (BODY.dataset.log) url.searchParams.set("log", BODY.dataset.log);
     const topics = [BODY.dataset.live, BODY.dataset.always].filter(Boolean).join(",");
     if (topics) url.searchParams.set("topics", topics);
     return url;

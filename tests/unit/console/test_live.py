@@ -111,6 +111,16 @@ def test_a_position_that_the_log_has_not_is_of_another_log(path: str) -> None:
     assert browser.ended
 
 
+@pytest.mark.parametrize("path", ["/live", "/live/log"])
+def test_a_longer_log_of_the_same_place_is_another_log_all_the_same(path: str) -> None:
+    console = filled(9)
+    known = console.reader().log_id()
+    mine, others = (console.browser(path, [("after", "3"), ("log", log)]) for log in (known, "f" * 32))
+    anyio.run(whole, console, mine)
+    anyio.run(others.connect)
+    assert [told.data["why"] for told in others.source.told] == ["replaced"]
+
+
 def test_all_that_is_intact_is_told_before_a_corrupt_place() -> None:
     console = Console()
     for n in range(40):
