@@ -1,0 +1,51 @@
+"""The status names what is open: runs and audits, what each does now, and which effects the stop switch holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from contracts.control import PauseRequested
+from events.event import Tail
+from pmagent.operations import _status
+from tests.support.audits import AUDIT, Court
+from tests.support.orchestra import RUN, Yard
+
+
+def status(yard: Yard) -> dict[str, Any]:
+    """The status of the yard's engine."""
+    return _status(yard.engine, "5a" * 16, Tail(), running=True)
+
+
+def test_a_run_is_told_while_it_is_open() -> None:
+    yard = Yard()
+    yard.request(None, intent="build it " * 40)
+    (job,) = status(yard)["jobs"]
+    assert (job["kind"], job["id"], job["doing"]) == ("run", RUN, "planning")
+    assert job["what"] == ("build it " * 40)[:200]
+    assert yard.history[job["position"] - 1].type == "run.requested"
+    yard.run()
+    assert status(yard)["jobs"] == []
+
+
+def test_an_audit_is_told_while_it_is_open_and_that_it_is_judged() -> None:
+    court = Court()
+    court.ask(engine="langchain", model="toy")
+    doing = []
+    while court.ended() is None:
+        (job,) = status(court)["jobs"]
+        assert (job["kind"], job["id"], job["what"]) == ("audit", AUDIT, "https://example.org/team/agent.git")
+        doing.append(job["doing"])
+        assert court.step() or court.wake()
+    assert list(dict.fromkeys(doing)) == ["evidence", "judging"]
+    assert status(court)["jobs"] == []
+
+
+def test_what_the_stop_switch_holds_is_marked() -> None:
+    court = Court()
+    court.tell(PauseRequested(operator_id="ada", channel="cli"))
+    court.ask()
+    told = status(court)
+    held = [effect for effect in told["open_effects"] if effect["held"]]
+    assert told["paused"]["operator_id"] == "ada"
+    assert len(held) == told["held"] > 0
+    assert {effect["type"] for effect in held} == {"audit.clone_requested"}
