@@ -21,6 +21,8 @@ from pmagent.log.summaries import summary
 
 SHOWN_CHARS: Final = 32_768
 """So much of the data, and of the line, stands in the page; all of it can be had as a file."""
+FRESH_EVENTS: Final = 5_000
+"""What comes of an event mostly comes soon: the page of an older one is not looked at again by itself."""
 ENVELOPE: Final = ("type", "kind", "actor", "time", "id", "correlation", "causation", "batch")
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
@@ -40,7 +42,7 @@ async def show(request: Request) -> Response:
     line = decoded(found.proof.line)
     return await desk.page(
         request, "event.html", title=f"Event {position}", section="log",
-        live=() if found.tree is None else _kinds(event),
+        live=_kinds(event) if found.tree is not None and found.end - position <= FRESH_EVENTS else (),
         command=["pmagent", "log", "show", str(position)], why=["pmagent", "log", "why", str(position)],
         seen=found, event=event, envelope=ENVELOPE, summary=summary, sign=sign, above=above, left_out=left_out,
         root=root, limit=limit, limit_more=min(LIMIT_MAX, 5 * limit), line=marked(line[:SHOWN_CHARS]),

@@ -15,17 +15,20 @@ from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import NotFound
 from events.event import StoredEvent
-from events.reader import event_at, runs
+from events.reader import event_at
 from events.storage import StorageReader
 from pmagent.console.desk import desk_of
 from pmagent.console.searching import until
 from pmagent.console.session_list import payload
 from pmagent.layout import Layout
-from pmagent.log.source import opened
+from pmagent.log.query import Query, needles
+from pmagent.log.source import opened, sifted
 
 LOOK_SECONDS: Final = 2.0
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+_NAMING: Final = ("pla.proposed", "pla.observed")
+_NEEDLES: Final = needles(Query(types=_NAMING))
 _SANDBOX: Final = "default-src 'none'; sandbox"
 
 
@@ -62,9 +65,9 @@ def _picture(layout: Layout, session_id: str, position: int) -> tuple[bytes, str
 def _rests_on(storage: StorageReader, frame: StoredEvent, session_id: str) -> bool:
     """Whether something of the session names the frame; that comes after it, as long as there is time to look."""
     going = until(LOOK_SECONDS)
-    for run in runs(storage, frame.position + 1):
+    for run, _ in sifted(storage, frame.position + 1, storage.tail().position, _NEEDLES):
         for event in run:
-            if event.type in ("pla.proposed", "pla.observed") and _names(payload(event), session_id, frame.position):
+            if event.type in _NAMING and _names(payload(event), session_id, frame.position):
                 return True
         if not going():
             return False
