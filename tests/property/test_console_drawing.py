@@ -101,7 +101,7 @@ def test_no_text_becomes_markup(said: list[tuple[str, str, str, str]], many: boo
     nodes += [dag.Node(f"m{n}", "x", "failed", []) for n in range(dag.BOXES_MAX if many else 0)]
     part = Part("done", START, time_after(START, 1), said[0][3])
     lanes = [Lane(name, "done", [part], note, f"/{n}") for n, (name, note, _, _) in enumerate(said)]
-    for picture in (dag.drawn(nodes), waterfall.drawn(lanes, START, time_after(START, 2))):
+    for picture in (dag.drawn(nodes).picture, waterfall.drawn(lanes, START, time_after(START, 2))):
         for element in ET.fromstring(str(picture)).iter():
             assert element.tag.rpartition("}")[2] in ELEMENTS
             assert set(element.attrib) <= ATTRIBUTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from markupsafe import Markup
@@ -42,15 +42,22 @@ class Node(msgspec.Struct, frozen=True):
     address: str = ""
 
 
-def drawn(nodes: Sequence[Node]) -> Markup:
-    """The picture; nothing where there are no tasks."""
+class Drawn(NamedTuple):
+    """The picture ("": there are no tasks); ``whole``: with a box for each task, else with a row a level."""
+
+    picture: Markup
+    whole: bool
+
+
+def drawn(nodes: Sequence[Node]) -> Drawn:
+    """The order of these tasks."""
     if not nodes:
-        return Markup("")
+        return Drawn(Markup(""), whole=True)
     waits = orderly({node.id: node.waits for node in nodes})
     edges = sum(map(len, waits.values()))
     if len(nodes) > BOXES_MAX or edges > EDGES_MAX or passings(waits) > PASSINGS_MAX:
-        return _levels(nodes, waits)
-    return _boxes(nodes, laid_out(waits))
+        return Drawn(_levels(nodes, waits), whole=False)
+    return Drawn(_boxes(nodes, laid_out(waits)), whole=True)
 
 
 # --- boxes ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from actors.orchestra.graph import in_levels, in_order
 
 SWEEPS: Final = 8
-BOX_WIDTH: Final = 184
+BOX_WIDTH: Final = 196
 BOX_HEIGHT: Final = 44
 COLUMN_GAP: Final = 56
 ROW_GAP: Final = 14

@@ -95,6 +95,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     documents: list[str]
     counts: dict[str, int]
     order: Markup
+    order_whole: bool
     times: Markup
     times_left_out: int
     tasks: list[TaskRow]
@@ -116,6 +117,7 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
     wanted = [pair for pair in pairs if state in ("", shown_state(pair[0]))]
     tried = [row for pair in pairs if any(one.reason for one in pair[0].tries) for row in attempt_rows(run, *pair)]
     files = _files(run)
+    order = dag.drawn([_node(run, *pair, told=len(pairs) <= dag.BOXES_MAX) for pair in pairs])
     return RunPage(
         run=run,
         words=state_of(run),
@@ -125,7 +127,8 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
         folder=folder_of(run.asked.config, run.run_id),
         documents=[name for name in DOCUMENTS if _has(run, name)],
         counts=_counts(pairs),
-        order=dag.drawn([_node(run, *pair, told=len(pairs) <= dag.BOXES_MAX) for pair in pairs]),
+        order=order.picture,
+        order_whole=order.whole,
         times=waterfall.drawn(lanes, *_span(run, lanes)) if lanes else Markup(""),
         times_left_out=begun - len(lanes),
         tasks=[_row(run, *pair) for pair in wanted[start : start + ROWS_MAX]],
@@ -273,16 +276,24 @@ def parts_of(task: Task, now: str) -> list[Part]:
     for number, one in enumerate(task.tries):
         last = number == len(task.tries) - 1
         end = one.ended or now
-        kind = "running" if not one.ended else "done" if last and task.state == "done" else "retry"
-        if kind == "retry" and last and task.state == "failed":
-            kind = "failed"
+        kind = _kind_of(one, ended=last and task.state == "failed")
         took = spoken(max(seconds_between(one.at, end), 0.0))
         found.append(Part(kind, one.at, end, f"attempt {one.attempt}, {took}: {_end_of(one)}"))
         until = now if last else task.tries[number + 1].at
-        if one.ended and (not last or task.state == "running") and until > end:
+        waits = one.ended and (not last or (task.state == "running" and one.reason))
+        if waits and until > end:
             pause = spoken(max(seconds_between(end, until), 0.0))
             found.append(Part("waiting", end, until, f"{pause} until the next attempt"))
     return found
+
+
+def _kind_of(one: Try, *, ended: bool) -> str:
+    """What an attempt came to; ``ended``: the task has failed with it."""
+    if not one.ended:
+        return "running"
+    if not one.reason and one.exit_code == 0:
+        return "done"
+    return "failed" if ended else "retry"
 
 
 def _span(run: Run, lanes: Sequence[Lane]) -> tuple[str, str]:

@@ -6,8 +6,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from contracts.orchestra import TaskState
 from events.event import time_after
 from pmagent.console.drawing.waterfall import ROWS_MAX, WIDTH, Lane, Part, bars, drawn, ticks
+from pmagent.console.jobs.run import parts_of
+from projections.runs.view import Task, Try
 
 START = "2026-11-22T12:00:00.000000Z"
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -46,6 +49,27 @@ def test_attempts_and_pauses_are_told_apart() -> None:
     assert [one["class"] for one in (failed, pause, again)] == ["bar retry", "bar waiting", "bar done"]
     assert int(pause["height"]) < int(failed["height"])
     assert int(pause["width"]) == pytest.approx(2 * int(failed["width"]), abs=2)
+
+
+@pytest.mark.parametrize(
+    ("state", "tries", "kinds"),
+    [
+        ("running", [Try(1, at(0))], ["running"]),
+        ("running", [Try(1, at(0), at(1), exit_code=0)], ["done"]),
+        ("running", [Try(1, at(0), at(1), "exit code 1", at(9), 1)], ["retry", "waiting"]),
+        ("running", [Try(1, at(0), at(1), "exit code 1", at(2), 1), Try(2, at(2))], ["retry", "waiting", "running"]),
+        ("done", [Try(1, at(0), at(1)), Try(2, at(2), at(3), exit_code=0)], ["retry", "waiting", "done"]),
+        ("done", [Try(1, at(0), at(1), "", "", 1), Try(2, at(1), at(3), exit_code=0)], ["retry", "done"]),
+        ("failed", [Try(1, at(0), at(1), "no", at(2)), Try(2, at(2), at(3), "no")], ["retry", "waiting", "failed"]),
+        ("failed", [Try(1, at(0), at(1), "", "", None)], ["failed"]),
+        ("planned", [], []),
+    ],
+    ids=["runs", "exited", "waits", "again", "cut_off", "at_once", "failed", "stopped", "none"],
+)
+def test_a_task_s_time_is_made_of_its_attempts_and_pauses(state: TaskState, tries: list[Try], kinds: list[str]) -> None:
+    made = parts_of(Task(START, state, tries=tries), at(5))
+    assert [one.kind for one in made] == kinds
+    assert [one.start for one in made[1:]] == [one.end for one in made[:-1]]
 
 
 def test_an_instant_is_seen_all_the_same() -> None:
