@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from actors.oa.policy import ALLOWED, FORBIDDEN
 from contracts.pla import MODES, ActionClass
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.log import now as log_now
@@ -65,6 +66,8 @@ async def now(request: Request) -> Response:
         looked_from=looked_from, unread=unread, modes=modes,
         modes_shown=[(name, f"{name}: {says}") for name, says in modes],
         classes=[(word, word.replace("_", " ")) for word in CLASSES], change=change,
+        allowed=ALLOWED[status["mode"]] if status.get("mode") else (),
+        forbidden=FORBIDDEN[status["mode"]] if status.get("mode") else (),
         chain=await desk.read(checks_of(desk).latest, "log"),
     )  # fmt: skip
 

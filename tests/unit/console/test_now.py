@@ -77,6 +77,8 @@ def test_a_kernel_that_is_not_in_order_says_why_and_what_mends_it(host: LiveHost
         text = now(bob)
         reason = host.perform("status").document["reasons"][0]
         assert "✗ BLOCKED" in text
+        assert "Allows diagnostic" in text
+        assert "Forbids feature work, ops blocks, migrations, phase transitions, remediation" in text
         assert reason["text"] in text
         assert f"Mend: {reason['mend']}" in text
         assert "kernel blocked" in text, "it is an alert as well"
@@ -101,10 +103,11 @@ def test_there_is_nothing_else_to_change(bob: Console, query: str) -> None:
     page_of(bob.get(f"/{query}"), 400)
 
 
-def test_who_may_only_look_finds_nothing_to_press(eve: Console) -> None:
+def test_who_may_only_look_finds_the_stop_switch_and_nothing_else_to_press(eve: Console) -> None:
     for query in ("", "?change=stop", "?change=mode"):
         page = page_of(eve.get(f"/{query}"), 200)
-        assert not [one for one in page.all("form") if one.get("action", "").startswith("/control/")]
+        found = {one["action"] for one in page.all("form") if one.get("action", "").startswith("/control/")}
+        assert found == {"/control/pause"}
 
 
 def test_a_region_with_forms_is_the_same_while_nothing_changes(host: LiveHost, bob: Console) -> None:
