@@ -13,6 +13,7 @@
   const HIDDEN_MS = 10_000; // a page out of sight gives its connection back: a browser has six for all of them
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
+  const BUSY_MS = 10_000;
   const CHORD_MS = 1_500;
   const SECTIONS = {
     n: "/", a: "/approvals", r: "/runs", u: "/audits", s: "/sessions", l: "/log", i: "/integrity", h: "/help",
@@ -28,6 +29,7 @@
   let source = null;
   let position = Number(BODY.dataset.position) || 0;
   let heard = Date.now();
+  let tried = 0;
   let again = 0;
   let finished = false; // the server has said why nothing more comes
   let held = false; // the page is to stay as it is (WCAG 2.2.2); what comes meanwhile waits
@@ -47,7 +49,7 @@
   function hold() {
     held = !held;
     byId("hold").setAttribute("aria-pressed", String(held));
-    if (source && !finished) showLive();
+    if (["live", "held"].includes(byId("connection").dataset.state)) showLive();
     if (held) return;
     refreshSoon();
     addRowsSoon();
@@ -72,6 +74,7 @@
     clearTimeout(again);
     if (finished || !byId("connection")) return;
     close();
+    tried = Date.now();
     source = new EventSource(address());
     source.addEventListener("at", (event) => {
       const told = JSON.parse(event.data);
@@ -123,16 +126,17 @@
     if (told.why === "signed_out") return signIn();
     if (told.why === "replaced" && !own("form").some(touched)) return location.reload();
     finished = true;
-    show(told.why === "until" ? "live" : "over", told.why === "until" ? `complete · ${position}` : told.text);
+    show("over", told.text);
   }
 
   function watchSilence() {
-    if (source && Date.now() - heard > SILENT_MS) { stale(); open(); }
+    if (source && Date.now() - Math.max(heard, tried) > SILENT_MS) { stale(); open(); }
   }
 
   /* --- regions: what the server has rendered anew, put in place of what was there ---------------------------------- */
 
   const served = new Map(); // id of a region -> as the server sent it last
+  let passedOver = false;
   let refreshing = false;
   let wanted = false;
   let refreshTimer = 0;
@@ -197,7 +201,8 @@
       if (inUse(region)) { busy = true; continue; }
       swap(region, next);
     }
-    if (busy) setTimeout(refreshSoon, 2_000); // somebody is writing there; it is put in place when they have done
+    passedOver = busy; // somebody is at work there; it is put in place when they have done
+    if (busy) setTimeout(refreshSoon, BUSY_MS);
     badge();
   }
 
@@ -377,6 +382,7 @@
   badge();
   document.addEventListener("keydown", pressed);
   document.addEventListener("click", copied);
+  document.addEventListener("focusout", () => { if (passedOver) refreshSoon(); });
   byId("hold")?.addEventListener("click", hold);
   document.addEventListener("visibilitychange", seen);
   addEventListener("pagehide", close);
