@@ -69,7 +69,7 @@ def console(app: App, operator: str | None, format: str) -> int:
 ])  # fmt: skip
 @click.argument("name")
 @click.option("--role", type=_ROLES, default="view", show_default=True,
-              help="view: sees all, changes nothing. approve: may do all that the pages offer.")
+              help="view: sees all, may stop, changes nothing else. approve: may do all that the pages offer.")
 @_secret_stdin
 @format_option()
 @pass_app
@@ -167,7 +167,7 @@ def _document(operator: Operator) -> dict[str, Any]:
 
 
 def _may(role: Role) -> str:
-    return "look, and change nothing" if role == "view" else "look, approve and control"
+    return "look and stop, and change nothing else" if role == "view" else "look, approve and control"
 
 
 def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:

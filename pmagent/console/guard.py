@@ -39,8 +39,9 @@ LOOK_SECONDS: Final = 2.0
 
 OPEN: Final = ("/enter", "/sign-in", "/sign-out")
 """What needs no session; and what lies in /static/."""
-OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme")
-"""What may be posted by somebody who may not approve: it changes nothing but how that person sees the pages."""
+OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/control/disarm")
+"""What may be posted by somebody who may not approve: how that person sees the pages; and an emergency stop, which is
+everybody's (rulings C: down by anyone)."""
 LIVE: Final = ("/live", "/live/log")
 PART: Final = b"x-pmagent-part"
 """With this header a page asks for itself anew: no person does."""
@@ -165,7 +166,8 @@ class Guard:
                 return Refusal(403, "This form is not of this session. Nothing was done.", hint)
             if visitor.role != "approve" and path not in OPEN_TO_VIEW:
                 hint = f"pmagent operators role {visitor.operator} approve"
-                return Refusal(403, f"{visitor.operator} may look, and change nothing. Nothing was done.", hint)
+                what = f"{visitor.operator} may look and stop, and change nothing else. Nothing was done."
+                return Refusal(403, what, hint)
         scope["state"]["form"] = form
         return None
 

@@ -23,7 +23,7 @@ from pmagent.console.private import NotPrivate, read_private
 from pmagent.pla.operators import BadOperator, checked
 
 Role = Literal["view", "approve"]
-"""``view`` sees everything and changes nothing; ``approve`` may do all that the pages offer."""
+"""``view`` sees everything, may stop, and changes nothing else; ``approve`` may do all that the pages offer."""
 
 ROLES: Final[tuple[Role, ...]] = ("view", "approve")
 OPERATORS_MAX: Final = 256

@@ -1,5 +1,8 @@
 """What an operator sets: the stop switch, the PLA's mode, the device armed or not, the end of a session.
 
+Stopping is everybody's: who may only look pauses and disarms as well (rulings C: down by anyone). All else needs the
+role approve.
+
 Each POST is one operation of the daemon, and answers 303 to the page it came from, or 409 with the reasons and what
 would mend them. Asking for one twice, as by a double click, sets the same thing; the end of a session names the
 session, so that ending it twice is one request.
@@ -21,6 +24,8 @@ from pmagent.console.desk import desk_of, form_of, visitor_of
 from pmagent.console.views.now import CLASSES, now
 
 REASON_CHARS_MAX: Final = 500
+STOPPING: Final = ("control.pause", "pla.disarm")
+"""What every operator may do."""
 PATIENCE_SECONDS: Final = 110.0
 """So long an answer may take: up to 35 s until the surfaces have been read since a start, 60 s for the device."""
 
@@ -73,8 +78,8 @@ async def _set(request: Request, operation: str, failed: str, id: str = "", **ar
     """Ask for ``operation``, as the request ``id`` ("": a new one); ``failed`` says what it comes to when that is
     refused. Raises HTTPException (403), what asking raises."""
     desk, visitor, form = desk_of(request), visitor_of(request), form_of(request)
-    if visitor.role != "approve":
-        raise HTTPException(403, "Your role is view: you may look, and set nothing.")
+    if visitor.role != "approve" and operation not in STOPPING:
+        raise HTTPException(403, "Your role is view: you may look and stop, and set nothing else.")
     answer = await desk.ask(operation, visitor, request=id, seconds=PATIENCE_SECONDS, **arguments)
     if answer.exit_code == 0:
         back = form.get("back", "")

@@ -119,7 +119,7 @@ def test_the_address_is_one_line_and_its_token_is_kept_as_a_digest_for_that_oper
     (line,) = told.lines
     url, _, token = line.partition("/enter?token=")
     assert (url, len(token)) == (served.url, 43)
-    assert "for vic, who may look, and change nothing" in told.errors
+    assert "for vic, who may look and stop, and change nothing else" in told.errors
     assert token not in told.errors
     path = places.invites / digest(token)
     taken = invites.take(places.invites, token, path.stat().st_mtime)

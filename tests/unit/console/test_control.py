@@ -161,12 +161,26 @@ def test_what_no_form_of_ours_sends_is_refused_and_nothing_is_recorded(
     assert host.position == before
 
 
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", [name for name in CONTROLS if name not in ("pause", "disarm")])
 def test_who_may_only_look_sets_nothing(host: LiveHost, eve: Console, name: str) -> None:
     token = eve.csrf()
     before = host.position
     page_of(eve.post(f"/control/{name}", csrf=token, mode="SUGGEST", session="pla-" + "0" * 32), 403)
     assert host.position == before
+
+
+def test_who_may_only_look_stops(host: LiveHost, eve: Console) -> None:
+    page = eve.page("/")
+    (fields, *_) = forms(page, "/control/pause")
+    assert eve.post("/control/pause", reason="smoke", **fields).status_code == 303
+    paused = last(host, "control.paused")
+    assert (paused.operator_id, paused.channel, paused.reason) == (LOOKING, "console", "smoke")
+    assert forms(eve.page("/"), "/control/resume") == []
+
+
+def test_who_may_only_look_disarms(host: LiveHost, eve: Console) -> None:
+    assert eve.post("/control/disarm").status_code == 303
+    assert last(host, "pla.disarm_requested").operator_id == LOOKING
 
 
 @pytest.mark.parametrize("name", CONTROLS)

@@ -137,16 +137,19 @@ def test_a_form_needs_the_token_of_its_session(house: House, ada: Entered) -> No
     refused(house, house.send("/sign-out", {"csrf": other.visitor.csrf}, ada.cookie), 403)
 
 
-def test_who_may_look_changes_nothing(house: House) -> None:
+def test_who_may_look_may_stop_and_changes_nothing_else(house: House) -> None:
     vic = house.entered("vic")
-    for target in ("/control/pause", "/approvals/prop-1", "/runs/x/cancel", "/integrity/verify", "/themes", "/theme/"):
+    for target in (
+        "/control/resume", "/control/arm", "/control/pause/", "/approvals/prop-1", "/runs/x/cancel",
+        "/integrity/verify", "/themes", "/theme/",
+    ):  # fmt: skip
         answer = house.post(target, vic)
         refused(house, answer, 403)
-        assert "vic may look" in answer.text
+        assert "vic may look and stop" in answer.text
         assert "pmagent operators role vic approve" in answer.text
     assert house.get("/control/pause", vic.cookie).status == 200
     house.probe.reached.clear()
-    for target in ("/theme", "/sign-out"):
+    for target in ("/theme", "/control/pause", "/control/disarm", "/sign-out"):
         assert house.post(target, vic).status == 200
 
 
