@@ -53,6 +53,10 @@ class Busy(PmagentError):
     exit_code = 1
 
 
+class Unstarted(PmagentError):
+    """A check cannot be begun."""
+
+
 class Checks:
     """The checks of one workspace, kept in ``folder``. Safe to use from several threads. ``record`` is called with each
     that has come to an answer, in a thread of its own, to have it in the log."""
@@ -85,23 +89,30 @@ class Checks:
             return next((check for check in self._latest.values() if check.state == "running"), None)
 
     def begin(self, kind: Kind, operator: str) -> Check:
-        """Begin a check. Raises Busy while there is another; OSError where no process can be started."""
+        """Begin a check. Raises Busy while there is another; Unstarted."""
         with self._lock:
             going = next((check for check in self._latest.values() if check.state == "running"), None)
             if going is not None:
                 what = f"the {going.kind} {_verb(going.kind)} being checked already, for {going.operator}"
                 raise Busy(f"{what}, since {going.asked_at}", "wait for its answer; one check goes on at a time")
-            process = subprocess.Popen(
-                [sys.executable, "-I", *COMMAND, kind, str(self._workspace)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env={},
-                start_new_session=True,
-            )  # fmt: skip
+            process = self._started(kind)
             check = Check(kind=kind, operator=operator, asked_at=now())
             self._latest[kind] = check
             self._ended.clear()
             self._news.clear()
         threading.Thread(target=self._attend, args=(check, process), daemon=True, name=f"check-{kind}").start()
         return check
+
+    def _started(self, kind: Kind) -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                [sys.executable, "-I", *COMMAND, kind, str(self._workspace)],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env={},
+                start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            what = f"no process can be started that checks: {error.strerror or type(error).__name__}"
+            raise Unstarted(what, "mend that, and ask again") from error
 
     def wait(self, seconds: float) -> bool:
         """Wait until no check goes on; whether that came about in time."""

@@ -33,9 +33,10 @@ _COMMAND: Final = (sys.executable, "-I", "-m", "pmagent.console.search_child")
 @contextmanager
 def picking(query: Query, seconds: float | None = None) -> Iterator[Pick]:
     """A function that picks the events that ``query`` wants; blocking, for one thread at a time. It raises TooSlow when
-    the expression takes longer than ``seconds`` (None: ``TEXTS_SECONDS``) on a few texts, and is of no use afterwards.
+    the expression takes longer than ``seconds`` (None: ``TEXTS_SECONDS``) on a few texts, or no process can be started
+    for it, and is of no use afterwards.
 
-    Raises BadFilter; OSError where no process can be started.
+    Raises BadFilter.
     """
     compiled(query)  # what is wrong with the expression is told here, and not by a process
     matches = compiled(msgspec.structs.replace(query, grep=""))
@@ -63,7 +64,7 @@ class _Expression:
             self._process.__exit__(None, None, None)
 
     def among(self, events: Sequence[StoredEvent]) -> list[StoredEvent]:
-        """Those of ``events`` in whose text it is found. Raises TooSlow, OSError."""
+        """Those of ``events`` in whose text it is found. Raises TooSlow."""
         found: list[StoredEvent] = []
         for start in range(0, len(events), _BATCH):
             part = events[start : start + _BATCH]
@@ -87,10 +88,14 @@ class _Expression:
         return indexes
 
     def _started(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", bufsize=0,
-            env={}, start_new_session=True,
-        )  # fmt: skip
+        try:
+            process = subprocess.Popen(
+                _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", bufsize=0,
+                env={}, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            what = f"no process can be started that looks for the expression: {error.strerror or type(error).__name__}"
+            raise TooSlow(what, "mend that, and try again") from error
         self._process = process
         assert process.stdin is not None, "made with a pipe"
         os.set_blocking(process.stdin.fileno(), False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from urllib.parse import quote
 
@@ -43,6 +44,14 @@ def test_the_pages_of_hostile_events_do_nothing(workspace: Path, events: list[St
         assert len([row for row in page.all("tr") if "id" in row]) == len(events)
         for event in events[1::3]:
             browser.page(f"/log/{event.position}")
+
+
+def test_hostile_names_of_files_beside_the_segments_do_nothing(tmp_path: Path) -> None:
+    folder = hostile_log(tmp_path)
+    for name in (b"\xff\x1b[31m<img src=x onerror=alert(1)>", "\u202egnp.jsonl\u2066".encode(), b"\xc3\x28\n\n"):
+        Path(f"{folder}/{os.fsdecode(name)}").write_bytes(b"")
+    with reading(tmp_path) as browser:
+        assert "<img src=x onerror=alert(1)>" in browser.page("/integrity").text
 
 
 @pytest.mark.parametrize("name", list(CORPUS))

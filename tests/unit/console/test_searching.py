@@ -71,6 +71,12 @@ def test_an_expression_that_takes_all_memory_is_given_up() -> None:
         pick([event(1, "a" * 60_000)])
 
 
+def test_where_no_process_can_be_started_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmagent.console.searching._COMMAND", ("/nowhere/python",))
+    with picking(Query(grep="x")) as pick, pytest.raises(TooSlow, match="no process can be started"):
+        pick(EVENTS)
+
+
 def test_an_expression_that_is_none_is_told_before_there_is_a_process() -> None:
     before = children()
     for grep in ("(", "a{99999999999}", "(" * 4000 + ")" * 4000, "(?P<a>x)(?P<a>y)", "*"):
