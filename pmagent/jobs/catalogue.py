@@ -16,12 +16,12 @@ import msgspec
 from contracts.payload import typed
 from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog
-from events.event import StoredEvent
+from events.event import StoredEvent, Tail
 from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import KINDS, Kind
-from pmagent.jobs.sifting import sifted
+from pmagent.jobs.sifting import sifted, stands
 from pmagent.layout import Layout
 
 TITLE_CHARS: Final = 300
@@ -114,7 +114,9 @@ class Catalogue:
         """The newest of each id."""
         self._unasked: dict[int, Ending] = {}
         """Ends of requests that have not been read yet, by their positions."""
-        self._low, self._high = 0, -1
+        self._low = -1
+        """Down to there it has been read; -1: nothing has."""
+        self._high = Tail()
         self._window = self._first_window
         self._full = False
 
@@ -187,15 +189,15 @@ class Catalogue:
         """Read what has come since, or, the first time, nothing yet. A log that is another one is begun anew."""
         storage = jobs.storage
         assert isinstance(storage, SegmentReader), "the log is a workspace's"
-        end, log_id = storage.tail().position, storage.log_id()
-        if log_id != self._log_id or end < self._high:
+        tail, log_id = storage.tail(), storage.log_id()
+        if log_id != self._log_id or not stands(storage, self._high):
             self._begin_anew(log_id)
-        if self._high < 0:
-            self._low, self._high = end + 1, end
-        if end > self._high:
-            for found in _read(jobs, self._high + 1, end):
+        if self._low < 0:
+            self._low, self._high = tail.position + 1, tail
+        if tail.position > self._high.position:
+            for found in _read(jobs, self._high.position + 1, tail.position):
                 self._note(found)
-            self._high = end
+            self._high = tail
         while len(self._entries) > self._kept:
             self._forget(self._entries.popleft())
 

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 from contracts.payload import typed
-from events.event import Event, StoredEvent
+from events.event import Event, StoredEvent, Tail
 from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import Kind
-from pmagent.jobs.sifting import sifted
+from pmagent.jobs.sifting import sifted, stands
 from pmagent.layout import Layout
 
 STORIES_KEPT: Final = 8
@@ -52,6 +52,8 @@ class _Held(Generic[S]):
         self.requested = requested
         self.story = story
         self.after = requested
+        self.tail = Tail()
+        """The log's end when it was read last."""
 
 
 class Shelf(Generic[S]):
@@ -85,20 +87,21 @@ class Shelf(Generic[S]):
     def _up_to_date(self, jobs: Jobs, job_id: str, position: int) -> _Held[S]:
         assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
         log_id = jobs.storage.log_id()
-        held = self._held.pop(job_id, None)
-        if held is None or (held.log_id, held.requested) != (log_id, position):
+        held, tail = self._held.pop(job_id, None), jobs.storage.tail()
+        if held is None or (held.log_id, held.requested) != (log_id, position) or not stands(jobs.storage, held.tail):
             stored = event_at(jobs.storage, position)
             held = _Held(log_id, position, self._begun(typed(stored, jobs.blobs), stored.sum))
-        self._go_on(jobs, held, job_id)  # what fails here is begun anew the next time
+        self._go_on(jobs, held, job_id, tail.position)  # what fails here is begun anew the next time
+        held.tail = tail
         self._held[job_id] = held
         self._make_room()
         return held
 
-    def _go_on(self, jobs: Jobs, held: _Held[S], job_id: str) -> None:
+    def _go_on(self, jobs: Jobs, held: _Held[S], job_id: str, end: int) -> None:
         if held.story.over:
             return
         wanted = re.compile(re.escape(b'"correlation":"%s"' % job_id.encode()))
-        for events, last in sifted(jobs.storage, wanted, held.after + 1, jobs.storage.tail().position):
+        for events, last in sifted(jobs.storage, wanted, held.after + 1, end):
             mine = (stored for stored in events if stored.correlation == job_id)
             if _ended(held.story, mine, jobs):
                 return

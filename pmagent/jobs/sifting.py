@@ -9,10 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from events.event import StoredEvent
+from events.event import StoredEvent, Tail
 from events.reader import RUN_BYTES
 from events.reader import runs as event_runs
 from events.storage import StorageReader
+
+
+def stands(storage: StorageReader, tail: Tail) -> bool:
+    """Whether the log still holds what ended with ``tail``: a sum stands for everything before it, so what was read up
+    to there need not be read again. Raises CorruptLog where no line is where it must be."""
+    if tail.position == 0:
+        return True
+    line = storage.read(tail.position, 1)
+    return line.endswith(b',"sum":"%b"}\n' % tail.sum.encode())
 
 
 def sifted(

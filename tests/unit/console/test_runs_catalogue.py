@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,11 @@ from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
+from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
 from pmagent.orchestra.history import opened_history as opened_runs
+from pmagent.orchestra.story import Story
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
@@ -222,6 +225,37 @@ def test_another_log_at_the_same_place_is_begun_anew(tmp_path: Path) -> None:
     (workspace / ".pmagent").rename(tmp_path / "old")
     written(workspace, three(("done",)))
     assert runs_of(catalogue) == [other(0)]
+
+
+def restored(workspace: Path, copy: Path) -> None:
+    """Put back what the log was when it was copied."""
+    shutil.rmtree(workspace / ".pmagent")
+    shutil.copytree(copy / ".pmagent", workspace / ".pmagent")
+
+
+@pytest.mark.parametrize("more", [0, 3, 60], ids=["shorter", "other", "longer"])
+def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: Path, more: int) -> None:
+    """It has the id of the one that was read, and events at the same positions."""
+    one, other_one = three(("done", "failed")), three(("done", "open", "open"))
+    same = next(n for n, (a, b) in enumerate(zip(one, other_one, strict=False)) if a != b)
+    workspace = tmp_path / "log"
+    written(workspace, one[:same])
+    shutil.copytree(workspace, tmp_path / "copy")
+    written(workspace, one[same:])
+    layout = Layout(workspace)
+    catalogue = Catalogue(layout)
+    shelf = Shelf(layout, catalogue, RUNS, Story)
+    assert runs_of(catalogue) == [other(1), other(0)]
+    with shelf.story(other(1)) as (story, _):
+        assert story.run.end == "cancelled"
+    restored(workspace, tmp_path / "copy")
+    written(workspace, other_one[same : len(one) - 1 + more] if more else other_one[same : same + 1])
+    assert [(e.job_id, e.state) for e in whole(catalogue, RUNS)] == [
+        (e.job_id, e.state) for e in whole(Catalogue(layout), RUNS)
+    ]
+    if more:
+        with shelf.story(other(1)) as (story, _):
+            assert story.run.end is None
 
 
 def test_nothing_is_left_out_after_a_log_was_damaged_and_mended(tmp_path: Path) -> None:
