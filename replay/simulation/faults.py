@@ -135,9 +135,11 @@ CHANCES: Final[dict[str, float]] = {
 CONSEQUENCES: Final = (
     "disk: bytes lost", "disk: bytes torn", "disk: name lost", "disk: sealing lost", "log: tail cut", "log: rolled",
     "effect: cut off", "effect: past its limit", "effect: cancelled", "effect: performed again",
-    "effect: second end dropped", "effect: held after a start", "actor: halted one asked", "document: written",
+    "effect: second end dropped", "effect: held after a start", "effect: paused over a start",
+    "effect: paused before it started", "actor: halted one asked", "document: written",
     "refused: no grant", "refused: another holder", "refused: another action", "refused: another subject",
-    "refused: expired", "refused: used up", "refused: revoked", "replay: alteration found",
+    "refused: expired", "refused: used up", "refused: revoked", "refused: expired in a pause",
+    "replay: alteration found",
     "snapshot: used", "snapshot: refused", "request: sent again", "context: written already",
     "context: written", "context: not written",
     "reasoning: permitted by rules", "reasoning: permitted by langchain", "reasoning: permitted by dspy",

@@ -12,6 +12,7 @@ from actors.engine import ENGINE, Engine
 from actors.oa.policy import allows
 from actors.snapshot import EngineState, export_engine
 from contracts.content import Content, whole
+from contracts.control import ResumeRequested
 from contracts.daemon import DaemonStarted
 from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
 from contracts.kernel import KernelModeDecided, KernelObserved
@@ -32,6 +33,7 @@ from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
 from replay.simulation.invariants_models import check_models, check_models_ended
+from replay.simulation.invariants_pauses import Pauses, check_pauses
 from replay.simulation.invariants_pla import OWN, check_pla, check_pla_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
 from replay.simulation.invariants_runs import check_runs
@@ -104,6 +106,9 @@ class Watch:
         self._shown: dict[str, Content] = {}
         self._folded = 0
         self._started_at = 0
+        self.pauses = Pauses()
+        self._newest: dict[type, int] = {}
+        """The outward request of each type that was started last, since the last start of the process."""
 
     def keep_out(self, secret: bytes) -> None:
         """This secret is not known to the redactor, and must not be on the disk either."""
@@ -120,6 +125,9 @@ class Watch:
         self.history = [event for event, _ in found]
         self.sums = [sum_ for _, sum_ in found]
         self._started_at = len(found)
+        self.pauses, self._newest = Pauses(), {}
+        for event in self.history:
+            self.pauses.take(event)
         self.committed(storage.tail())
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
@@ -128,6 +136,7 @@ class Watch:
             require(event.position == len(self.history) + 1, f"position {event.position} follows {len(self.history)}")
             self.history.append(event)
             self.sums.append(sum_)
+            self.pauses.take(event)
 
     def committed(self, tail: Tail) -> None:
         """A batch was written: HEAD says so to whoever reads (synced or not)."""
@@ -177,6 +186,7 @@ class Watch:
         if isinstance(event.data, OutwardRequest):
             self._permit(event, event.data)
             self._present(event, event.data)
+            self._in_turn(event)
         if isinstance(event.data, ModelCallRequested):
             may_call(self.history, event)
         self.performed[at] += 1
@@ -214,6 +224,13 @@ class Watch:
         decided = next(e.data for e in reversed(self.history) if isinstance(e.data, KernelModeDecided))
         require(allows(decided.mode, request.scope().action), f"{where}: forbidden in {decided.mode}")
 
+    def _in_turn(self, event: Event) -> None:
+        """Nothing outward starts in a pause, nor before what was requested earlier."""
+        require(not self.pauses.since, f"effect {event.position} started though effects are paused")
+        newest = self._newest.get(type(event.data), 0)
+        require(newest < event.position, f"effect {event.position} started after {newest}, which was requested later")
+        self._newest[type(event.data)] = event.position
+
     def bounded(self, *sizes: int) -> None:
         """Queues are short."""
         require(max(sizes, default=0) <= QUEUE_MAX, f"a queue holds {max(sizes, default=0)} entries")
@@ -249,6 +266,7 @@ class Watch:
         check_checks(self.history)
         check_audits(self.history)
         check_pla(self.history)
+        check_pauses(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -329,8 +347,12 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
     used: Counter[int] = Counter()
     revoked: set[int] = set()
     found: dict[int, list[str]] = {}
+    pauses = Pauses()
     for event in history:
         data = event.data
+        if isinstance(data, ResumeRequested):  # the gate answers at once
+            found |= {at: ["expired in a pause"] for at, until in pauses.held.items() if event.time >= until}
+        pauses.take(event)
         if event.kind == "fact":
             continue
         if isinstance(data, OaPermitGranted) and event.actor == "oa":
@@ -347,6 +369,7 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
                     ("expired", event.time >= grant.expires_at),
                     ("used up", used[data.permit] >= grant.uses),
                     ("revoked", data.permit in revoked),
+                    ("paused", bool(pauses.since) and not data.waits),
                 ) if holds
             ]
             used[data.permit] += not found[event.position]
@@ -377,5 +400,5 @@ def _answered(event: Event) -> int:
     return int(getattr(event.data, "request", 0))
 
 
-_AREAS: Final = frozenset(("audit", "check", "oa", "pla", "reasoning", "run", "sim"))
+_AREAS: Final = frozenset(("audit", "check", "control", "oa", "pla", "reasoning", "run", "sim"))
 """Where answers to requests come from."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from contracts.control import EffectsPaused, EffectsResumed
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectRefused
 from contracts.hid import (
@@ -51,7 +52,7 @@ OWN: Final[dict[type, str]] = {
     PlaSessionBegan: "warden", PlaSessionEnded: "warden", PlaModeChanged: "warden", PlaApproved: "warden",
     PlaRejected: "warden", PlaExecutionRequested: "warden", PlaProposalClosed: "warden", PlaProposed: "brain",
     PlaExecuted: "hid", HidOutcomeUnknown: "hid", HidPrepareRequested: "hid", HidCommitRequested: "hid",
-    HidDisarmRequested: "hid",
+    HidDisarmRequested: "hid", EffectsPaused: "gate", EffectsResumed: "gate",
 }  # fmt: skip
 """Who decides what; what somebody else decides, or brings as a fact, is nobody's word."""
 
@@ -128,6 +129,8 @@ class _Check:
         self._armed = False
         self._low = ""
         self._broken: int | None = None
+        self._paused = False
+        self._paused_at = 0
 
     # --- one event after the other --------------------------------------------------------------------------------
 
@@ -202,6 +205,8 @@ class _Check:
                 self._kernel = mode
                 if mode == "BLOCKED":
                     self._low = f"the kernel was BLOCKED at {event.position}"
+            case EffectsPaused() | EffectsResumed():
+                self._switched(event)
             case PlaSessionBegan(session_id=session_id):
                 require(self.session_id == "", f"session {session_id} begins while another stands")
                 self.session_id = session_id
@@ -219,8 +224,6 @@ class _Check:
                 self._closed(name, outcome)
             case PlaViolation():
                 self._broken = None
-            case HidDisarmRequested():
-                self._armed = False
             case _:
                 self._executing(event)
 
@@ -231,6 +234,13 @@ class _Check:
         require(self.mode == "OBSERVE", f"the session ends in {self.mode}")
         require(not list(self._open()), "the session ends while a proposal is open")
         self.session_id = ""
+
+    def _switched(self, event: Event) -> None:
+        """Somebody used the stop switch."""
+        self._paused = isinstance(event.data, EffectsPaused)
+        if self._paused:
+            self._paused_at, self._armed = event.position, False
+            self._low = f"effects were paused at {event.position}"
 
     def _mode_changed(self, event: Event, changed: PlaModeChanged) -> None:
         where = f"mode {changed.previous} to {changed.mode} at {event.position}"
@@ -246,6 +256,7 @@ class _Check:
             )
             require(MODES.index(changed.mode) == MODES.index(changed.previous) + 1, f"{where}: it skips a mode")
             require(self._kernel not in ("", "BLOCKED"), f"{where}: the kernel is {self._kernel or 'not known'}")
+            require(not self._paused, f"{where}: effects are paused")
             if changed.mode == "EXECUTE":
                 require(self._ready and self._lasting, f"{where}: there is no device that is ready")
         self.mode = changed.mode
@@ -333,6 +344,8 @@ class _Check:
 
     def _executing(self, event: Event) -> None:
         match event.data:
+            case HidDisarmRequested():
+                self._armed = False
             case PlaExecutionRequested() as asked:
                 self._execution(event, asked)
             case HidPrepareRequested(execution_id=name, digest=digest):
@@ -371,6 +384,7 @@ class _Check:
         require(order.digest == execution.asked.digest, f"{where}: other bytes")
         require(event.time < execution.approval.data.expires_at, f"{where}: the approval has expired")
         require(self.mode == "EXECUTE", f"{where}: the mode is {self.mode}")
+        require(execution.approval.position > self._paused_at, f"{where}: approved before effects were paused")
         require(self._ready and self._armed, f"{where}: the device is not ready and armed")
         require(execution.prepared, f"{where}: it was not prepared")
         boot_id = self._device.boot_id if self._device is not None else ""

@@ -192,11 +192,11 @@ class Machine:
 
     def _take_up(self, recovered: Sequence[Event]) -> None:
         for event in recovered:
-            if event.position in self.engine.effects.held:
-                self._world.faults.note("effect: paused over a start")
-                continue
             effect = effect_of(event.data)
             cancelled = event.position in self.engine.effects.cancelled
+            if event.position in self.engine.effects.held and not cancelled:
+                self._world.faults.note("effect: paused over a start")
+                continue
             if cancelled or (effect is not None and effect.repeatable):
                 if not cancelled:
                     self._world.faults.note("effect: performed again")

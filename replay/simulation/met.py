@@ -46,7 +46,8 @@ from replay.simulation.invariants import verdicts
 
 def met_in(history: Sequence[Event]) -> list[str]:
     """See the module."""
-    met = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
+    refused = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
+    met = [one for one in refused if one in CONSEQUENCES]
     met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
     tells = (_reasoning, _runs, _tasks, _checks, _audits)
     return [*met, *(one for event in history for tell in tells for one in tell(history, event))]

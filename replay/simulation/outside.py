@@ -21,6 +21,7 @@ from replay.simulation.audits import Audits
 from replay.simulation.checks import Checks
 from replay.simulation.machine import Machine
 from replay.simulation.models import Models
+from replay.simulation.pausing import Switch
 from replay.simulation.pla.desk import Desk
 from replay.simulation.reasoning import Reasoning
 from replay.simulation.running import Running
@@ -79,6 +80,8 @@ class Outside:
         self.demands: list[Demand] = []
         self.desk: Desk | None = None
         """The PLA's world, where there is one."""
+        self.switch: Switch | None = None
+        """The stop switch, where somebody uses it."""
         machine.perform = self.perform
         machine.provide(CONTENTS)
         machine.observe = self._observe
@@ -86,15 +89,17 @@ class Outside:
     # --- the plan of a run ---------------------------------------------------------------------------------------
 
     def plan(
-        self, demands: int, thoughts: int, runs: int, checks: int, audits: int, changes: int, typings: int,
+        self, demands: int, thoughts: int, runs: int, checks: int, audits: int, changes: int, typings: int, pauses: int,
         seconds: float,
     ) -> None:
         """Put a run's demands, ``thoughts`` more that ask for reasoning, ``runs`` that have to do with Orchestra,
-        ``checks`` that ask for configured checks, ``audits``, ``typings`` (of the PLA), surface changes, clock faults
-        and stops on the calendar."""
+        ``checks`` that ask for configured checks, ``audits``, ``typings`` (of the PLA), ``pauses``, surface changes,
+        clock faults and stops on the calendar."""
         world = self._world
         if self.desk is not None:
             self.desk.plan(typings, seconds)
+        if self.switch is not None:
+            self.switch.plan(pauses, seconds)
         for _ in range(audits):
             world.later(world.between(0.0, seconds), "audit", self.audit)
         for _ in range(runs):
@@ -146,6 +151,10 @@ class Outside:
         demand = Demand(f"operator-{self._number}", payload or self._any_demand(self._number))
         self.demands.append(demand)
         self._send(demand)
+
+    def pending(self) -> bool:
+        """Whether something that the operator wants is not known to be in the log yet."""
+        return any(not demand.done for demand in self.demands)
 
     def put_in_order(self) -> None:
         """More often than not the kernel was put in order for what the operator wants now."""

@@ -27,6 +27,7 @@ from replay.simulation.invariants_runs import check_runs_idle
 from replay.simulation.machine import FOLDER, Machine
 from replay.simulation.met import met_in
 from replay.simulation.outside import Outside
+from replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
 from replay.simulation.pla.desk import Desk
 from replay.simulation.pla.faults import PLA_CHANCES, PLA_CONSEQUENCES
 from replay.simulation.pla.forger import Forger
@@ -47,8 +48,8 @@ _OFTEN: Final = (
 
 class Load(NamedTuple):
     """How much happens in a run's first phase: demands of all kinds, others that ask for reasoning, others that have to
-    do with runs of Orchestra, with configured checks, or with audits, changes of surfaces, and wishes that something
-    be typed."""
+    do with runs of Orchestra, with configured checks, or with audits, changes of surfaces, wishes that something be
+    typed, and pauses of all effects."""
 
     demands: int
     thoughts: int
@@ -57,6 +58,7 @@ class Load(NamedTuple):
     audits: int
     changes: int
     typings: int = 0
+    pauses: int = 0
 
 
 class SimResult(msgspec.Struct, frozen=True):
@@ -116,8 +118,9 @@ def simulate(
     """
     try:
         chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
-        pla = Random(f"{seed}:pla")  # noqa: S311 - the same; what has nothing to do with the PLA stays as it was
-        return play(chance, seed=seed, documents=documents, only=only, load=load, pla=pla)
+        # The same; what has nothing to do with the PLA, or with pauses, stays as it was.
+        pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:stop")  # noqa: S311
+        return play(chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop)
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
 
@@ -125,15 +128,16 @@ def simulate(
 def play(
     random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
     only: frozenset[str] | None = None, load: Load | None = None, pla: Random | None = None,
+    stop: Random | None = None,
 ) -> SimResult:
-    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s.
+    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s.
 
     Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(random, seed, documents, only, load, pla or random)
+            return _play(random, seed, documents, only, load, pla or random, stop or random)
     finally:
         if collecting:
             gc.enable()
@@ -141,7 +145,7 @@ def play(
 
 def _play(
     random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    load: Load | None, pla: Random,
+    load: Load | None, pla: Random, stop: Random,
 ) -> SimResult:
     world = World(random, only)
     secret = f"hush-{random.getrandbits(64):016x}"
@@ -150,8 +154,11 @@ def _play(
     if load is None:
         demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
         checks, audits = random.randrange(6), random.randrange(5)
-        load = Load(demands, thoughts, runs, checks, audits, random.randrange(12), pla.choice((0, 0, 0, 2)))
+        changes, typings, pauses = random.randrange(12), pla.choice((0, 0, 0, 2)), stop.choice((0, 0, 3))
+        load = Load(demands, thoughts, runs, checks, audits, changes, typings, pauses)
     desk = _desk(world, machine, outside, pla, only, secret) if load.typings else None
+    if load.pauses:
+        _switch(world, machine, outside, stop, only)
     outside.plan(*load, SAFETY_SECONDS)
     world.later(0.0, "start", machine.start)
     while world.next_at < SAFETY_SECONDS:
@@ -163,6 +170,8 @@ def _play(
     world.disk.crash_after = None
     outside.mend_surfaces()
     outside.resume_halted()
+    if outside.switch is not None:
+        outside.switch.calm()
     if desk is not None:
         desk.calm()
         # What was asked for while the machine was down comes to it now, and may halt an actor once more.
@@ -187,6 +196,8 @@ def _play(
     if desk is not None:
         desk.check_rested()
         world.faults.struck.update(desk.struck())
+    if outside.switch is not None:
+        world.faults.struck.update(outside.switch.struck())
     for met in met_in(watch.history):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
@@ -209,6 +220,13 @@ def _desk(
     machine.watch.keep_out(private.encode())
     outside.desk = Desk(world, machine, pla, faults, secret, private, outside.demand, outside.put_in_order)
     return outside.desk
+
+
+def _switch(world: World, machine: Machine, outside: Outside, stop: Random, only: frozenset[str] | None) -> None:
+    faults = Faults(stop, only, PAUSE_CHANCES, PAUSE_CONSEQUENCES)
+    outside.switch = Switch(world, machine, stop, faults, outside.demand, outside.pending)
+    if outside.desk is not None:
+        outside.desk.switch = outside.switch
 
 
 def run_seeds(

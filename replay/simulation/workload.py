@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from contracts.clock import TimerFired, TimerRequested
+from contracts.control import EffectsPaused, EffectsResumed
 from contracts.effect import EffectCancelRequested
 from contracts.model import ModelAsked, ModelLimits, ModelMessage, ModelPrice
 from contracts.oa import OaPermitGranted, OaPermitRequested
@@ -30,7 +31,8 @@ replace = msgspec.structs.replace
 @event_type("sim.work_asked")
 class WorkAsked(Payload, frozen=True, kw_only=True):
     """Work for the actor ``to``. ``how``: permit, forge (use a permit that was not granted), tidy, cancel, timer, ask
-    (a model several questions at once, within ``limits`` at ``price``).
+    (a model several questions at once, within ``limits`` at ``price``), pause or resume (say in its own name what only
+    the gate decides).
 
     A permit is asked for ``seconds`` and used as ``use`` says: "" (as it was granted), again (twice), late (``after``
     so many seconds, when it may have expired or been revoked), action or subject (for another one), holder (it is
@@ -174,6 +176,12 @@ class Hand:
                         engine="langchain", model=f"sim:{number % 2}", action=asked.action, messages=messages,
                         limits=asked.limits, price=asked.price,
                     )
+            case "pause":
+                yield EffectsPaused(
+                    request=event.position, since=event.position, operator_id="eve", channel="cli", reason=""
+                )
+            case "resume":
+                yield EffectsResumed(request=event.position, since=1, held=0, operator_id="eve", channel="cli")
             case "cancel" if state.latest:
                 yield EffectCancelRequested(request=state.latest[-1])
 

@@ -21,6 +21,8 @@ THOUGHTS = Load(demands=0, thoughts=25, runs=0, checks=0, audits=0, changes=8)
 CHECKS = Load(demands=0, thoughts=0, runs=0, checks=10, audits=0, changes=6)
 AUDITS = Load(demands=0, thoughts=0, runs=0, checks=0, audits=8, changes=4)
 TYPINGS = Load(demands=0, thoughts=0, runs=0, checks=0, audits=0, changes=2, typings=6)
+PAUSES = Load(demands=12, thoughts=0, runs=0, checks=0, audits=0, changes=4, pauses=6)
+TYPINGS_PAUSED = Load(demands=0, thoughts=0, runs=0, checks=0, audits=0, changes=2, typings=6, pauses=3)
 """Worlds in which the operator wants nothing else: a seed then tells more of it, and takes less time."""
 
 

@@ -29,6 +29,7 @@ from replay.simulation.faults import Faults
 from replay.simulation.invariants_pla import approved
 from replay.simulation.invariants_typing import check_typing
 from replay.simulation.machine import Machine
+from replay.simulation.pausing import Switch
 from replay.simulation.pla.device import Device
 from replay.simulation.pla.goals import Goals
 from replay.simulation.pla.intruder import Intruder
@@ -76,6 +77,8 @@ class Desk:
         goals = Goals(faults, random, secret, private, self._put)
         self.operators = Operators(world, faults, random, goals, demand, lambda: machine.watch.history)
         self.operators.approved = self._after_approval
+        self.switch: Switch | None = None
+        """The stop switch, where the run has one."""
         self._intruder = Intruder(world, machine, random, faults, self.operators, demand)
 
     def _approved(self, execution: str, digest: str) -> PlaExecutionRequested:
@@ -137,6 +140,8 @@ class Desk:
     def _mid_typing(self) -> None:
         """A report leaves the device: what may befall just now."""
         self._soon_over()
+        if self.switch is not None:
+            self.switch.typing()
         device, world, strike = self.device, self._world, self._faults.strike
         for fault, action in (
             ("switch: hit while it types", self._hit),
@@ -178,6 +183,8 @@ class Desk:
             self._world.later(self._between(0.1, 3.0), "power cut", self.device.cut_power)
 
     def _after_approval(self) -> None:
+        if self.switch is not None:
+            self.switch.approved()
         if self._faults.strike("clock: jumps after an approval"):
             ahead = self._between(*self._random.choice(((1.0, 59.0), (60.0, 90.0), (60.0, 90.0))))
             self._world.later(self._between(0.0, 0.03), "clock", lambda: self._world.set_clock(ahead))

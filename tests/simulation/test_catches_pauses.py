@@ -1,0 +1,75 @@
+"""The simulation notices when the stop switch does not stop: faults of our own around it, each found."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from actors import gate, snapshot
+from actors.gate import Gate
+from actors.ledger import EffectLedger
+from actors.pla.warden import actor as warden
+from actors.pla.warden import modes
+from replay.simulation.machine import Machine
+from replay.simulation.runner import Load
+from tests.support.planted import plant
+from tests.support.simulated import PAUSES, TYPINGS_PAUSED, failure
+
+PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
+    # what the failure says, in which world, and where what is exchanged for what
+    "the engine holds nothing": ("started though effects are paused", PAUSES, [
+        (EffectLedger, "book", "self.paused and isinstance(data, OutwardRequest)", "False"),
+        (Machine, "_start_effect", "self._unread or paused", "self._unread"),
+    ]),
+    "what waits for a place starts in a pause": ("started though effects are paused", PAUSES, [
+        (Machine, "_start_effect", "self._unread or paused", "self._unread"),
+    ]),
+    "a start takes up what is held": ("started though effects are paused|has no end|is cut off", PAUSES, [
+        (Machine, "_take_up", "in self.engine.effects.held and not cancelled", "in ()"),
+        (Machine, "_start_effect", "self._unread or paused", "self._unread"),
+    ]),
+    "a snapshot forgets the pause": ("from a snapshot differs|though effects are paused", PAUSES, [
+        (snapshot, "restore_engine", "engine.effects.paused = state.paused", "pass"),
+    ]),
+    "a snapshot forgets what is held": ("from a snapshot differs|though effects are paused|has no end", PAUSES, [
+        (snapshot, "restore_engine", "for position in state.held}", "for position in ()}"),
+    ]),
+    "anybody resumes": ("started though effects are paused", PAUSES, [
+        (EffectLedger, "book", "event.actor == GATE and type(data) in _PAUSING", "type(data) in _PAUSING"),
+    ]),
+    "what was held starts in another order": ("started after", PAUSES, [
+        (EffectLedger, "_pause", "list(self.held.values())", "list(self.held.values())[::-1]"),
+    ]),
+    "what was held is forgotten": ("has no end|still open|has 0 answers", PAUSES, [
+        (EffectLedger, "_pause", "list(self.held.values())", "[]"),
+    ]),
+    "a permit that expired in a pause counts": ("though their permits have expired|was let through: expired", PAUSES, [
+        (gate, "_resumed", "event.time >= expires_at", "False"),
+    ]),
+    "what ended in a pause is refused after it": ("has 2 ends|it was not held|start, [0-9]+ were held", PAUSES, [
+        (gate, "_fact", "event.causation in state.held", "False"),
+    ]),
+    "a second pause takes the first one's place": ("since", PAUSES, [
+        (gate, "_own", "if state.pause is not None:", "if False:"),
+        (Gate, "decide", "state.pause.since if state.pause is not None else event.position", "event.position"),
+    ]),
+    "an order is let through in a pause": ("was let through: .*paused|though effects are paused", TYPINGS_PAUSED, [
+        (gate, "_use", "state.pause is not None and not request.waits", "False"),
+    ]),
+    "the mode stands in a pause": ("effects were paused at [0-9]+, and the mode is", TYPINGS_PAUSED, [
+        (warden, "_from_others", "reason=reason) if event.actor == GATE:", "reason=reason) if False:"),
+    ]),
+    "the mode is raised in a pause": ("effects are paused", TYPINGS_PAUSED, [
+        (modes, "_objections", "if state.paused_by:", "if False:"),
+    ]),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_planted_fault_is_found(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    says, load, exchanges = PLANTED[fault]
+    for owner, name, old, new in exchanges:
+        plant(monkeypatch, owner, name, old, new)
+    assert re.search(says, failure(load=load))

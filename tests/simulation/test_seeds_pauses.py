@@ -1,0 +1,54 @@
+"""Seeds with pauses: invariants hold, every fault of the stop switch is met, and worlds without it are as before."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES
+from replay.simulation.runner import Load, play, run_seeds, simulate
+from tests.support.simulated import DEMANDS, PAUSES, TYPINGS_PAUSED, documents
+
+TYPED = {"pause: between approval and order", "pause: while it types", "pause: what must not wait is refused"}
+"""What is met only where something is typed."""
+
+
+@pytest.mark.slow
+def test_nothing_outward_starts_in_a_pause_and_every_fault_strikes() -> None:
+    summary = run_seeds(1, 40, load=PAUSES)
+    assert summary.failures == []
+    struck = {name for name in (*PAUSE_CHANCES, *PAUSE_CONSEQUENCES) if summary.struck.get(name)}
+    assert {*PAUSE_CHANCES, *PAUSE_CONSEQUENCES} - struck == TYPED
+    assert summary.struck["effect: paused over a start"]
+    assert summary.struck["effect: paused before it started"]
+
+
+@pytest.mark.slow
+def test_nothing_is_typed_in_a_pause_nor_after_it_what_was_approved_before() -> None:
+    summary = run_seeds(1, 40, load=TYPINGS_PAUSED)
+    assert summary.failures == []
+    assert [name for name in TYPED if not summary.struck.get(name)] == []
+
+
+def test_documents_are_what_the_log_says_through_pauses() -> None:
+    everything = Load(demands=8, thoughts=3, runs=4, checks=2, audits=1, changes=4, typings=1, pauses=4)
+    assert run_seeds(1, 4, load=everything, documents=documents).failures == []
+
+
+def test_a_seed_with_pauses_has_one_history() -> None:
+    assert simulate(5, load=PAUSES) == simulate(5, load=PAUSES)
+    assert simulate(5, load=PAUSES).history != simulate(6, load=PAUSES).history
+
+
+def test_what_has_nothing_to_do_with_pauses_takes_no_part_in_their_chance() -> None:
+    one = play(Random(4), seed=4, load=DEMANDS, stop=Random("one"))
+    assert play(Random(4), seed=4, load=DEMANDS, stop=Random("another")) == one
+
+
+def test_without_faults_what_was_held_is_done_when_the_pause_is_over() -> None:
+    only = frozenset({"pause: in the midst of much work", "pause: much is asked for in it"})
+    results = [simulate(seed, load=PAUSES, only=only) for seed in range(1, 9)]
+    assert {result.starts for result in results} == {1}
+    assert sum(result.struck.get("pause: held effects released", 0) for result in results) > 3
+    assert not [name for result in results for name in result.struck if name.startswith("effect: cut off")]
