@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from actors import gate, snapshot
+from actors import gate
 from actors.gate import Gate
 from actors.ledger import EffectLedger
 from actors.pla.warden import actor as warden
 from actors.pla.warden import modes
+from replay.simulation import machine
 from replay.simulation.machine import Machine
 from replay.simulation.runner import Load
 from tests.support.planted import plant
@@ -31,10 +32,10 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
         (Machine, "_start_effect", "self._unread or paused", "self._unread"),
     ]),
     "a snapshot forgets the pause": ("from a snapshot differs|though effects are paused", PAUSES, [
-        (snapshot, "restore_engine", "engine.effects.paused = state.paused", "pass"),
+        (machine, "restore_engine", "engine.effects.paused = state.paused", "pass"),
     ]),
     "a snapshot forgets what is held": ("from a snapshot differs|though effects are paused|has no end", PAUSES, [
-        (snapshot, "restore_engine", "for position in state.held}", "for position in ()}"),
+        (machine, "restore_engine", "for position in state.held}", "for position in ()}"),
     ]),
     "anybody resumes": ("started though effects are paused", PAUSES, [
         (EffectLedger, "book", "event.actor == GATE and type(data) in _PAUSING", "type(data) in _PAUSING"),
