@@ -28,8 +28,14 @@ def log_folder(path: Path) -> Path:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[SegmentReader]:
-    """The log in ``folder``, for reading; nothing is written. Raises NotFound."""
-    storage = SegmentReader(RealDisk(), str(folder))
+    """The log in ``folder``, for reading; nothing is written. Raises NotFound; CorruptLog where there are segments, but
+    no HEAD."""
+    try:
+        storage = SegmentReader(RealDisk(), str(folder))
+    except NotFound:
+        if any(folder.glob("*.jsonl")):
+            raise CorruptLog(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable") from None
+        raise
     try:
         yield storage
     finally:

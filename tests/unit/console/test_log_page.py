@@ -174,9 +174,15 @@ def test_a_corrupt_log_is_shown_as_far_as_it_is_intact(tmp_path: Path) -> None:
 
 def test_a_log_whose_end_is_not_known_is_told_of(tmp_path: Path) -> None:
     write_log(tmp_path, [note(0)])
-    (tmp_path / ".pmagent" / "log" / "HEAD").write_bytes(b"x" * 1024)
+    head = tmp_path / ".pmagent" / "log" / "HEAD"
+    head.write_bytes(b"x" * 1024)
     with reading(tmp_path) as browser:
         assert "both slots are damaged" in browser.page("/log").text
+        head.unlink()
+        for address, status in (("/log", 200), ("/log/1", 500), ("/sessions", 500), ("/log/find?id=f0", 500)):
+            page = browser.page(address, status)
+            assert "HEAD, byte 0: it is missing" in page.text, address
+            assert "no log yet" not in page.text
 
 
 def test_where_there_was_no_time_the_page_goes_on_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
