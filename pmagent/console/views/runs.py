@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -30,20 +31,23 @@ from pmagent.console.jobs.asking import (
     read_of,
     took,
 )
-from pmagent.console.jobs.desk import JobsAtHand, whole_id
+from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.jobs.run import RunPage, address
 from pmagent.console.jobs.task import TaskPage, task_page
 from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import RUNS
 
+OPEN_LOOKED_AT: Final = 5
+"""Of so many open runs the list says how far they are, the newest."""
 STATES: Final = ("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned")
-LIVE_LIST: Final = ("run.requested", "run.refused", "run.ended", "request.refused")
+LIVE_LIST: Final = ("run.", "plan.", "tasks.changed", "request.refused")
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
 
 class Row(msgspec.Struct, frozen=True):
-    """A run in the list. ``done``: how many of how many tasks."""
+    """A run in the list. ``word``: how it stands; ``done``: how many of how many tasks."""
 
     entry: Entry
+    word: str
     intent: str
     took: str
     done: str
@@ -54,18 +58,39 @@ async def show(request: Request) -> Response:
     """``GET /runs``."""
     asked = asked_of(request.query_params, STATES)
     listing = await listed(request, RUNS, asked)
+    rows = await desk_of(request).read(_rows, jobs_of(request), listing.entries)
     newest, older = pages("/runs", asked, listing)
     return await desk_of(request).page(
         request, "runs.html", title="Runs", section="runs", live=LIVE_LIST,
         command=("pmagent", "runs", "-n", str(LISTED)), asked=asked, states=choices(STATES),
-        rows=[_row(entry) for entry in listing.entries], listing=listing, newest=newest, older=older, full=LISTED,
+        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
     )  # fmt: skip
 
 
-def _row(entry: Entry) -> Row:
-    data = entry.ending.data if entry.ending is not None else None
-    done = f"{data.done} of {data.done + data.failed}" if isinstance(data, RunEnded) and data.done + data.failed else ""
-    return Row(entry, shorten(entry.title, 160), took(entry), done, shorten("; ".join(entry.reasons), 200))
+def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
+    """The list's rows; of open runs, as far as there are few, how far they are. Raises CorruptLog."""
+    rows, looked = [], 0
+    for entry in entries:
+        word, done = entry.state, ""
+        data = entry.ending.data if entry.ending is not None else None
+        if isinstance(data, RunEnded) and data.done + data.failed:
+            done = f"{data.done} of {data.done + data.failed}"
+        elif data is None and looked < OPEN_LOOKED_AT:
+            looked += 1
+            word, done = _so_far(jobs, entry)
+        reason = shorten("; ".join(entry.reasons), 200)
+        rows.append(Row(entry, word, shorten(entry.title, 160), took(entry), done, reason))
+    return rows
+
+
+def _so_far(jobs: JobsAtHand, entry: Entry) -> tuple[str, str]:
+    """How an open run stands, and how many of its tasks are done."""
+    with jobs.runs.story(entry.job_id) as (story, _):
+        run = story.run
+    if run.requested != entry.position:  # its id has been used again
+        return entry.state, ""
+    done = sum(task.state == "done" for task in run.tasks)
+    return run.doing, f"{done} of {len(run.tasks)}" if len(run.tasks) else ""
 
 
 async def one(request: Request) -> Response:

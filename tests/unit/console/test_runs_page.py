@@ -21,7 +21,8 @@ from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.console.jobs.task import GIVEN_CHARS_MAX
 from pmagent.layout import Layout
 from projections.rebuild import documents_of
-from tests.support.hostile import CORPUS
+from tests.support.hostile import CORPUS, hostile_log
+from tests.support.logged import flip, note, segments, write_log
 from tests.support.orchestra import RUN, config, exited
 from tests.support.pages import VISITOR, RunYard, assert_quiet, links, page, pages, recorded, text, written
 from tests.support.run_folders import artifact, other
@@ -113,6 +114,42 @@ def test_pages_go_on_by_position(tmp_path: Path) -> None:
             address = next((link for link in links(shown) if "after=" in link), "")
         assert address == "", "there are two pages"
         assert seen == [f"/runs/{other(number)}" for number in reversed(range(60))]
+
+
+def test_of_open_runs_the_list_says_how_far_they_are(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": [], "b": ["a"]}, other(0))
+    yard.step()
+    for number in range(1, 8):
+        yard.request(None, other(number))
+    with pages(written(tmp_path, yard.history)) as client:
+        shown = page(client, "/runs")
+        rows = re.findall(r'data-label="State"><span class="state busy"><span[^>]*>.</span>(\w+)<', shown)
+        assert rows == ["planning"] * 5 + ["open"] * 3
+        assert "1 of 2" not in shown, "only of the newest"
+        newest = next(event.position for event in yard.history if event.id == other(1))
+        assert '<td class="number tight" data-label="Done">1 of 2</td>' in page(client, f"/runs?after={newest}")
+
+
+@pytest.mark.parametrize("damage", ["line", "head", "payload"])
+def test_a_corrupt_log_is_told_and_other_pages_go_on(tmp_path: Path, damage: str) -> None:
+    if damage == "payload":
+        hostile_log(tmp_path)
+        wrong = note(1, {"no": "run"}, type="run.requested", correlation=RUN)
+        write_log(tmp_path, [wrong])
+    else:
+        recorded(tmp_path, "runs")
+        (segment,) = segments(tmp_path)
+        flip(segment if damage == "line" else segment.parent / "HEAD", 200 if damage == "line" else 30)
+        if damage == "head":
+            flip(segment.parent / "HEAD", 30 + (segment.parent / "HEAD").stat().st_size // 2)
+    with pages(tmp_path) as client:
+        for address in ("/runs", "/audits", f"/runs/{IDS[1]}"):
+            answer = client.get(address)
+            assert answer.status_code == 500, address
+            assert "the log is corrupt" in text(answer.text)
+            assert_quiet(answer.text)
+        assert client.get("/help").status_code == 200
 
 
 def test_without_a_log_the_list_says_how_to_begin(tmp_path: Path) -> None:
