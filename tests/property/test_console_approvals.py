@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from actors.pla.warden import approvals as warden_approvals
-from contracts.pla_events import PlaApproved, PlaDecisionRequested, PlaModeChanged, PlaProposed
+from contracts.pla_events import PlaApproved, PlaDecisionRequested, PlaDisarmRequested, PlaModeChanged, PlaProposed
 from pmagent.console.approvals.seen import unpacked
 from pmagent.console.views import approvals as views
 from tests.support.approval_court import ROLES, TEXTS, Court
@@ -32,7 +32,7 @@ steps = st.lists(
         st.tuples(st.just("send"), st.integers(0, 7), st.sampled_from(CHANGES), st.sampled_from(PEOPLE)),
         st.tuples(st.just("send"), st.integers(0, 7), st.just(""), st.just("bob")),
         st.tuples(st.just("mode"), st.sampled_from(["OBSERVE", "SUGGEST", "SUGGEST", "EXECUTE"])),
-        st.tuples(st.sampled_from(["wait", "ready", "pause", "resume"])),
+        st.tuples(st.sampled_from(["wait", "ready", "pause", "resume", "arm", "disarm"])),
     ),
     min_size=1, max_size=24,
 )  # fmt: skip
@@ -56,7 +56,8 @@ class Life:
         self.court = court
         self.tabs: list[Tab] = []
         self.sent: dict[int, Sent] = {}
-        """By the position of the decision's request."""
+        self.stood: dict[int, tuple[str, str]] = {}
+        """By the position of the decision's request: whether the device was armed, and effects paused, when it came."""
         court.begin()
         court.actors.link()
         court.actors.mode("SUGGEST")
@@ -78,8 +79,14 @@ class Life:
 
     async def _ready(self) -> None:
         self.court.actors.mode("SUGGEST", "EXECUTE")
+        await self._arm()
+
+    async def _arm(self) -> None:
         if self.court.actors.warden.mode == "EXECUTE":
             self.court.actors.arm()
+
+    async def _disarm(self) -> None:
+        self.court.actors.tell(PlaDisarmRequested(operator_id="ada", channel="cli"))
 
     async def _pause(self) -> None:
         self.court.pause()
@@ -114,7 +121,7 @@ class Life:
         tab, other = self.tabs[place % len(self.tabs)], self.tabs[(place + 1) % len(self.tabs)]
         sender = who if change == "who" else tab.who
         fields, name = changed(tab.fields, other.fields, change), other.name if change == "address" else tab.name
-        before = len(self.court.actors.of(PlaDecisionRequested))
+        before, stood = len(self.court.actors.of(PlaDecisionRequested)), self.court.stands()
         answers = [
             await self.court.request(sender, "POST", f"/approvals/{name}/{tab.word}", form=fields) for _ in range(2)
         ]
@@ -122,6 +129,7 @@ class Life:
         assert len(new) <= 1, "twice is once"
         for event in new:
             self.sent[event.position] = (sender, fields, name)
+            self.stood[event.position] = stood
             assert (event.data.operator_id, event.data.channel) == (sender, "console")
         assert answers[0] == answers[1]
         self._told((sender, fields, name), tab.word, answers[0], whole=change not in ("unread", "first", "seen"))
@@ -163,6 +171,7 @@ class Life:
             assert approved.digest == proposed.digest == fields["digest"] == shown.digest
             assert shown.text == msgspec.to_builtins(proposed.action)["text"]
             assert fields["mode"] == shown.mode == mode
+            assert (shown.armed, shown.paused) == self.stood[approved.request]
             assert event.time < proposed.expires_at
             assert fields["read"] == "yes"
             if "\n" in shown.text:
@@ -224,6 +233,18 @@ def test_the_usual_is_approved(court: Court) -> None:
     assert [event.data.executes for event in court.actors.of(PlaApproved)] == [False, False, True]
 
 
+TRYING: list[Step] = [
+    *USUAL, ("mode", "SUGGEST"), ("propose", "ada", TEXTS[1], 60.0), ("open", "bob", "approve"),
+    ("send", 5, "who", "ada"), ("send", 5, "who", "eve"), ("send", 5, "unread", "bob"), ("mode", "OBSERVE"), ("ready",),
+    ("propose", "ada", TEXTS[0], 60.0), ("disarm",), ("open", "bob", "approve"), ("arm",), ("send", 6, "", "bob"),
+]  # fmt: skip
+"""And what is refused: forms of others and of who may only look, without the second step, of a device armed since."""
+
+
+def test_what_tries_the_laws_keeps_them(court: Court) -> None:
+    anyio.run(Life(court).live, TRYING)
+
+
 @pytest.mark.parametrize(
     "broken",
     [
@@ -232,16 +253,13 @@ def test_the_usual_is_approved(court: Court) -> None:
         lambda patch: patch.setattr(views, "request_id", lambda said, *_: f"pla.decide-{id(said)}"),
         lambda patch: patch.setattr(views, "request_id", lambda said, *_: f"pla.decide-{said.verdict}"),
         lambda patch: patch.setattr(views, "_approver", lambda request: request.state.visitor),
+        lambda patch: patch.setattr(views, "_not_as_shown", lambda *_: None),
     ],
-    ids=["the_warden_agrees", "no_second_step", "twice_is_twice", "others_hide_behind_an_id", "anybody_may"],
+    ids=["the_warden_agrees", "no_second_step", "twice_is_twice", "others_hide", "anybody_may", "armed_meanwhile"],
 )
 def test_the_laws_catch_what_is_broken(
     court: Court, monkeypatch: pytest.MonkeyPatch, broken: Callable[[pytest.MonkeyPatch], Any]
 ) -> None:
     broken(monkeypatch)
-    taken: list[Step] = [
-        *USUAL, ("mode", "SUGGEST"), ("propose", "ada", TEXTS[1], 60.0), ("open", "bob", "approve"),
-        ("send", 5, "who", "ada"), ("send", 5, "who", "eve"), ("send", 5, "unread", "bob"),
-    ]  # fmt: skip
     with pytest.raises(AssertionError):
-        anyio.run(Life(court).live, taken)
+        anyio.run(Life(court).live, TRYING)

@@ -66,6 +66,11 @@ class Court(Desk):
         """Somebody resumes them."""
         self.actors.tell(ResumeRequested(operator_id="ada", channel="cli"))
 
+    def stands(self) -> tuple[str, str]:
+        """Whether the device is armed, and effects are paused, in the words of a page."""
+        gate: GateState = self.actors.engine.states["gate"]
+        return "armed" if self.actors.warden.armed else "not armed", "running" if gate.pause is None else "paused"
+
     # --- what the desk is asked ---------------------------------------------------------------------------------------
 
     def position(self) -> int:
