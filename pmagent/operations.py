@@ -55,6 +55,7 @@ from pmagent.host import Host, fold_into, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
+from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
@@ -242,7 +243,13 @@ def _no_workspace(workspace: Path, name: str) -> Answer:
 
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
     async with open_host(workspace, name) as host:
+        if name in _ACTING:
+            refuse_if_paused(host)
         return await perform(host, name, arguments)
+
+
+_ACTING: Final = ("oa.reason", "kernel.checks")
+"""What waits for effects that a pause holds."""
 
 
 def offline_status(workspace: Path) -> dict[str, Any]:

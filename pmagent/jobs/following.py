@@ -38,6 +38,7 @@ from pmagent.jobs.progress import Change, Folded
 from pmagent.layout import FOLDER, Layout
 from pmagent.operations import perform
 from pmagent.orchestra.asking import WRITTEN
+from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import RemoteError
 
@@ -155,8 +156,9 @@ class Conductor(Generic[P]):
     async def conduct(self, *, detach: bool = False) -> P | None:
         """Ask for the job and follow it until it is over; None: it goes on by itself, in the daemon (``detach``).
 
-        Raises what the operation raises; NotFound where no workspace is; NoDaemon; DaemonUnreachable; DaemonGone;
-        LogLocked when others hold the log for too long; OutcomeUnknown.
+        Raises what the operation raises; NotFound where no workspace is; NoDaemon; Paused where no daemon is and
+        effects are paused; DaemonUnreachable; DaemonGone; LogLocked when others hold the log for too long;
+        OutcomeUnknown.
         """
         workspace = self.layout.workspace
         if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
@@ -211,6 +213,7 @@ class Conductor(Generic[P]):
         self.asking = True
         answer = await self._ask_daemon(self.errand.kind.ask, self._arguments())
         self._begun.set()
+        await self._say_if_paused()
         if detach and answer.document["end"] is None:
             return None
         with opened(self.layout, Jobs) as jobs:
@@ -221,9 +224,20 @@ class Conductor(Generic[P]):
             self._watcher.say(f"its documents may not be written yet ({error.message}); pmagent rebuild writes them")
         return progress
 
+    async def _say_if_paused(self) -> None:
+        """Say why nothing begins; that it cannot be found out is no reason to leave the job."""
+        try:
+            paused = (await self._ask_daemon("status", {})).document["paused"]
+        except (DaemonUnreachable, RemoteError) as error:
+            self._watcher.say(f"it is not known whether effects are paused ({error.message})")
+            return
+        if paused:
+            self._watcher.say(f"{by_whom(paused)}: what has not begun waits until pmagent resume")
+
     async def _here(self) -> P:
         kind = self.errand.kind
         async with open_host(self.layout.workspace, kind.ask) as host:
+            refuse_if_paused(host)
             left = self.errand.left_open(host)
             if left:
                 names = ", ".join(name[:8] for name in left[:4]) + (", …" if len(left) > 4 else "")
@@ -273,6 +287,8 @@ class Conductor(Generic[P]):
                 remark = self.errand.remark(self.progress)
                 if remark:
                     self._watcher.say(remark)
+            elif stored.type in _SAID:
+                self._watcher.say(_SAID[stored.type])
             elif self.progress is not None and stored.correlation == self.errand.id and not self.progress.over:
                 changes += self.progress.fold(typed(stored, jobs.blobs))
         return changes
@@ -298,6 +314,11 @@ class Conductor(Generic[P]):
             )
 
 
+_SAID: Final = {
+    PAUSED: "effects are paused: what has not begun waits until pmagent resume",
+    RESUMED: "effects are not paused any more",
+}
+"""What is said of events that are not the job's own."""
 _SIDE_BY_SIDE: Final = "wait for its end; or start pmagent up first, then they go side by side"
 
 

@@ -27,6 +27,7 @@ from pmagent.flat import flat_errors
 from pmagent.host import Host, RequestReused, open_host
 from pmagent.layout import FOLDER, Layout
 from pmagent.oa.abandon import AbandoningExecutor
+from pmagent.pausing import refuse_if_paused
 
 TOOLS_SECONDS: Final = 90.0
 """So long the tools of a run may take altogether, besides the model's own limit."""
@@ -76,6 +77,7 @@ def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> A
         # the answer, that it took too long, from being given.
         asyncio.get_running_loop().set_default_executor(AbandoningExecutor())
         async with open_host(workspace, "oa.reason", models=models) as host:
+            refuse_if_paused(host)
             return await reason(host, arguments)
 
     deadline = time.monotonic() + PATIENCE_SECONDS

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from pmagent.operations import call
+from pmagent.pausing import Paused
 from tests.conftest import fresh_example
-from tests.support.commands import pmagent, spawn
+from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running
 
 PLAN = """
@@ -65,3 +68,43 @@ def test_what_is_held_waits_over_a_restart_and_runs_when_effects_are_resumed(wor
     assert pmagent(workspace, "runs", run_id, "--format", "json").document["state"] == "done"
     assert pmagent(workspace, "replay").code == 0
     assert pmagent(workspace, "rebuild", "--check").code == 0
+
+
+def test_without_a_daemon_nothing_waits_for_a_resumption_that_cannot_come(workspace: Path) -> None:
+    """A command that holds the log could wait for ever: nobody else can resume effects then."""
+    assert pmagent(workspace, "pause", "--operator", "ada", "--reason", "rewiring").code == 0
+    before = pmagent(workspace, "status", "--format", "json").document["log"]["position"]
+    refused = spawn("--workspace", str(workspace), "run", "say it", "--plan", "plan.yaml", cwd=workspace)
+    assert refused.code == 1
+    assert "effects are paused by ada since" in refused.errors
+    assert "(rewiring), so nothing of it would start" in refused.errors
+    assert "pmagent resume" in refused.errors
+    status = pmagent(workspace, "status", "--format", "json").document
+    assert (status["held"], status["jobs"]) == (0, [])
+    after = pmagent(workspace, "log", "tail", "--after", str(before), "--type", "run.requested", "--format", "json")
+    assert after.text == "", "nothing was recorded of it"
+    with pytest.raises(Paused):
+        call(workspace, "kernel.checks", {"kind": "check", "names": ["any"], "seconds": 1.0})
+
+
+@pytest.mark.slow
+def test_beside_a_daemon_a_run_that_waits_says_why_and_goes_on_when_effects_are_resumed(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        assert pmagent(workspace, "pause", "--operator", "ada").code == 0
+        asked = ("--workspace", str(workspace), "run", "say it", "--plan", "plan.yaml")
+        run = subprocess.Popen(
+            [*PMAGENT, *asked], cwd=workspace, env=clean_environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        with run:
+            assert run.stderr is not None
+            seen: list[str] = []
+            while "pmagent resume" not in (line := run.stderr.readline()):
+                assert line, seen
+                seen.append(line)
+            assert "effects are paused by ada" in line
+            assert pmagent(workspace, "resume", "--operator", "ada").code == 0
+            out, errors = run.communicate(timeout=SECONDS)
+        assert run.returncode == 0, (out, errors)
+        assert "effects are not paused any more" in errors
+        assert daemon.end()[0] == 0
