@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -14,6 +17,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from events.event import Draft, StoredEvent
+from events.segments import SegmentReader
 from pmagent.console.live import feed as feeds
 from pmagent.console.live import filters
 from pmagent.console.live.filters import EXPRESSIONS_MAX
@@ -128,13 +132,35 @@ def test_all_that_is_intact_is_told_before_a_corrupt_place() -> None:
     name = next(name for name in console.disk.names(FOLDER) if name.endswith(".jsonl") and int(name[:20]) > 8)
     broken = int(name[:20])
     console.disk.contents[f"{FOLDER}/{name}"].data[100] ^= 1
-    browser = console.browser("/live/log", [("after", "2")])
-    anyio.run(browser.connect)
-    assert browser.source.rows() == [*range(3, broken)]
-    last = browser.source.told[-1]
-    assert (last.event, last.data["why"]) == ("over", "corrupt")
-    assert name in last.data["text"]
-    assert browser.source.last_id == str(broken - 1)
+    browsers = [console.browser("/live/log", [("after", "2")]) for _ in range(3)]
+
+    async def connect_all() -> None:
+        async with anyio.create_task_group() as tasks:
+            for browser in browsers:
+                tasks.start_soon(browser.connect)
+
+    anyio.run(connect_all)
+    for browser in browsers:
+        assert browser.source.rows() == [*range(3, broken)]
+        last = browser.source.told[-1]
+        assert (last.event, last.data["why"]) == ("over", "corrupt")
+        assert name in last.data["text"]
+        assert browser.source.last_id == str(broken - 1)
+
+
+@on_loop
+async def test_a_log_that_cannot_be_read_is_told_of_and_may_be_mended() -> None:
+    def refused(_: Path) -> SegmentReader:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    console = filled(1)
+    console.feed._open = refused
+    browser = console.browser("/live/log", [("after", "1")])
+    await browser.connect()
+    assert browser.source.told[-1].data == {"why": "unreadable", "text": "the log cannot be read: Permission denied"}
+    console.feed._open = lambda _: console.reader()
+    await whole(console, browser)
+    assert browser.source.rows() == [2]
 
 
 def test_without_a_log_the_stream_says_so() -> None:
