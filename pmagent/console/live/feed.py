@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 
 from events.disk import RealDisk
-from events.errors import PmagentError
+from events.errors import NotFound, PmagentError
 from events.event import StoredEvent, Tail
 from events.reader import Reader
 from events.segments import SegmentReader
@@ -236,7 +236,8 @@ class Feed:
         if reader is None or reader.tail.position + 1 != wanted:
             reader = Reader(self._storage, wanted, self._run_bytes)
         events = reader.next_run()
-        assert events, "it was asked for what the tail covers"
+        if not events:
+            raise NotFound(f"the log has no position {wanted} any more", "pmagent log verify")
         self._reader = reader
         return events
 

@@ -125,8 +125,9 @@
     close();
     if (told.why === "signed_out") return signIn();
     if (told.why === "replaced" && !own("form").some(touched)) return location.reload();
-    finished = true;
+    finished = !["unreadable", "missing"].includes(told.why); // which may pass
     show("over", told.text);
+    if (!finished) again = setTimeout(open, AGAIN_MS);
   }
 
   function watchSilence() {
