@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -14,10 +14,10 @@ from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import Event, StoredEvent
 from events.reader import runs as event_runs
-from events.segments import SegmentReader
 from events.storage import StorageReader
 from pmagent.jobs.kinds import Kind
 from pmagent.layout import Layout
+from pmagent.log.source import opened as opened_log
 
 ID_CHARS: Final = 36
 _WINDOW: Final = 4096
@@ -141,15 +141,14 @@ J = TypeVar("J", bound=Jobs)
 
 @contextmanager
 def opened(layout: Layout, made: Callable[[StorageReader, BlobStore], J]) -> Iterator[J]:
-    """The workspace's log, for reading; nothing is written. Raises NotFound where there is none."""
-    disk = RealDisk()
-    try:
-        storage = SegmentReader(disk, str(layout.log))
-    except NotFound:
-        raise NotFound(
-            f"there is no log in {layout.workspace}", "pmagent init makes a workspace, pmagent run or up begins its log"
-        ) from None
-    try:
-        yield made(storage, BlobStore(disk, str(layout.blobs)))
-    finally:
-        storage.close()
+    """The workspace's log, for reading; nothing is written. Raises NotFound where there is none; CorruptLog where there
+    are segments, but no HEAD."""
+    with ExitStack() as stack:
+        try:
+            storage = stack.enter_context(opened_log(layout.log))
+        except NotFound:
+            raise NotFound(
+                f"there is no log in {layout.workspace}",
+                "pmagent init makes a workspace, pmagent run or up begins its log",
+            ) from None
+        yield made(storage, BlobStore(RealDisk(), str(layout.blobs)))

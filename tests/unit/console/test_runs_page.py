@@ -131,7 +131,7 @@ def test_of_open_runs_the_list_says_how_far_they_are(tmp_path: Path) -> None:
         assert '<td class="number tight" data-label="Done">1 of 2</td>' in page(client, f"/runs?after={newest}")
 
 
-@pytest.mark.parametrize("damage", ["line", "head", "payload"])
+@pytest.mark.parametrize("damage", ["line", "head", "payload", "gone"])
 def test_a_corrupt_log_is_told_and_other_pages_go_on(tmp_path: Path, damage: str) -> None:
     if damage == "payload":
         hostile_log(tmp_path)
@@ -140,9 +140,13 @@ def test_a_corrupt_log_is_told_and_other_pages_go_on(tmp_path: Path, damage: str
     else:
         recorded(tmp_path, "runs")
         (segment,) = segments(tmp_path)
-        flip(segment if damage == "line" else segment.parent / "HEAD", 200 if damage == "line" else 30)
-        if damage == "head":
-            flip(segment.parent / "HEAD", 30 + (segment.parent / "HEAD").stat().st_size // 2)
+        head = segment.parent / "HEAD"
+        if damage == "gone":
+            head.unlink()
+        elif damage == "head":
+            head.write_bytes(b"x" * head.stat().st_size)
+        else:
+            flip(segment, 200)
     with pages(tmp_path) as client:
         for address in ("/runs", "/audits", f"/runs/{IDS[1]}"):
             answer = client.get(address)
