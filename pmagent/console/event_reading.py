@@ -10,13 +10,15 @@ from typing import Any, Final
 
 import msgspec
 
-from events.blobs import BLOB_PREFIX
+from events.blobs import BLOB_PREFIX, BlobStore
+from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import ZERO_SUM, StoredEvent
 from events.line import TAIL_BYTES, decode_line
 from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.console.searching import until
+from pmagent.layout import Layout
 from pmagent.log.source import opened
 from pmagent.log.summaries import at_path
 from pmagent.log.tracing import Node, Tree, tree
@@ -27,6 +29,8 @@ DEPTH: Final = 24
 """So deep are consequences nested; what lies deeper is on the page of its cause."""
 LOOK_SECONDS: Final = 2.0
 """So long is looked for consequences."""
+BLOB_BYTES_MAX: Final = 8 * 2**20
+"""A larger payload is only to be downloaded."""
 CAUSES_SHOWN: Final = 10
 
 _TAIL: Final = b',"sum":"'
@@ -162,6 +166,16 @@ def blob_at(folder: Path, position: int) -> str:
     if blob is None:
         raise NotFound(f"the payload of event {position} stands in its line, and in no blob", "its page shows it")
     return str(blob.get("sha256"))
+
+
+def blob_content(layout: Layout, blob: dict[str, Any]) -> tuple[bytes, str]:
+    """The payload that lies in a blob, checked; or why it is not to be had here."""
+    if not isinstance(blob.get("size"), int) or blob["size"] > BLOB_BYTES_MAX:
+        return b"", "It is too large for a page."
+    try:
+        return BlobStore(RealDisk(), str(layout.blobs)).get(str(blob.get("sha256"))), ""
+    except PmagentError as error:
+        return b"", f"{error.message}. {error.hint}"
 
 
 def pretty(raw: bytes) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -14,7 +14,17 @@ from events.errors import PmagentError
 from events.event import StoredEvent
 from pmagent.console import downloads
 from pmagent.console.desk import desk_of
-from pmagent.console.event_reading import LIMIT, LIMIT_MAX, blob_at, blob_of, line_at, nested, pretty, seen
+from pmagent.console.event_reading import (
+    LIMIT,
+    LIMIT_MAX,
+    blob_at,
+    blob_content,
+    blob_of,
+    line_at,
+    nested,
+    pretty,
+    seen,
+)
 from pmagent.console.lines import sign
 from pmagent.console.texts import decoded, marked
 from pmagent.log.summaries import summary
@@ -35,10 +45,12 @@ async def show(request: Request) -> Response:
     found = await desk.read(seen, desk.layout.log, position, limit)
     event = found.event
     above, left_out, root = nested(found.tree) if found.tree is not None else ((), 0, None)
-    context: dict[str, Any] = {"data": "", "data_cut": 0, "blob": None}
+    content, missing, named = b"", "", None
     if event is not None:
-        text = decoded(pretty(bytes(event.data)))
-        context = {"data": marked(text[:SHOWN_CHARS]), "data_cut": len(text) - SHOWN_CHARS, "blob": blob_of(event)}
+        content, named = bytes(event.data), blob_of(event)
+        if named is not None:
+            content, missing = await desk.read(blob_content, desk.layout, named)
+    data = decoded(await desk.read(pretty, content))
     line = decoded(found.proof.line)
     return await desk.page(
         request, "event.html", title=f"Event {position}", section="log",
@@ -46,7 +58,8 @@ async def show(request: Request) -> Response:
         command=["pmagent", "log", "show", str(position)], why=["pmagent", "log", "why", str(position)],
         seen=found, event=event, envelope=ENVELOPE, summary=summary, sign=sign, above=above, left_out=left_out,
         root=root, limit=limit, limit_more=min(LIMIT_MAX, 5 * limit), line=marked(line[:SHOWN_CHARS]),
-        line_cut=len(line) - SHOWN_CHARS, **context,
+        line_cut=len(line) - SHOWN_CHARS, data=marked(data[:SHOWN_CHARS]), data_cut=len(data) - SHOWN_CHARS,
+        blob=named, missing=missing,
     )
 
 

@@ -128,6 +128,7 @@ def test_large_data_is_cut_and_can_be_had(browser: Reader) -> None:
 def test_a_payload_in_a_blob_is_downloaded_with_its_digest(workspace: Path, browser: Reader) -> None:
     page = browser.page(f"/log/{END}")
     assert "22 B of application/json" in page.text
+    assert '"deep": "in the blob"' in page.text
     (address,) = page.links(f"/log/{END}/blob")
     answer = browser.get(address)
     assert answer.content == b'{"deep":"in the blob"}'
@@ -136,6 +137,9 @@ def test_a_payload_in_a_blob_is_downloaded_with_its_digest(workspace: Path, brow
     digest = sha256(answer.content).hexdigest()
     (workspace / ".pmagent" / "blobs" / digest[:2] / digest).write_bytes(b"another")
     assert browser.get(address).status_code == 500
+    page = browser.page(f"/log/{END}")
+    assert "It is not shown" in page.text
+    assert "its content is not what its name says" in page.text
 
 
 @pytest.mark.parametrize("position", ["0", "-1", "01", "x", str(END + 1), "9" * 30, "9" * 5000, "%1b", "1%00"])

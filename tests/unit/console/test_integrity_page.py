@@ -31,7 +31,7 @@ HISTORY = Path(__file__).parents[2] / "histories" / "typing"
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """A workspace whose log has several segments."""
-    fill_log(tmp_path, [note(n) for n in range(40)], 2_000)
+    write_log(tmp_path, [note(n) for n in range(40)], 2_000)
     return tmp_path
 
 
