@@ -129,6 +129,25 @@ def passed_over(layout: Layout, log_id: str, tail: Tail) -> str:
         return error.message
 
 
+class Held(msgspec.Struct, frozen=True):
+    """A sum that somebody has noted, held against the line at ``position``: ``stored`` is the one that stands there."""
+
+    position: int
+    noted: str
+    stored: str
+
+    @property
+    def equal(self) -> bool:
+        """Whether the log up to there is what it was when the sum was noted."""
+        return self.noted == self.stored
+
+
+def held(layout: Layout, position: int, noted: str) -> Held:
+    """What the log has at ``position``. Raises NotFound, CorruptLog."""
+    with opened(layout.log) as storage:
+        return Held(position, noted, event_at(storage, position).sum)
+
+
 class Snapshots:
     """Looks at the snapshot, again only when it or the log's length has changed."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from functools import cache
 from typing import Any, Final
 
@@ -12,13 +13,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from events.errors import PmagentError
 from events.event import Tail
 from pmagent.console.checking import Check, Checks, Kind
 from pmagent.console.desk import Desk, desk_of, visitor_of
-from pmagent.console.standing_of_log import Snapshots, Standing, passed_over, standing
+from pmagent.console.standing_of_log import Held, Snapshots, Standing, held, passed_over, standing
 from pmagent.control import CHECKED
 from pmagent.exitcodes import MEANINGS, Exit
 
+_POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
+_SUM: Final = re.compile(r"[0-9a-f]{64}", re.ASCII)
 COMMANDS: Final[dict[Kind, tuple[str, ...]]] = {
     "log": ("pmagent", "log", "verify", "--decode"), "documents": ("pmagent", "rebuild", "--check"),
 }  # fmt: skip
@@ -77,13 +81,33 @@ async def _page(request: Request) -> Response:
         outdated = await desk.read(_passed_over, desk, log)
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
+    compared, wrong = await _compared(request)
     return await desk.page(
         request, "integrity.html", title="Integrity", section="integrity", command=COMMANDS["log"],
         live=("console.checked",),
         seen=seen, snapshot=snapshot, unread=trouble, log=log, documents=docs, commands=COMMANDS,
         running=checks.running, ends=_ends(log, docs), grown=_grown(log, seen),
-        passed_over=outdated,
+        passed_over=outdated, compared=compared, wrong=wrong, given=request.query_params,
+        status=400 if wrong else 200,
     )
+
+
+async def _compared(request: Request) -> tuple[Held | None, dict[str, str]]:
+    """The sum that the address holds against the log, and what of it is not understood: field -> why."""
+    at, noted = (request.query_params.get(name, "").strip() for name in ("at", "sum"))
+    wrong: dict[str, str] = {}
+    if not (at or noted):
+        return None, wrong
+    if not _POSITION.fullmatch(at):
+        wrong["at"] = "a position, e.g. 1284"
+    if not _SUM.fullmatch(noted.lower()):
+        wrong["sum"] = "64 hexadecimal digits"
+    if wrong:
+        return None, wrong
+    try:
+        return await desk_of(request).read(held, desk_of(request).layout, int(at), noted.lower()), wrong
+    except PmagentError as error:
+        return None, {"at": error.message}
 
 
 def _ends(*checks: Check | None) -> dict[str, str]:

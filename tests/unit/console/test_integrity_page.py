@@ -169,6 +169,22 @@ def test_a_corrupt_log_is_named_by_file_offset_and_position(workspace: Path, bro
     assert "pmagent log export --until 3" in page.text
 
 
+def test_a_sum_that_was_noted_elsewhere_is_held_against_the_log(workspace: Path, browser: Reader) -> None:
+    sum_ = _events(workspace)[6]["sum"]
+    assert "equal: the log up to 7 is what it was" in browser.page(f"/integrity?at=7&sum={sum_.upper()}").text
+    page = browser.page(f"/integrity?at=7&sum={'0' * 64}")
+    assert "differs: at 7 the log has" in page.text
+    assert sum_ in page.text
+    for address, word in (
+        ("?at=7", "64 hexadecimal digits"), (f"?sum={sum_}", "a position"), (f"?at=x&sum={sum_}", "a position"),
+        (f"?at=99&sum={sum_}", "the log has no position 99"), (f"?at=7&sum={sum_}0", "64 hexadecimal digits"),
+        (f"?at={'9' * 5000}&sum=%1b", "64 hexadecimal digits"),
+    ):  # fmt: skip
+        assert word in browser.page(f"/integrity{address}", 400).text, address
+    flip(segments(workspace)[0], 60)
+    assert "the log is corrupt" in browser.page(f"/integrity?at=1&sum={sum_}", 400).text
+
+
 def test_documents_are_compared_with_the_log(tmp_path: Path) -> None:
     shutil.copytree(HISTORY, tmp_path / ".pmagent")
     check = checked(tmp_path, "documents")
@@ -240,7 +256,7 @@ def test_answers_outlive_the_console_and_what_is_damaged_of_them_counts_for_noth
 def test_who_only_looks_has_no_form(workspace: Path) -> None:
     with reading(workspace, "view") as browser:
         forms = browser.page("/integrity").all("form")
-        assert not [found for found in forms if found.get("action", "").startswith("/integrity")]
+        assert not [found for found in forms if found.get("action", "").startswith("/integrity/")]
 
 
 def test_a_check_is_asked_for_by_who_may_and_seen_by_all(tmp_path: Path) -> None:
