@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from actors.kernel.reader import parse
 from actors.kernel.surfaces import NAMES, PATHS, REQUIRED
@@ -27,6 +28,10 @@ REAL = ROOT.parent / "shared" / "data" / "oa"
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]
+
+# How long an example takes says more of the machine, and of who else works on it, than of the code.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 def pytest_xdist_auto_num_workers() -> int:

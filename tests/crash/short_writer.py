@@ -34,7 +34,7 @@ def run(folder: str) -> None:
     """The run; what is acknowledged goes to file descriptor 1. Raises OSError, OutcomeUnknown."""
     storage = SegmentStorage(RealDisk(), folder, LOG_ID, segment_bytes=1000)
     sequencer, committer = Sequencer(storage.tail()), Committer(storage)
-    drafts = [Draft("test.noted", None, b'"%s"' % (b"x" * 120), f"{os.getpid()}.{n}", "source") for n in range(10)]
+    drafts = [Draft("test.noted", None, b'"%s"' % (b"x" * 120), f"short.{n}", "source") for n in range(10)]
     if storage.tail().position == 0:
         created = b'{"log_id":"%s","format":1}' % LOG_ID.encode()
         drafts.insert(0, Draft("log.created", None, created, "created", "log"))

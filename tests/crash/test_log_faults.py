@@ -156,14 +156,12 @@ def test_a_fault_at_each_system_call_loses_nothing(kind: str, action: str, tmp_p
         assert kind == NEW or "ftruncate" in {name for name, _ in calls}
         if action == "error=ENOSPC":
             calls = [call for call in calls if call[0] in TAKES_SPACE]
-        struck = 0
         for name, number in calls:
             workspace = tmp_path / f"{name}-{number}"
             folder = prepare(kind, workspace)
             run = short.run(folder, tmp_path / "told", "-e", f"inject={name}:{action}:when={number}")
             where = f"{action} at {name} number {number}"
             assert run.code in ({-9} if "KILL" in action else {0, 70}), f"{where}: {run.traced[-2000:]}"
-            struck += "INJECTED" in run.traced or run.code == -9
+            assert "INJECTED" in run.traced or run.code == -9, f"{where} has not happened: {run.traced[-2000:]}"
             assert_nothing_lost(folder, run.told, where)
             shutil.rmtree(workspace)
-    assert struck == len(calls), "each fault must have happened"
