@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
 from pathlib import Path
@@ -88,14 +88,16 @@ class _Alone(Desk):
 
 
 @contextmanager
-def pages(workspace: Path, visitor: Visitor = VISITOR) -> Iterator[TestClient]:
+def pages(
+    workspace: Path, visitor: Visitor = VISITOR, form: Mapping[str, str] | None = None
+) -> Iterator[TestClient]:
     """The console's pages over a log that nobody writes, without the guard, for ``visitor``: what a page shows is the
-    log's affair alone. All requests run on one event loop."""
+    log's affair alone. ``form``: what every POST brings. All requests run on one event loop."""
     desk = _Alone(workspace)
     inner = Positioned(application(desk), desk)
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        scope.setdefault("state", {}).update(visitor=visitor, form={}, cookie="", trace="")
+        scope.setdefault("state", {}).update(visitor=visitor, form=dict(form or {}), cookie="", trace="")
         await inner(scope, receive, send)
 
     client = TestClient(app, base_url="http://127.0.0.1", follow_redirects=False, raise_server_exceptions=False)

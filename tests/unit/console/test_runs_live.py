@@ -102,6 +102,21 @@ def test_an_operator_ends_a_run_once_and_is_named(host: LiveHost, ada: Console) 
     assert "The run was not cancelled" in text(late.text)
 
 
+@real_boxes
+def test_what_a_real_program_wrote_is_shown_and_taken_away(host: LiveHost, ada: Console) -> None:
+    script = "printf '\\033[31mred\\n'; echo oops >&2; echo kept > $ARTIFACTS/file.txt; exit 3"
+    given = plan({"a": []}, a={"tools": ["sh"], "inputs": {"args": ["-c", script]}, "constraints": {"max_retries": 0}})
+    name = run(host, given)
+    found(host, "run.ended", name)
+    (address,) = {link for link in links(ada.page(f"/runs/{name}")) if "/tasks/" in link and "?" not in link}
+    shown = ada.page(address)
+    assert "U+001B [31mred" in text(shown)
+    assert "oops" in text(shown)
+    assert "exit code 3: oops" in text(shown)
+    (file,) = {link for link in links(shown) if link.endswith("/file.txt")}
+    assert ada.get(file).content == b"kept\n"
+
+
 @pytest.fixture(scope="module")
 def over(host: LiveHost) -> str:
     """A run that is over; nothing was started for it."""

@@ -312,6 +312,16 @@ def test_its_documents_are_those_of_the_workspace(tmp_path: Path) -> None:
         assert (answer.status_code, answer.headers["location"]) == (303, f"/runs/{IDS[11]}/plan.json")
 
 
+def test_without_a_daemon_nothing_is_cancelled_and_that_is_told(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": []})
+    with pages(written(tmp_path, yard.history), form={"reason": "why"}) as client:
+        answer = client.post(f"/runs/{RUN}/cancel")
+        assert answer.status_code == 503
+        assert "The daemon is not reachable" in text(answer.text)
+        assert client.post(f"/audits/{RUN}/cancel").status_code == 404
+
+
 # --- a task --------------------------------------------------------------------------------------------------------
 
 
