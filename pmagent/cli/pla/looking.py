@@ -106,7 +106,7 @@ def listing(app: App, count: int, format: str) -> int:
 @format_option()
 @pass_app
 def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, document: bool, format: str) -> int:
-    """One proposal: exactly what would be typed, its digest, who asks, why, and for how long it stands.
+    """One proposal: exactly what would be typed, its digest, what it may do, who asks, why, and for how long it stands.
 
     PROPOSAL_ID may be the beginning of an id; without one it is the proposal that is open. ⏎ is Enter, → is Tab.
     """
