@@ -1,5 +1,6 @@
 """Many browsers in one process, as far as the console can tell, for ``console_load``:
-``python -m benchmarks.console_clients PORT COOKIE...``.
+``python -m benchmarks.console_clients idle|busy PORT COOKIE...``. ``idle``: they get what nobody else wants of the
+processors.
 
 Each line of its input is JSON: ``{"open": COUNT, "after": POSITION, "read": BOOL}`` connects so many to ``/live/log``,
 each of which checks that it is told every event behind POSITION, once and in order (``read`` false: nothing is read of
@@ -172,5 +173,6 @@ async def _obey(browsers: Browsers) -> None:
 
 
 if __name__ == "__main__":
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # what reads is not what is measured
-    asyncio.run(_obey(Browsers(int(sys.argv[1]), sys.argv[2:])))
+    if sys.argv[1] == "idle":
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # what reads is not what is measured
+    asyncio.run(_obey(Browsers(int(sys.argv[2]), sys.argv[3:])))

@@ -134,8 +134,8 @@ class Stage:
 
 
 @contextmanager
-def stage(folder: Path) -> Iterator[Stage]:
-    """All of it, in ``folder``."""
+def stage(folder: Path, *, quick: bool = False) -> Iterator[Stage]:
+    """All of it, in ``folder``; ``quick``: it is not to wait for a processor that is free."""
     folder.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
     init_workspace(folder)
@@ -149,7 +149,7 @@ def stage(folder: Path) -> Iterator[Stage]:
         address = read(places.address)
         assert daemon.process.poll() is None, "the daemon has ended"
     cookies = [_entered(address.port, invite(places, who)) for _ in range(SESSIONS)]
-    browsers = Child("console_clients", str(address.port), *cookies)
+    browsers = Child("console_clients", "busy" if quick else "idle", str(address.port), *cookies)
     try:
         found = Stage(daemon, browsers, address.pid)
         found.position = position
@@ -177,7 +177,7 @@ def run(bench: Bench) -> list[Row]:
     alone: list[list[float]] = []
     among: list[list[float]] = []
     late: list[float] = []
-    with stage(bench.folder / "load") as found:
+    with stage(bench.folder / "load", quick=bench.quick) as found:
         found.offer(count)
         before = found.processor()
         for turn in range(bench.count(ROUNDS, 1)):
