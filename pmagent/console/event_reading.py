@@ -20,7 +20,7 @@ from events.segments import SegmentReader
 from pmagent.console.searching import until
 from pmagent.layout import Layout
 from pmagent.log.source import opened
-from pmagent.log.summaries import at_path
+from pmagent.log.summaries import at_path, summary
 from pmagent.log.tracing import Node, Tree, tree
 
 LIMIT: Final = 200
@@ -76,11 +76,18 @@ def seen(folder: Path, position: int, limit: int) -> Seen:
             raise NotFound(f"the log has no position {position}; it ends with {end}", "Log shows its end")
         proof = _proof(storage, position)
         try:
-            found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS))
+            found = tree(storage, position, limit, DEPTH, until(LOOK_SECONDS), gist)
             return Seen(position, end, found.causes[-1], found, proof, None)
         except (CorruptLog, NotFound) as error:
             event = _decoded(proof) if not proof.problem else None
             return Seen(position, end, event, None, proof, error)
+
+
+def gist(event: StoredEvent) -> StoredEvent:
+    """The event with its summary for data, which has the same summary: thousands of them may be held, however large
+    they are."""
+    text = summary(event).encode("utf-8", "replace").decode()
+    return msgspec.structs.replace(event, data=msgspec.Raw(msgspec.json.encode(text)))
 
 
 def line_at(folder: Path, position: int) -> bytes:

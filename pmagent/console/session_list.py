@@ -22,6 +22,8 @@ Kind = Literal["pla", "oa"]
 
 COUNT: Final = 50
 LOOK_SECONDS: Final = 2.0
+VALUE_CHARS: Final = 4096
+REASON_CHARS: Final = 500
 FILES_MAX: Final = 200
 """So many session logs are named that belong to no session."""
 BEGAN: Final[dict[Kind, tuple[str, ...]]] = {
@@ -35,14 +37,23 @@ NEEDLES: Final[dict[Kind, Needles]] = {
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A session: where it began, by whom (the OA's: ""), in which mode; ``ended`` None: it stands, as far as is known.
-    ``state`` in a word, ``reason`` for it."""
+    """A session: where and when it began, by whom (the OA's: ""), in which mode; where and when it ended (0: it stands,
+    as far as is known), its state in a word, and the reason for it."""
 
     session_id: str
-    began: StoredEvent
-    ended: StoredEvent | None
+    position: int
+    time: str
     who: str
     mode: str
+    state: str = "open"
+    reason: str = ""
+    ended: int = 0
+    ended_time: str = ""
+
+
+class _End(msgspec.Struct, frozen=True):
+    position: int
+    time: str
     state: str
     reason: str
 
@@ -64,58 +75,68 @@ def listed(layout: Layout, kind: Kind, before: int, end: int) -> Listing:
 
     Raises NotFound, CorruptLog.
     """
-    ends: dict[str, StoredEvent] = {}
+    ends: dict[str, _End] = {}
     going = until(LOOK_SECONDS)
 
-    def pick(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
-        for event in run:
-            if event.type == ENDED[kind]:
-                ends.setdefault(_data(event, "session_id"), event)
-        return [event for event in run if event.type in BEGAN[kind]]
+    def pick(run: Sequence[StoredEvent]) -> Sequence[Row]:
+        _end(ends, run, kind)
+        return [_row(event) for event in run if event.type in BEGAN[kind]]
 
     with opened(layout.log) as storage:
         found = last_of(storage, Range(1, before - 1 if before else end, ""), pick, COUNT, going, NEEDLES[kind])
         if before:
-            _look_on(storage, before, end, kind, ends, going)
-    rows = [_row(event, ends) for event in reversed(found.events)]
+            _look_on(storage, before, end, kind, ends, {row.session_id for row in found.events}, going)
+    rows = [_ended(row, ends.get(row.session_id)) for row in reversed(found.events)]
     outside = _outside(layout.workspace) if kind == "pla" and not before else []
     return Listing(rows, found.first, _older(found), found.cut, found.trouble, outside)
 
 
-def _older(found: Found) -> bool:
+def _older(found: Found[Row]) -> bool:
     return found.first > 1 and (found.cut or len(found.events) == COUNT)
 
 
 def _look_on(
-    storage: StorageReader, start: int, end: int, kind: Kind, ends: dict[str, StoredEvent], going: Callable[[], bool]
-) -> None:
-    """Ends of sessions that lie behind what is shown, as long as there is time."""
+    storage: StorageReader, start: int, end: int, kind: Kind, ends: dict[str, _End], wanted: set[str],
+    going: Callable[[], bool],
+) -> None:  # fmt: skip
+    """Ends of the wanted sessions that lie behind what is shown, as long as there is time."""
     try:
         for run, _ in sifted(storage, start, end, NEEDLES[kind]):
-            for event in run:
-                if event.type == ENDED[kind]:
-                    ends.setdefault(_data(event, "session_id"), event)
-            if not going():
+            _end(ends, run, kind, wanted)
+            if wanted <= ends.keys() or not going():
                 return
     except CorruptLog:  # the page of the log, and Integrity, say where; a session without an end is shown as that
         return
 
 
-def _row(began: StoredEvent, ends: dict[str, StoredEvent]) -> Row:
-    session_id, mode = _data(began, "session_id"), _data(began, "mode")
-    who = _data(began, "operator_id") if began.type == "pla.session_began" else ""
-    if began.type == "oa.boot_refused":
-        return Row(session_id, began, began, who, mode, "refused", _reasons(began))
-    ended = ends.get(session_id)
-    if ended is None or ended.position < began.position:
-        return Row(session_id, began, None, who, mode, "open", "")
-    return Row(session_id, began, ended, who, mode, _data(ended, "state") or "ended", _data(ended, "reason"))
+def _end(ends: dict[str, _End], run: Sequence[StoredEvent], kind: Kind, wanted: set[str] | None = None) -> None:
+    """Note the ends among some events."""
+    for event in run:
+        if event.type == ENDED[kind]:
+            data = payload(event)
+            name = _text(data, "session_id")
+            if wanted is None or name in wanted:
+                told = _text(data, "state") or "ended", _text(data, "reason")[:REASON_CHARS]
+                ends.setdefault(name, _End(event.position, event.time, *told))
 
 
-def _reasons(event: StoredEvent) -> str:
-    listed = payload(event).get("reasons")
+def _row(event: StoredEvent) -> Row:
+    """A session that began, as if it stood."""
+    data = payload(event)
+    row = Row(_text(data, "session_id"), event.position, event.time, _text(data, "operator_id"), _text(data, "mode"))
+    if event.type != "oa.boot_refused":
+        return row
+    listed = data.get("reasons")
     texts = [str(one.get("text", "")) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-    return "; ".join(texts)[:2000]
+    return msgspec.structs.replace(row, state="refused", reason="; ".join(texts)[:REASON_CHARS])
+
+
+def _ended(row: Row, end: _End | None) -> Row:
+    if end is None or end.position < row.position or row.state == "refused":
+        return row
+    return msgspec.structs.replace(
+        row, state=end.state, reason=end.reason, ended=end.position, ended_time=end.time
+    )
 
 
 def payload(event: StoredEvent) -> dict[str, Any]:
@@ -127,9 +148,9 @@ def payload(event: StoredEvent) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _data(event: StoredEvent, name: str) -> str:
-    value = payload(event).get(name)
-    return value if isinstance(value, str) else ""
+def _text(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
+    return value[:VALUE_CHARS] if isinstance(value, str) else ""
 
 
 def began(
@@ -141,7 +162,7 @@ def began(
     """
 
     def pick(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
-        return [event for event in run if event.type in BEGAN[kind] and _data(event, "session_id") == session_id]
+        return [event for event in run if event.type in BEGAN[kind] and payload(event).get("session_id") == session_id]
 
     named = [b'"session_id":' + msgspec.json.encode(session_id.encode("utf-8", "replace").decode())]
     found = last_of(storage, Range(1, end, ""), pick, 1, going, [*NEEDLES[kind], named])

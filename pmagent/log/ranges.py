@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -27,6 +27,18 @@ Pick = Callable[[Sequence[StoredEvent]], Sequence[StoredEvent]]
 """Those of some events that are wanted. May raise TooSlow."""
 
 
+class AtPosition(Protocol):
+    """What is kept of an event that is wanted: the event, or what has been made of it."""
+
+    @property
+    def position(self) -> int:
+        """The event's."""
+        ...
+
+
+K = TypeVar("K", bound=AtPosition)
+
+
 class TooSlow(PmagentError):
     """An expression takes too long on the text it is held against."""
 
@@ -41,12 +53,12 @@ class Range(msgspec.Struct, frozen=True):
     until: str
 
 
-class Found(msgspec.Struct, frozen=True):
-    """Events that were looked for, in log order, and from which position to which was looked (``first`` > ``last``:
-    nowhere). ``cut``: there was no more time, and more may be found beyond; ``trouble`` is what stood in the way there:
-    the log is corrupt, or the expression takes too long."""
+class Found(msgspec.Struct, Generic[K], frozen=True):
+    """Events that were looked for (or what was kept of them), in log order, and from which position to which was looked
+    (``first`` > ``last``: nowhere). ``cut``: there was no more time, and more may be found beyond; ``trouble`` is what
+    stood in the way there: the log is corrupt, or the expression takes too long."""
 
-    events: list[StoredEvent]
+    events: list[K]
     first: int
     last: int
     cut: bool = False
@@ -107,18 +119,20 @@ def start_of_last(
 
 
 def last_of(
-    storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool], needles: Needles = ()
-) -> Found:
+    storage: StorageReader, span: Range, pick: Callable[[Sequence[StoredEvent]], Sequence[K]], count: int,
+    going: Callable[[], bool], needles: Needles = (),
+) -> Found[K]:  # fmt: skip
     """The last ``count`` events (at least one) of the range that are wanted, as long as ``going`` says so.
-    ``needles``: what is known to stand in the lines of all of them.
+    ``needles``: what is known to stand in the lines of all of them. An event keeps the run in memory that it was read
+    with; of many, ``pick`` better gives what has been made of them.
 
     Raises CorruptLog where it is not even known how far the log goes."""
     end = end_of(storage, span)
     high, size = end, _WINDOW
-    found: deque[StoredEvent] = deque()
+    found: deque[K] = deque()
     while high >= span.start and len(found) < count:
         low = max(span.start, high - size + 1)
-        wanted: deque[StoredEvent] = deque(maxlen=count - len(found))
+        wanted: deque[K] = deque(maxlen=count - len(found))
         try:
             for run, last in sifted(storage, low, high, needles):
                 wanted.extend(pick(run))
@@ -134,14 +148,16 @@ def last_of(
 
 
 def first_of(
-    storage: StorageReader, span: Range, pick: Pick, count: int, going: Callable[[], bool], needles: Needles = ()
-) -> Found:
+    storage: StorageReader, span: Range, pick: Callable[[Sequence[StoredEvent]], Sequence[K]], count: int,
+    going: Callable[[], bool], needles: Needles = (),
+) -> Found[K]:  # fmt: skip
     """The first ``count`` events (at least one) of the range that are wanted, as long as ``going`` says so.
-    ``needles``: what is known to stand in the lines of all of them.
+    ``needles``: what is known to stand in the lines of all of them. An event keeps the run in memory that it was read
+    with; of many, ``pick`` better gives what has been made of them.
 
     Raises CorruptLog where it is not even known how far the log goes."""
     end = end_of(storage, span)
-    found: list[StoredEvent] = []
+    found: list[K] = []
     last = span.start - 1
     try:
         for run, through in sifted(storage, span.start, end, needles):

@@ -42,8 +42,15 @@ class Tree(msgspec.Struct, frozen=True):
     looked: int = 0
 
 
+Keep = Callable[[StoredEvent], StoredEvent]
+
+
 def _always() -> bool:
     return True
+
+
+def _same(event: StoredEvent) -> StoredEvent:
+    return event
 
 
 def causes(storage: StorageReader, event: StoredEvent) -> tuple[list[StoredEvent], bool]:
@@ -51,11 +58,15 @@ def causes(storage: StorageReader, event: StoredEvent) -> tuple[list[StoredEvent
 
     Raises CorruptLog, NotFound.
     """
+    return _causes(storage, event, _same)
+
+
+def _causes(storage: StorageReader, event: StoredEvent, keep: Keep) -> tuple[list[StoredEvent], bool]:
     path = [event]
     while (cause := path[-1].causation) and len(path) <= CAUSES_MAX:
         if cause >= path[-1].position:
             raise NotFound(f"event {path[-1].position} says that {cause}, which comes after it, caused it")
-        path.append(event_at(storage, cause))
+        path.append(keep(event_at(storage, cause)))
     return path[::-1], bool(path[-1].causation)
 
 
@@ -64,13 +75,14 @@ def consequences(storage: StorageReader, event: StoredEvent, limit: int, depth: 
 
     What the events beyond the limit caused in turn is not counted. Raises CorruptLog.
     """
-    found, more, _ = _consequences(storage, event, limit, depth, _always, thorough=True)
+    found, more, _ = _consequences(storage, event, limit, depth, _always, _same, thorough=True)
     return found, more
 
 
 def _consequences(
-    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool], *, thorough: bool
-) -> tuple[list[Node], int, int]:
+    storage: StorageReader, event: StoredEvent, limit: int, depth: int, going: Callable[[], bool], keep: Keep, *,
+    thorough: bool,
+) -> tuple[list[Node], int, int]:  # fmt: skip
     """The same as long as ``going`` says so, and up to which position it did (0: to the end). ``thorough``: every line
     is checked, also where no consequence can be."""
     levels = {event.position: 0}
@@ -88,7 +100,7 @@ def _consequences(
                     more += 1
                     continue
                 levels[later.position] = level + 1
-                found.append(Node(later, level + 1, later.causation))
+                found.append(Node(keep(later), level + 1, later.causation))
         position = last + 1
         if not going() and position <= storage.tail().position:
             return found, more, last
@@ -104,14 +116,16 @@ def _mentions(lines: bytes, levels: dict[int, int]) -> bool:
 
 
 def tree(
-    storage: StorageReader, position: int, limit: int, depth: int, going: Callable[[], bool] | None = None
-) -> Tree:
+    storage: StorageReader, position: int, limit: int, depth: int, going: Callable[[], bool] | None = None,
+    keep: Keep = _same,
+) -> Tree:  # fmt: skip
     """The tree around ``position``. With ``going`` consequences are looked for as long as that says so, and only the
-    lines that can be some are checked. Raises NotFound, CorruptLog."""
+    lines that can be some are checked. Of causes and consequences is kept what ``keep`` makes of them. Raises NotFound,
+    CorruptLog."""
     event = event_at(storage, position)
-    path, cut = causes(storage, event)
+    path, cut = _causes(storage, event, keep)
     thorough = going is None
-    found, more, looked = _consequences(storage, event, limit, depth, going or _always, thorough=thorough)
+    found, more, looked = _consequences(storage, event, limit, depth, going or _always, keep, thorough=thorough)
     return Tree(path, found, more, cut, looked)
 
 

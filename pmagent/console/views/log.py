@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import msgspec
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from events.errors import NotFound, PmagentError
+from events.event import StoredEvent
 from pmagent.console.desk import desk_of
 from pmagent.console.lines import rows
 from pmagent.console.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
@@ -27,10 +30,17 @@ ROWS_MAX: Final = 500
 """So many rows stand in a page that is followed."""
 
 
+class Row(msgspec.Struct, frozen=True):
+    """An event as it stands on the page; the event itself is let go, for it may be large."""
+
+    position: int
+    html: Markup
+
+
 class Looked(msgspec.Struct, frozen=True):
     """What was found for an address in a log that ended at ``end``."""
 
-    found: Found
+    found: Found[Row]
     span: Range
     end: int
 
@@ -48,14 +58,15 @@ async def show(request: Request) -> Response:
             looked = None
         except PmagentError as error:
             trouble = error
-    found = looked.found if looked is not None else Found([], 1, 0)
+    found: Found[Row] = looked.found if looked is not None else Found([], 1, 0)
     ordered = reversed(found.events) if asked.newest == "first" else found.events
     newer, older, onward = _ways(asked, looked) if looked is not None else ("", "", "")
     last = found.last if newer else None
     return await desk.page(
         request, "log.html", title="Log", section="log", status=400 if wrong else 200,
         command=[] if wrong or trouble else asked.command(looked.span if looked else None, last),
-        asked=asked, wrong=wrong, rows=rows(ordered), found=found, broken=trouble or found.trouble,
+        asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
+        broken=trouble or found.trouble,
         newer=newer, older=older, onward=onward, tail=_tail(asked, looked), rows_max=max(ROWS_MAX, asked.count),
         fields=_fields(request, asked, wrong), end=looked.end if looked is not None else 0, known=sorted(KNOWN),
         count_max=COUNT_MAX, empty_log=looked is None and not wrong and trouble is None,
@@ -68,8 +79,18 @@ def look(folder: Path, asked: Asked, position: int) -> Looked:
         span = range_of(storage, asked.since, asked.until, asked.after or 0, datetime.now(UTC))
         stops = [stop for stop in (span.stop, asked.before - 1 if asked.before else None) if stop is not None]
         known = msgspec.structs.replace(span, stop=min([*stops, position]))
-        looking = last_of if asked.after is None else first_of
-        found = looking(storage, known, pick, asked.count, until(LOOK_SECONDS))
+
+        def last(run: Sequence[StoredEvent]) -> list[Row]:
+            return [Row(event.position, rows([event])) for event in pick(run)[-asked.count :]]
+
+        def first(run: Sequence[StoredEvent]) -> list[Row]:
+            return [Row(event.position, rows([event])) for event in pick(run)[: asked.count]]
+
+        going = until(LOOK_SECONDS)
+        if asked.after is None:
+            found = last_of(storage, known, last, asked.count, going)
+        else:
+            found = first_of(storage, known, first, asked.count, going)
         return Looked(found, msgspec.structs.replace(span, stop=min(stops) if stops else None), position)
 
 
