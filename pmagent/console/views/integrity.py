@@ -18,7 +18,6 @@ from events.event import Tail
 from pmagent.console.checking import Check, Checks, Kind
 from pmagent.console.desk import Desk, desk_of, visitor_of
 from pmagent.console.standing_of_log import Held, Snapshots, Standing, held, passed_over, standing
-from pmagent.control import CHECKED
 from pmagent.exitcodes import MEANINGS, Exit
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
@@ -43,7 +42,7 @@ async def _recorded(desk: Desk, check: Check) -> None:
     """Have the log say who had what checked, and what came of it. Raises DaemonUnreachable, RemoteError."""
     tail: dict[str, Any] = check.result.get("tail", {})
     await desk.ask(
-        CHECKED, operator_id=check.operator, what=check.kind, exit_code=check.exit_code,
+        "console.checked", operator_id=check.operator, what=check.kind, exit_code=check.exit_code,
         position=tail.get("position", 0), sum=tail.get("sum", ""),
     )  # fmt: skip
 
