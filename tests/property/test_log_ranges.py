@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from events.event import StoredEvent
+from events.storage import StorageReader
 from pmagent.log import ranges
 from pmagent.log.query import Query, compiled, needles
 from pmagent.log.ranges import Range, first_of, last_of, start_of_last
@@ -19,7 +20,7 @@ EVENTS = 61
 
 
 @pytest.fixture(autouse=True, scope="module")
-def small_windows() -> object:
+def small_windows() -> Iterator[None]:
     """Windows of a few events, so that a small log has many of them."""
     patch = pytest.MonkeyPatch()
     patch.setattr(ranges, "_WINDOW", 4)
@@ -28,7 +29,7 @@ def small_windows() -> object:
     patch.undo()
 
 
-def _storage() -> object:
+def _storage() -> StorageReader:
     disk = MemoryDisk()
     for kind, batches in (("note", [7, 1]), ("rare", [2]), ("note", [28]), ("other", [20, 2])):
         write_log(disk, batches, segment_bytes=2000, kind=kind)

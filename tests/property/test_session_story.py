@@ -7,6 +7,7 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from contracts.content import whole as whole_of
 from contracts.hid import HidLost
 from contracts.pla_events import PlaDecisionRequested, PlaModeAnswered, PlaModeRequested, PlaProposalRefused
 from contracts.pla_events import PlaProposalRequested as Asked
@@ -98,7 +99,7 @@ def test_a_session_folded_from_its_beginning_is_the_one_of_the_whole_log(
     )
     storage = SegmentReader(disk, FOLDER)
     whole = {
-        path: b"".join(part.content().pieces())
+        path: whole_of(part.content(), NO_BLOBS)
         for parts in folded(storage, [Sessions(kept=10**6, entries=10**6)], NO_BLOBS)
         for path, part in parts.items() if path.startswith("sessions/") and "violations" not in path
     }  # fmt: skip

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.console.log_address import Asked
 from pmagent.console.views import log as log_view
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
@@ -107,7 +108,7 @@ def test_what_is_followed_begins_where_the_page_ends_and_has_its_filters(browser
 
 
 def test_a_page_shows_nothing_that_came_after_its_position(workspace: Path) -> None:
-    found = log_view.look(workspace / ".pmagent" / "log", log_view.Asked(count=5), 20).found
+    found = log_view.look(workspace / ".pmagent" / "log", Asked(count=5), 20).found
     assert [event.position for event in found.events] == [16, 17, 18, 19, 20]
 
 
