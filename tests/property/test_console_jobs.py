@@ -1,0 +1,101 @@
+"""Laws of what is kept of jobs: whatever was asked before, and however the log grew, it is what reading anew gives."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.orchestra_events import RunCancelRequested, RunRequested
+from events.event import Event
+from pmagent.jobs.catalogue import Catalogue
+from pmagent.jobs.history import NoSuchJob
+from pmagent.jobs.kinds import RUNS
+from pmagent.jobs.shelf import Shelf
+from pmagent.layout import Layout
+from pmagent.orchestra.history import opened_history
+from pmagent.orchestra.story import Story
+from tests.support.orchestra import config
+from tests.support.pages import RunYard, written
+from tests.support.run_folders import other
+
+RUNS_LIVED = 9
+STATES = ("", "open", "done", "cancelled", "refused", "planned")
+
+
+@cache
+def lived() -> list[Event]:
+    """Runs that overlap: some end at once, some late, some never; one has an id that was used before."""
+    yard = RunYard()
+    for number in range(RUNS_LIVED):
+        run = other(number)
+        if number == 7:
+            run = other(2)
+            yard.tell(RunRequested(run_id=run, intent="again", config=config()), "again", run)
+            continue
+        yard.request({"a": [], "b": ["a"]}, run, plan_only=number == 3, config=config(retries=1))
+        if number % 3 == 0:
+            yard.run(run)
+        elif number % 3 == 1:
+            yard.tell(RunCancelRequested(run_id=other(number - 1)), f"orchestra.cancel-{number}")
+            yard.step()
+    return yard.history
+
+
+questions = st.one_of(
+    st.tuples(st.just("list"), st.sampled_from(STATES), st.integers(1, 12), st.integers(0, 400)),
+    st.tuples(st.just("call"), st.integers(0, RUNS_LIVED + 1), st.just(0), st.just(0)),
+    st.tuples(st.just("grow"), st.integers(1, 60), st.just(0), st.just(0)),
+)
+
+
+@given(st.integers(6, 250), st.lists(questions, min_size=1, max_size=8), st.integers(1, 40))
+@settings(max_examples=40, deadline=None)
+def test_what_is_kept_is_what_reading_anew_gives(
+    cut: int, asked: list[tuple[str, Any, int, int]], window: int
+) -> None:
+    history = lived()
+    with tempfile.TemporaryDirectory() as folder:
+        layout = Layout(written(Path(folder), history[:cut]))
+        catalogue = Catalogue(layout, window=window)
+        shelf = Shelf(layout, catalogue, RUNS, Story, kept=2)
+        for kind, what, count, before in asked:
+            if kind == "grow":
+                written(Path(folder), history[cut : cut + what])
+                cut = min(cut + what, len(history))
+            elif kind == "list":
+                listed = catalogue.listed(RUNS, count, before=before, state=what)
+                assert [(one.position, one.state) for one in listed.entries] == anew(layout, count, before, what)
+            else:
+                assert called(shelf, other(what)) == called_anew(layout, other(what))
+        written(Path(folder), history[cut:])
+        for number in range(RUNS_LIVED):
+            assert called(shelf, other(number)) == called_anew(layout, other(number))
+        listed = catalogue.listed(RUNS, 100)
+        assert [(one.position, one.state) for one in listed.entries] == anew(layout, 100, 0, "")
+
+
+def anew(layout: Layout, count: int, before: int, state: str) -> list[tuple[int, str]]:
+    """The same list, read from the log alone."""
+    with opened_history(layout) as history:
+        jobs = [(job.requested.position, job.state) for job in history.latest(10_000)]
+    return [one for one in jobs if (not before or one[0] < before) and state in ("", one[1])][:count]
+
+
+def called(shelf: Shelf[Story], run_id: str) -> Any:
+    """What a page would tell of the run; None: there is none."""
+    try:
+        with shelf.story(run_id) as (story, _):
+            run = story.run
+            return run.requested, run.end, run.position, [task.state for task in run.tasks], len(story.attempts)
+    except NoSuchJob:
+        return None
+
+
+def called_anew(layout: Layout, run_id: str) -> Any:
+    """The same, by a shelf that has seen nothing."""
+    return called(Shelf(layout, Catalogue(layout), RUNS, Story), run_id)
