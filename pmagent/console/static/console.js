@@ -11,6 +11,7 @@
   const SILENT_MS = 35_000; // the server says at least every 15 s where the log is
   const REFRESH_MS = 500;
   const HIDDEN_MS = 10_000; // a page out of sight gives its connection back: a browser has six for all of them
+  const UNFINISHED_MS = 2_000; // what goes on without an event for each step is looked at again so often
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
   const BUSY_MS = 10_000;
@@ -391,5 +392,6 @@
   setInterval(countDown, 1_000);
   setInterval(watchSilence, 5_000);
   setInterval(() => { if (document.hidden && !source) refreshSoon(); }, HIDDEN_LOOK_MS);
+  setInterval(() => { if (!document.hidden && document.querySelector("[data-again]")) refreshSoon(); }, UNFINISHED_MS);
   open();
 })();
