@@ -1,0 +1,79 @@
+"""How things stand is asked for once for all pages that wait for it, and never answered with what is older."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from pmagent.answer import Answer
+from pmagent.console import desk as desks
+from pmagent.console.desk import Desk
+from tests.support.live import on_loop
+
+
+class Asked(Desk):
+    """A desk whose daemon answers when it is let: with how often it was asked. Its log grows by ``growing`` a look."""
+
+    def __init__(self) -> None:
+        super().__init__(Path("/nowhere"))
+        self.end = 1
+        self.growing = 0
+        self.asked = 0
+        self.may_answer = anyio.Event()
+
+    def position(self) -> int:
+        """See Desk."""
+        self.end += self.growing
+        return self.end
+
+    async def ask(self, *_: Any, **__: Any) -> Answer:
+        """See Desk."""
+        self.asked += 1
+        mine = self.asked
+        await self.may_answer.wait()
+        return Answer(document={"asked": mine})
+
+
+async def _standings(desk: Asked, count: int, into: list[int]) -> None:
+    async def one() -> None:
+        into.append((await desk.standing("status")).document["asked"])
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(count):
+            tasks.start_soon(one)
+
+
+@on_loop
+async def test_pages_that_come_while_it_is_asked_share_the_next_answer() -> None:
+    desk = Asked()
+    first: list[int] = []
+    rest: list[int] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_standings, desk, 1, first)
+        while not desk.asked:
+            await anyio.lowlevel.checkpoint()
+        desk.growing = 1  # what is being answered knows nothing of it
+        tasks.start_soon(_standings, desk, 50, rest)
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        desk.may_answer.set()
+    assert (first, rest) == ([1], [2] * 50)
+
+
+@on_loop
+async def test_an_answer_is_kept_while_nothing_happens_and_for_a_moment_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Asked()
+    desk.may_answer.set()
+    told: list[int] = []
+    await _standings(desk, 3, told)
+    await _standings(desk, 3, told)
+    assert told == [1] * 6
+    desk.end = 2
+    await _standings(desk, 1, told)
+    monkeypatch.setattr(desks, "FRESH_SECONDS", 0.0)
+    await _standings(desk, 1, told)
+    assert told[6:] == [2, 3]
