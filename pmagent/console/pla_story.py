@@ -30,7 +30,7 @@ from projections.pla.view import Session
 
 LOOK_SECONDS: Final = 3.0
 """So long is gone through the workspace's log for one session."""
-LOG_BYTES_MAX: Final = 32 * 2**20
+LOG_BYTES_MAX: Final = 8 * 2**20
 """A longer session log is checked by the command."""
 ENTRIES_SHOWN: Final = 200
 TOLD_MAX: Final = 200
@@ -107,20 +107,25 @@ def story(layout: Layout, session_id: str, first: int) -> Story:
     """The session, with its entries from the ``first`` on. Raises NotFound where nobody knows of it, CorruptLog."""
     if not usable(session_id):
         raise NotFound(f"{session_id[:64]!r} is no session's id", "Sessions lists them")
-    unread, content = "", None
-    try:
-        content = _content(layout, log_path(session_id))
-    except SessionLogUnreadable as error:
-        unread = f"{error.message}. {error.hint}"
+    content, unread = _looked_at(layout, log_path(session_id))
+    violations, also = _looked_at(layout, violations_path(session_id))
     told, expected = _told(layout, session_id, content)
     if told.began is None and content is None and not unread:
         raise NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
     verdict = verify_stream(io.BytesIO(content), expected, len(content)) if content is not None else None
-    violations = _content(layout, violations_path(session_id))
     return Story(
-        session_id, told, verdict, unread, verify_stream(io.BytesIO(violations)) if violations is not None else None,
-        _entries(content or b"", first), first, _job(layout, session_id),
-    )
+        session_id, told, verdict, unread or also,
+        verify_stream(io.BytesIO(violations)) if violations is not None else None, _entries(content or b"", first),
+        first, _job(layout, session_id),
+    )  # fmt: skip
+
+
+def _looked_at(layout: Layout, path: str) -> tuple[bytes | None, str]:
+    """A session log, and why it was not looked at."""
+    try:
+        return _content(layout, path), ""
+    except SessionLogUnreadable as error:
+        return None, f"{error.message}. {error.hint}"
 
 
 def log_of(layout: Layout, session_id: str) -> bytes | None:

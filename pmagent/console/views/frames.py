@@ -55,9 +55,15 @@ def _picture(layout: Layout, session_id: str, position: int) -> tuple[bytes, str
         frame = payload(event) if event.type == "pla.frame_observed" else {}
         if not (frame.get("kept") and _rests_on(storage, event, session_id)):
             raise _none(session_id, str(position))
-    content = BlobStore(RealDisk(), str(layout.blobs)).get(str(frame.get("sha256")))
+    blob = BlobStore(RealDisk(), str(layout.blobs)).reader(str(frame.get("sha256")))
     try:
-        return content, picture(content[: BYTES_MAX + 1]).media_type
+        if blob.size > BYTES_MAX:
+            raise NotFound(f"what was kept of the frame at {position} is larger than a picture may be")
+        content = b"".join(blob.pieces())
+    finally:
+        blob.close()
+    try:
+        return content, picture(content).media_type
     except (NotAPicture, TooLarge) as error:
         raise NotFound(f"what was kept of the frame at {position} is no picture: {error.text}") from error
 

@@ -61,7 +61,7 @@ async def show(request: Request) -> Response:
     first = _number(request, "entry") or 1
     told = await desk.read(pla_story.story, desk.layout, session_id, first)
     return await desk.page(
-        request, "session.html", title="Session of the PLA", section="sessions", live=("pla.", "hid."), story=told,
+        request, "session.html", title="Session of the PLA", section="sessions", live=("pla.",), story=told,
         told=told.told, frames=pla_story.used_frames(told.told), entries_shown=pla_story.ENTRIES_SHOWN,
         command=["pmagent", "pla", "verify-log", log_path(session_id)],
     )

@@ -284,6 +284,25 @@ def test_what_is_no_picture_is_not_served_whatever_the_log_calls_it(tmp_path: Pa
         assert browser.get(f"/sessions/{OTHER}/frames/4").status_code == 404, "it was not kept"
 
 
+def test_what_is_too_large_for_a_picture_is_not_even_read(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmagent.console.views.frames.BYTES_MAX", 100)
+    with reading(recorded) as browser:
+        answer = browser.get(f"/sessions/{SESSION}/frames/18")
+        assert answer.status_code == 404
+        assert b"larger than a picture may be" in answer.content
+
+
+def test_a_session_log_that_is_too_long_for_a_page_is_left_to_the_command(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pla_story, "LOG_BYTES_MAX", 1000)
+    with reading(recorded) as browser:
+        page = browser.page(f"/sessions/{SESSION}")
+        assert "longer than a page takes" in page.text
+        assert f"pmagent pla verify-log sessions/{SESSION}.jsonl" in page.text
+        assert "✓executed" in page.text
+
+
 # --- of the OA -------------------------------------------------------------------------------------------------------
 
 BOOTED = "oa-session-00000000-0000-0000-0000-000000000001"
