@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, Final
 
 import msgspec
@@ -24,6 +24,7 @@ from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
 from pmagent.log.source import opened, sifted
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
+from projections.pla.chain import Chain
 from projections.pla.places import job_path, log_path, usable, violations_path
 from projections.pla.sessions import ASKED_KEPT, SESSIONS_KEPT, Sessions, SessionsView
 from projections.pla.view import Session
@@ -109,15 +110,21 @@ def story(layout: Layout, session_id: str, first: int) -> Story:
         raise NotFound(f"{session_id[:64]!r} is no session's id", "Sessions lists them")
     content, unread = _looked_at(layout, log_path(session_id))
     violations, also = _looked_at(layout, violations_path(session_id))
-    told, expected = _told(layout, session_id, content)
+    told, law = _told(layout, session_id, content)
     if told.began is None and content is None and not unread:
         raise NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
-    verdict = verify_stream(io.BytesIO(content), expected, len(content)) if content is not None else None
     return Story(
-        session_id, told, verdict, unread or also,
-        verify_stream(io.BytesIO(violations)) if violations is not None else None, _entries(content or b"", first),
-        first, _job(layout, session_id),
+        session_id, told, _verdict(content, law.log if law is not None else None), unread or also,
+        _verdict(violations, law.violations if law is not None else None), _entries(content or b"", first), first,
+        _job(layout, session_id),
     )  # fmt: skip
+
+
+def _verdict(content: bytes | None, law: Chain | None) -> Verdict | None:
+    """Whether a file is what ``law`` says, or by itself where that is not known; None where there is none."""
+    if content is None:
+        return None
+    return verify_stream(io.BytesIO(content), law.content.pieces() if law is not None else None, len(content))
 
 
 def _looked_at(layout: Layout, path: str) -> tuple[bytes | None, str]:
@@ -188,8 +195,8 @@ def _job(layout: Layout, session_id: str) -> dict[str, Any] | None:
 # --- the workspace's log ---------------------------------------------------------------------------------------------
 
 
-def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told, Iterator[bytes] | None]:
-    """What the log tells, and what it says that the session log must be (None where that was not found out)."""
+def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told, Session | None]:
+    """What the log tells, and the session as its documents must show it (None where that was not found out)."""
     told, going = Told(), until(LOOK_SECONDS)
     with opened(layout.log) as storage:
         try:
@@ -202,7 +209,7 @@ def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told,
         except PmagentError as error:
             told.trouble = error
             return told, None
-        return told, None if told.cut else fold.expected(session_id)
+        return told, None if told.cut else fold.session(session_id)
 
 
 def _go_through(
@@ -315,12 +322,9 @@ class _Fold:
         except PmagentError as error:
             self.trouble = error
 
-    def expected(self, session_id: str) -> Iterator[bytes] | None:
-        """The bytes of the session log, in pieces; None where they are not known."""
-        session = self._state.sessions.get(session_id)
-        if session is None or not self._whole or self.trouble is not None:
-            return None
-        return session.log.content.pieces()
+    def session(self, session_id: str) -> Session | None:
+        """The session; None where it is not known for certain."""
+        return self._state.sessions.get(session_id) if self._whole and self.trouble is None else None
 
 
 def _requests(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:

@@ -112,6 +112,7 @@ def test_the_log_of_a_session_is_checked_and_equal_to_the_log(browser: Reader, r
     page = browser.page(f"/sessions/{SESSION}")
     lines = log_of(recorded).read_text().splitlines()
     assert f"intact: the session log, {len(lines)} entries, chained, and equal to the workspace's log" in page.text
+    assert "intact: its violations, 3 entries, chained, and equal to the workspace's log" in page.text
     assert json.loads(lines[-1])["checksum"] in page.copied
     assert f"pmagent pla verify-log sessions/{SESSION}.jsonl" in page.copied
     for line in lines:
@@ -179,6 +180,16 @@ def test_every_change_to_a_session_log_is_told(workspace: Path, change: Any, wor
         assert words in page.text
         if change is not _cut:
             assert "not verified" in page.text
+
+
+def test_violations_that_were_changed_or_taken_away_are_told(workspace: Path) -> None:
+    path = log_of(workspace, f"{SESSION}.violations")
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-1]))
+    with reading(workspace) as browser:
+        assert "not intact: its violations, line 3" in browser.page(f"/sessions/{SESSION}").text
+        path.unlink()
+        assert "there is no file of them" in browser.page(f"/sessions/{SESSION}").text
 
 
 def test_a_session_log_that_is_gone_or_a_link_is_told_and_the_rest_stands(workspace: Path, tmp_path: Path) -> None:
