@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -25,6 +26,9 @@ from pmagent.layout import Layout
 
 READERS: Final = 2
 """So many pages read the log at once; others wait their turn. Reading is work for a processor, and there are few."""
+reading_for: ContextVar[str] = ContextVar("reading_for", default="")
+"""The operator for whom the log is read, as the guard knows them: one read of each operator at a time, so that nobody's
+searches, however many, keep another's page of a proposal waiting."""
 FRESH_SECONDS: Final = 1.0
 """So old may an answer about how things stand be, when the log has not grown since."""
 CHANNEL: Final = "console"
@@ -41,6 +45,7 @@ class Desk:
         self.places = Places(self.layout)
         self.templates = environment(workspace)
         self._readers = anyio.CapacityLimiter(READERS)
+        self._turns: dict[str, anyio.Lock] = {}
         self._log_id = ""
         self._standing: dict[str, tuple[int, float, Answer]] = {}
         self._asking: dict[str, anyio.Lock] = {}
@@ -74,8 +79,9 @@ class Desk:
         return self._log_id
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:
-        """What a blocking reader of the log returns. Raises what it raises."""
-        return await anyio.to_thread.run_sync(reader, *arguments, limiter=self._readers, abandon_on_cancel=False)
+        """What a blocking reader of the log returns, when it is its operator's turn. Raises what it raises."""
+        async with self._turns.setdefault(reading_for.get(), anyio.Lock()):
+            return await anyio.to_thread.run_sync(reader, *arguments, limiter=self._readers, abandon_on_cancel=False)
 
     # --- asking ---------------------------------------------------------------------------------------------------
 

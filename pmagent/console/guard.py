@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from events.errors import PmagentError
 from pmagent.console.address import Address
-from pmagent.console.desk import Desk
+from pmagent.console.desk import Desk, reading_for
 from pmagent.console.entrance import Entrance, Visitor
 from pmagent.console.forms import BODY_BYTES_MAX, check_type, read_form
 from pmagent.console.headers import secured
@@ -183,6 +183,7 @@ class Guard:
             return
         if scope["method"] == "POST":
             receive = _after_the_body(receive)
+        reading_for.set(visitor.operator if visitor is not None else "")
         await self._app(scope, receive, send)
 
     async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,0 +1,85 @@
+"""Whose turn it is to read the log: nobody's reads, however many, keep another operator's waiting."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import anyio
+import pytest
+
+from pmagent.console import desk as desks
+from pmagent.console.desk import Desk, reading_for
+from tests.conftest import fresh_example
+from tests.support.consoles import console, live_host
+from tests.support.live import on_loop
+
+SECONDS = 20.0
+
+
+class Reading:
+    """Reads that are let go by hand, and who had theirs."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.begun: list[str] = []
+        self.begins = threading.Event()
+        self.may_end = threading.Event()
+
+    async def read(self, operator: str) -> None:
+        """A read for ``operator``."""
+        reading_for.set(operator)
+        await self.desk.read(self._look, operator)
+
+    def _look(self, operator: str) -> None:
+        self.begun.append(operator)
+        self.begins.set()
+        if operator == "vera":
+            assert self.may_end.wait(SECONDS)
+
+
+@on_loop
+async def test_one_read_of_an_operator_at_a_time_and_others_go_by() -> None:
+    made = Reading(Desk(Path("/nowhere")))
+    assert desks.READERS > 1
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10 * desks.READERS):
+                tasks.start_soon(made.read, "vera")
+            await anyio.to_thread.run_sync(made.begins.wait)
+            await made.read("bert")
+            await made.read("ada")
+            assert made.begun == ["vera", "bert", "ada"], "one of hers goes on, and the others wait behind it"
+            made.may_end.set()
+    assert made.begun == ["vera", "bert", "ada"] + ["vera"] * (10 * desks.READERS - 1)
+
+
+@on_loop
+async def test_a_read_that_fails_or_is_left_keeps_nobody_waiting() -> None:
+    desk = Desk(Path("/nowhere"))
+
+    def broken() -> None:
+        raise OSError("broken")
+
+    with anyio.fail_after(SECONDS):
+        for _ in range(2):
+            with pytest.raises(OSError, match="broken"):
+                await desk.read(broken)
+        with anyio.CancelScope() as left:
+            left.cancel()
+            await desk.read(broken)
+        assert await desk.read(lambda: "read") == "read"
+
+
+def test_the_log_is_read_for_who_is_signed_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    read = Desk.read
+
+    async def noted(self: Desk, *arguments: object) -> object:
+        seen.append(reading_for.get())
+        return await read(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Desk, "read", noted)
+    with live_host(fresh_example(tmp_path / "workspace")) as live, console(live.workspace, "bert") as browser:
+        browser.page("/log")
+    assert set(seen) == {"bert"}
