@@ -51,8 +51,9 @@ def tour(screens: Screens, station: Station, pages: list[str], folder: Path) -> 
 
 def pictures(screens: Screens, station: Station, pages: list[str], folder: Path) -> None:
     """Take the two of docs/images."""
-    visit = enter(screens, station, "light", (1200, 800))
-    for name, address in (("console-now", "/"), ("console-approval", f"{pages[2]}?decide=approve")):
+    visit = enter(screens, station, "light", SIZE)
+    for name, address, height in (("console-now", "/", 1060), ("console-approval", f"{pages[2]}?decide=approve", 1180)):
+        visit.page.set_viewport_size({"width": SIZE[0], "height": height})
         visit.go(address)
         visit.page.wait_for_selector('#connection[data-state="live"]')
         visit.page.screenshot(path=folder / f"{name}.png")
@@ -80,7 +81,7 @@ def at_work(station: Station) -> Iterator[None]:
 def main(folder: Path, what: str) -> None:
     """See the module."""
     folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as scratch:
+    with tempfile.TemporaryDirectory(prefix="lab-") as scratch:
         screens = Screens(CHROMIUM)
         station = Station(Path(scratch))
         try:
