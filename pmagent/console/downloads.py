@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import quote
 
+import anyio
 import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -65,12 +66,14 @@ class BlobResponse(Response):
         self._first = first
         self._rest = rest
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - as ASGI has it
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
                 async for piece in self._pieces():
+                    if await _gone(receive):
+                        return
                     await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
         except CorruptLog as error:
@@ -84,6 +87,15 @@ class BlobResponse(Response):
         yield self._first
         while (piece := await self._desk.read(next, self._rest, b"")) != b"":
             yield piece
+
+
+async def _gone(receive: Receive) -> bool:
+    """Whether who asked has gone, without waiting for it."""
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        message = await receive()
+        return bool(message["type"] == "http.disconnect")
+    return False
 
 
 async def blob(desk: Desk, name: str, sha256_hex: str) -> BlobResponse:

@@ -10,14 +10,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
+from starlette.types import Message
 from structlog.testing import capture_logs
 
 from contracts.orchestra import Artifact
+from pmagent.console.desk import Desk
 from pmagent.console.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers, safe_name
+from pmagent.console.downloads import blob as download_of
 from tests.support.orchestra import RUN, exited
 from tests.support.pages import RunYard, links, page, pages, recorded, text, written
 
@@ -121,6 +125,27 @@ def test_a_large_file_that_is_damaged_ends_before_its_end_and_is_told(tmp_path: 
         assert len(answer.content) == 2 * PIECE_BYTES, "the last piece is not sent"
     assert [(log["event"], log["log_level"]) for log in logs] == [("a download was cut off", "error")]
     assert logs[0]["blob"] == sha256(content).hexdigest()
+
+
+def test_who_has_gone_is_sent_no_more(tmp_path: Path) -> None:
+    content = bytes(range(256)) * (4 * PIECE_BYTES // 256)
+    lived(tmp_path, content)
+    sent: list[int] = []
+
+    async def take() -> None:
+        async def receive() -> Message:
+            if len(sent) < 3:  # the head, and two pieces
+                await anyio.sleep_forever()
+            return {"type": "http.disconnect"}
+
+        async def send(message: Message) -> None:
+            sent.append(len(message.get("body", b"")))
+
+        response = await download_of(Desk(tmp_path), "out.bin", sha256(content).hexdigest())
+        await response({"type": "http", "method": "GET"}, receive, send)
+
+    anyio.run(take)
+    assert sent == [0, PIECE_BYTES, PIECE_BYTES]
 
 
 def test_a_file_that_was_removed_is_told_so(tmp_path: Path) -> None:
