@@ -18,8 +18,10 @@ def pause(app: App, reason: str, operator: str | None, format: str) -> int:
     """Let no new outward effect start, and disarm the keyboard device, until `pmagent resume`; also over a restart.
 
     What is permitted meanwhile is held. What runs already goes on (`pmagent cancel` ends it), but for typing, which
-    ends. It holds for whoever works in this workspace.
+    ends. It holds for whoever works in this workspace. A run or audit of another shell that goes on without a daemon
+    takes no requests: Ctrl-C there ends it.
     """
+    _refuse_beside_a_job(app)
     answer = ask_to_lower(app, "control.pause", operator, reason=reason)
     document = answer.document
     if format == "json":
@@ -29,6 +31,18 @@ def pause(app: App, reason: str, operator: str | None, format: str) -> int:
     else:
         app.output.line(Styled("✓ paused", "green"), f" already, since position {document['since']}")
     return answer.exit_code
+
+
+def _refuse_beside_a_job(app: App) -> None:
+    """Say at once that it cannot be: who wants to stop something has no time to wait. Raises HeldByJob."""
+    from pmagent.config import workspace_of
+    from pmagent.jobs.following import HeldByJob, held_by_job
+    from pmagent.layout import Layout
+
+    held = held_by_job(Layout(workspace_of(app.workspace_flag, app.environ)))
+    if held is not None:
+        what = f"nothing is paused: the log is held by the {held.kind.word} of another shell ({held.process})"
+        raise HeldByJob(what, "Ctrl-C there ends it; beside a daemon (pmagent up) effects can be paused")
 
 
 @click.command(cls=Command, example="pmagent resume")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from pmagent.client import CONNECT_SECONDS
 from pmagent.operations import call
 from pmagent.pausing import Paused
 from tests.conftest import fresh_example
@@ -108,3 +112,28 @@ def test_beside_a_daemon_a_run_that_waits_says_why_and_goes_on_when_effects_are_
         assert run.returncode == 0, (out, errors)
         assert "effects are not paused any more" in errors
         assert daemon.end()[0] == 0
+
+
+@pytest.mark.slow
+def test_who_cannot_be_paused_is_named_at_once_with_what_ends_it(workspace: Path) -> None:
+    """A run without a daemon holds the log, and takes no requests."""
+    os.mkfifo(workspace / "never")
+    (workspace / "plan.yaml").write_text(PLAN.replace("echo", "cat").replace("hello", "never"))
+    asked = ("--workspace", str(workspace), "run", "wait", "--plan", "plan.yaml")
+    run = subprocess.Popen(
+        [*PMAGENT, *asked], cwd=workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    )  # fmt: skip
+    with run:
+        assert run.stderr is not None
+        while "say" not in (line := run.stderr.readline()):
+            assert line
+        begun = time.monotonic()
+        refused = pmagent(workspace, "pause", "--operator", "ada")
+        assert time.monotonic() - begun < CONNECT_SECONDS
+        assert refused.code == 5
+        assert "nothing is paused: the log is held by the run of another shell" in refused.errors
+        assert "Ctrl-C there ends it" in refused.errors
+        run.send_signal(signal.SIGINT)
+        run.communicate(timeout=SECONDS)
+    assert pmagent(workspace, "pause", "--operator", "ada").code == 0
