@@ -215,6 +215,14 @@ def _two_steps_up(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(modes, "_objections", objections)
 
 
+def _a_pause_is_nothing(patch: pytest.MonkeyPatch) -> None:
+    def objections(state: WardenState, to: Any) -> list[tuple[str, str]]:
+        return real(msgspec.structs.replace(state, paused_by=""), to)
+
+    real = modes._objections
+    patch.setattr(modes, "_objections", objections)
+
+
 def _credentials_are_nothing(patch: pytest.MonkeyPatch) -> None:
     def approving(state: WardenState, event: Event, view: Any, asked: Any) -> Any:
         plain = msgspec.structs.replace(view.proposed, credential_warning=False)
@@ -250,8 +258,9 @@ PLANTS: list[tuple[Plant, str]] = [
     (_unknown_is_not_executed, "somebody knows that nothing was typed"),
     (_running_is_done, '"DONE" in said'),
     (_kill_is_nothing, "not self.fallen"),
-    (_mode_never_falls, "not self.fallen"),
+    (_mode_never_falls, 'self.mode == "OBSERVE"'),
     (_two_steps_up, "step == 1"),
+    (_a_pause_is_nothing, "not self.paused"),
     (_credentials_are_nothing, "decided.acknowledged"),
     (_one_person_is_two, "approved.operator_id != proposed.data.requested_by"),
     (_forgets_the_end, '(laws.session, laws.mode, laws.armed) == ("", "OBSERVE", False)'),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
+from contracts.control import EffectsPaused, EffectsResumed
 from contracts.daemon import DaemonStarted
 from contracts.effect import EffectRefused
 from contracts.hid import (
@@ -88,6 +89,8 @@ class Laws:
         self.told: dict[str, list[Any]] = {}
         self.events: list[Event] = []
         self.fallen = False
+        self.paused = False
+        self.paused_at = 0
 
     def take(self, event: Event) -> None:
         """The next event."""
@@ -101,6 +104,8 @@ class Laws:
                 self._warden(event, event.data)
             case "hid":
                 self._hid(event, event.data)
+            case "gate" if isinstance(event.data, EffectsPaused | EffectsResumed):
+                self._switched(event)
             case "brain" if isinstance(event.data, PlaProposed):
                 self.proposed[event.data.proposal_id] = event
                 if not self.open and self.mode != "OBSERVE" and event.data.session_id == self.session:
@@ -109,6 +114,11 @@ class Laws:
             self._fact(event.data)
         elif isinstance(event.data, KernelModeDecided) and event.data.mode == "BLOCKED":
             self.fallen = True
+
+    def _switched(self, event: Event) -> None:
+        self.paused = isinstance(event.data, EffectsPaused)
+        if self.paused:
+            self.paused_at, self.armed, self.fallen = event.position, False, True
 
     # --- the device ---------------------------------------------------------------------------------------------------
 
@@ -168,6 +178,7 @@ class Laws:
         asked = self.events[event.causation - 1]
         if step > 0:
             assert step == 1, "up by one step"
+            assert not self.paused, "not in a pause"
             assert isinstance(asked.data, PlaModeRequested), "up by an operator only"
             assert asked.kind == "fact"
             assert (asked.data.mode, asked.data.operator_id) == (changed.mode, changed.who)
@@ -231,7 +242,8 @@ class Laws:
         name = order.execution_id
         assert name not in self.committed, "ordered once"
         asked = self.requested[name]
-        _, approved = self.approved[asked.proposal_id]
+        at, approved = self.approved[asked.proposal_id]
+        assert at.position > self.paused_at, "nothing that was approved before a pause"
         assert order.digest == approved.digest == self.prepared[name], "what was approved, and what the device holds"
         assert event.time < approved.expires_at
         assert self.mode == "EXECUTE"

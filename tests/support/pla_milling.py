@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from contracts.control import PauseRequested, ResumeRequested
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import ActorResumed, EffectFailed, EffectInterrupted, EffectTimedOut
 from contracts.hid import (
@@ -311,6 +312,17 @@ class Press(Desk):
         self.pretended.kill()
         self.report()
 
+    def pauses(self, number: int) -> None:
+        """An operator uses the stop switch; mostly not for long."""
+        self.says(PauseRequested(operator_id=BOB, channel="console"))
+        if number % 3:
+            self.go()
+            self.goes_on()
+
+    def goes_on(self) -> None:
+        """An operator lets effects start again."""
+        self.says(ResumeRequested(operator_id=BOB, channel="console"))
+
     # --- ends of processes --------------------------------------------------------------------------------------------
 
     def crashes(self, number: int) -> None:
@@ -356,6 +368,7 @@ class Press(Desk):
         """Everything goes well from now on, until nothing is left to do."""
         self.ways = []
         self.resumes(0)
+        self.goes_on()
         self.go()
         self.tell(PlaEndRequested(operator_id="alice", channel="cli"))
         for _ in range(3):
@@ -392,6 +405,8 @@ STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
     "reset": Press.resets,
     "kill": Press.kills,
     "report": lambda press, _: press.report(),
+    "pause": Press.pauses,
+    "go on": lambda press, _: press.goes_on(),
     "BLOCKED": lambda press, _: _observe(press, "BLOCKED"),
     "NORMAL": lambda press, _: _observe(press, "NORMAL"),
     "wait": lambda press, number: press.advance((0.2, 1.0, 4.0, 20.0, 70.0)[number % 5]),
