@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from events.errors import CorruptLog
 from events.event import StoredEvent
 from events.reader import event_at, events
 from pmagent.audit.story import Story as AuditStory
+from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.jobs import shelf as shelf_module
 from pmagent.jobs.cancelling import cancelling
 from pmagent.jobs.catalogue import Catalogue
@@ -191,6 +194,36 @@ def test_few_are_kept_and_the_newest_always(tmp_path: Path, reads: list[int]) ->
             with shelf.story(other(number)):
                 pass
         assert len(reads) == 4 - kept
+
+
+def test_many_threads_may_look_while_the_log_grows(tmp_path: Path) -> None:
+    yard = RunYard()
+    for number in range(6):
+        yard.request({"a": [], "b": ["a"]}, other(number))
+        yard.run(other(number))
+    history = yard.history
+    first = next(event.position for event in history if event.id == other(1))
+    workspace = written(tmp_path, history[:first])
+    jobs = JobsAtHand(Layout(workspace))
+    grown = threading.Event()
+
+    def look(number: int) -> int:
+        looked = 0
+        while not grown.is_set() or looked < 3:
+            entries = jobs.catalogue.listed(RUNS, 100).entries
+            assert [one.position for one in entries] == sorted((one.position for one in entries), reverse=True)
+            page = jobs.run_page(entries[number % len(entries)].job_id, "", 0)
+            assert sum(page.counts.values()) in (0, 2)
+            looked += 1
+        return len(jobs.catalogue.listed(RUNS, 100).entries)
+
+    with ThreadPoolExecutor(4) as pool:
+        looking = [pool.submit(look, number) for number in range(4)]
+        for start in range(first, len(history), 25):
+            written(tmp_path, history[start : start + 25])
+        grown.set()
+        assert [one.result() for one in looking] == [6] * 4
+    assert all(jobs.run_page(other(number), "", 0).word == "done" for number in range(6))
 
 
 def test_a_job_that_there_is_not_is_told(tmp_path: Path) -> None:
