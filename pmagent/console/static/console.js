@@ -3,22 +3,19 @@
    It shows what the server has rendered and decides nothing: no key and no timer sends a form. Text of events reaches the
    page only as the server's own escaped HTML, parsed apart from the page (DOMParser runs no script).
 
-   Order: state, connection, regions, rows of the log, countdowns and badge, keys, copying, beginning. */
+   Order: state, connection, regions, rows of the log, countdowns and badge, copying, beginning. Keys are in keys.js. */
 (() => {
   "use strict";
 
   const BODY = document.body;
   const SILENT_MS = 35_000; // the server says at least every 15 s where the log is
   const REFRESH_MS = 500;
-  const HIDDEN_MS = 10_000; // a page out of sight gives its connection back: a browser has six for all of them
+  const HIDDEN_MS = 10_000; // a page out of sight gives its connection back
   const UNFINISHED_MS = 2_000; // what goes on without an event for each step is looked at again so often
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
   const BUSY_MS = 10_000;
-  const CHORD_MS = 1_500;
-  const SECTIONS = {
-    n: "/", a: "/approvals", r: "/runs", u: "/audits", s: "/sessions", l: "/log", i: "/integrity", h: "/help",
-  };
+  const SEATS = 4; // a browser has six connections for all its windows here, and some are needed to load pages
 
   const byId = (id) => document.getElementById(id);
   const own = (selector, root = document) => Array.from(root.querySelectorAll(selector));
@@ -31,6 +28,8 @@
   let position = Number(BODY.dataset.position) || 0;
   let heard = Date.now();
   let tried = 0;
+  let opening = false;
+  let leave = () => {};
   let again = 0;
   let finished = false; // the server has said why nothing more comes
   let held = false; // the page is to stay as it is (WCAG 2.2.2); what comes meanwhile waits
@@ -71,10 +70,33 @@
     return url;
   }
 
-  function open() {
+  /* A place among the few that are live at once. It is kept until "leave", and by no page that is gone. */
+  async function takeSeat() {
+    for (let n = 0; navigator.locks && n < SEATS; n += 1) {
+      const taken = await new Promise((resolve) => {
+        navigator.locks.request(`pmagent-live-${n}`, { ifAvailable: true }, (lock) => {
+          resolve(Boolean(lock));
+          return lock && new Promise((done) => { leave = done; });
+        });
+      });
+      if (taken) return true;
+    }
+    return !navigator.locks;
+  }
+
+  async function open() {
     clearTimeout(again);
-    if (finished || !byId("connection")) return;
+    if (finished || opening || !byId("connection")) return;
     close();
+    opening = true;
+    const seated = await takeSeat();
+    opening = false;
+    if (!seated) {
+      show("", `as of ${position}, ${tail() ? "not live: other windows are" : "every few seconds"}`);
+      refreshSoon();
+      again = setTimeout(open, AGAIN_MS);
+      return;
+    }
     tried = Date.now();
     source = new EventSource(address());
     source.addEventListener("at", (event) => {
@@ -94,6 +116,7 @@
 
   function close() {
     if (source) source.close();
+    leave();
     source = null;
   }
 
@@ -196,6 +219,7 @@
   function swapAll(fresh) {
     let busy = false;
     if (held) return; // what is fresh by then is asked for when it goes on
+    if (!tail()) position = Math.max(position, Number(fresh.body.dataset.position) || 0);
     for (const region of own("[data-region][id]")) {
       if (region.parentElement.closest("[data-region][id]")) continue; // its surroundings bring it
       const next = fresh.getElementById(region.id);
@@ -298,48 +322,6 @@
     waiting = count;
   }
 
-  /* --- keys: they move, and nothing else ----------------------------------------------------------------------------- */
-
-  let chord = 0;
-  const KEYS_OFF = "pmagent-keys-off";
-  const ROWS = "main tbody tr, main .tree li, main [data-row]";
-
-  function keysOff() {
-    try { return localStorage.getItem(KEYS_OFF) === "1"; } catch { return false; }
-  }
-
-  function move(step) {
-    const links = own(ROWS).map((row) => row.querySelector("a[href]")).filter((link) => link?.offsetParent);
-    if (!links.length) return;
-    const row = document.activeElement?.closest(ROWS);
-    const now = links.findIndex((link) => link.closest(ROWS) === row);
-    const next = now < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, now + step));
-    links[next].focus();
-    links[next].scrollIntoView({ block: "nearest" });
-  }
-
-  function pressed(event) {
-    const at = event.target;
-    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing || keysOff()) return;
-    if (!(at instanceof HTMLElement) || at.isContentEditable || at.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
-    if (chord && Date.now() - chord < CHORD_MS) {
-      chord = 0;
-      if (Object.hasOwn(SECTIONS, event.key)) { event.preventDefault(); location.assign(SECTIONS[event.key]); }
-      return;
-    }
-    chord = 0;
-    if (event.key === "g") chord = Date.now();
-    else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
-    else if (event.key === "?") byId("keys")?.showModal();
-    else if (event.key === "/") {
-      const field = fields(document).find((one) => one.closest("form[role=search]"));
-      if (!field) return;
-      event.preventDefault();
-      field.closest("details:not([open])")?.setAttribute("open", "");
-      field.focus();
-    }
-  }
-
   /* --- copying --------------------------------------------------------------------------------------------------------- */
 
   async function copied(event) {
@@ -373,16 +355,8 @@
   }
 
   for (const region of own("[data-region][id]")) served.set(region.id, region.outerHTML);
-  const switchKeys = byId("keys-on");
-  if (switchKeys) {
-    switchKeys.checked = !keysOff();
-    switchKeys.addEventListener("change", () => {
-      try { localStorage.setItem(KEYS_OFF, switchKeys.checked ? "0" : "1"); } catch { /* it holds for this page only */ }
-    });
-  }
   wake(document);
   badge();
-  document.addEventListener("keydown", pressed);
   document.addEventListener("click", copied);
   document.addEventListener("focusout", () => { if (passedOver) refreshSoon(); });
   byId("hold")?.addEventListener("click", hold);

@@ -90,7 +90,7 @@ def test_the_help_names_every_section_that_the_frame_leads_to(ada: Console) -> N
 
 
 def test_the_help_tells_the_keys_that_the_script_knows() -> None:
-    script = (STATIC / "console.js").read_text("utf-8")
+    script = (STATIC / "keys.js").read_text("utf-8")
     known = dict(re.findall(r'\b([a-z]): "(/[a-z]*)"', script))
     assert known == {section.key: section.address for section in SECTIONS}
 

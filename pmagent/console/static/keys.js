@@ -1,0 +1,60 @@
+/* Keys that move. None of them sends a form, and none works while somebody types, or when #keys-on is not checked
+   (WCAG 2.1.4). Without scripts there are none, and everything is reached by Tab. */
+(() => {
+  "use strict";
+
+  const CHORD_MS = 1_500;
+  const KEYS_OFF = "pmagent-keys-off";
+  const ROWS = "main tbody tr, main .tree li, main [data-row]";
+  const SECTIONS = {
+    n: "/", a: "/approvals", r: "/runs", u: "/audits", s: "/sessions", l: "/log", i: "/integrity", h: "/help",
+  };
+
+  const own = (selector) => Array.from(document.querySelectorAll(selector));
+  let chord = 0;
+
+  function keysOff() {
+    try { return localStorage.getItem(KEYS_OFF) === "1"; } catch { return false; }
+  }
+
+  function move(step) {
+    const links = own(ROWS).map((row) => row.querySelector("a[href]")).filter((link) => link?.offsetParent);
+    if (!links.length) return;
+    const row = document.activeElement?.closest(ROWS);
+    const now = links.findIndex((link) => link.closest(ROWS) === row);
+    const next = now < 0 ? (step > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, now + step));
+    links[next].focus();
+    links[next].scrollIntoView({ block: "nearest" });
+  }
+
+  function pressed(event) {
+    const at = event.target;
+    if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing || keysOff()) return;
+    if (!(at instanceof HTMLElement) || at.isContentEditable || at.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
+    if (chord && Date.now() - chord < CHORD_MS) {
+      chord = 0;
+      if (Object.hasOwn(SECTIONS, event.key)) { event.preventDefault(); location.assign(SECTIONS[event.key]); }
+      return;
+    }
+    chord = 0;
+    if (event.key === "g") chord = Date.now();
+    else if (event.key === "j" || event.key === "k") move(event.key === "j" ? 1 : -1);
+    else if (event.key === "?") document.querySelector("dialog#keys")?.showModal();
+    else if (event.key === "/") {
+      const field = document.querySelector("form[role=search] :is(input:not([type=hidden]), select, textarea)");
+      if (!field) return;
+      event.preventDefault();
+      field.closest("details:not([open])")?.setAttribute("open", "");
+      field.focus();
+    }
+  }
+
+  const switchKeys = document.getElementById("keys-on");
+  if (switchKeys) {
+    switchKeys.checked = !keysOff();
+    switchKeys.addEventListener("change", () => {
+      try { localStorage.setItem(KEYS_OFF, switchKeys.checked ? "0" : "1"); } catch { /* it holds for this page only */ }
+    });
+  }
+  document.addEventListener("keydown", pressed);
+})();
