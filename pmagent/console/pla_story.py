@@ -112,7 +112,7 @@ def story(layout: Layout, session_id: str, first: int) -> Story:
     violations, also = _looked_at(layout, violations_path(session_id))
     told, law = _told(layout, session_id, content)
     if told.began is None and content is None and not unread:
-        raise NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
+        raise told.trouble or NotFound(f"the log tells of no session {session_id!r}", "Sessions lists them")
     return Story(
         session_id, told, _verdict(content, law.log if law is not None else None), unread or also,
         _verdict(violations, law.violations if law is not None else None), _entries(content or b"", first), first,

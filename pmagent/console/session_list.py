@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from events.errors import CorruptLog, PmagentError
+from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import StoredEvent
 from events.storage import StorageReader
 from pmagent.console.searching import until
@@ -156,9 +156,9 @@ def _text(data: dict[str, Any], name: str) -> str:
 def began(
     storage: StorageReader, kind: Kind, session_id: str, end: int, going: Callable[[], bool]
 ) -> StoredEvent | None:
-    """The last event up to ``end`` with which a session of this id began; None where none is found in time.
+    """The last event up to ``end`` with which a session of this id began; None where there is none.
 
-    Raises CorruptLog.
+    Raises CorruptLog, and NotFound where there was no time to look at all of the log.
     """
 
     def pick(run: Sequence[StoredEvent]) -> Sequence[StoredEvent]:
@@ -168,6 +168,9 @@ def began(
     found = last_of(storage, Range(1, end, ""), pick, 1, going, [*NEEDLES[kind], named])
     if found.trouble is not None and not found.events:
         raise found.trouble
+    if found.cut:
+        what = f"no session {session_id[:64]!r} began from position {found.first} on; there was no time to look further"
+        raise NotFound(what, f"pmagent log tail -n 1 --type {BEGAN[kind][0]} data.session_id=… looks at all of the log")
     return found.events[0] if found.events else None
 
 

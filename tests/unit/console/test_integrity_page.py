@@ -298,3 +298,28 @@ def test_what_cannot_be_recorded_is_told(browser: Reader) -> None:
     page = browser.page("/integrity")
     assert "✓intact" in page.text
     assert "it is not in the log: " in page.text
+
+
+def test_where_no_process_can_be_started_nothing_is_begun(browser: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    answer = browser.client.post("/integrity/verify")
+    assert answer.status_code == 409
+    assert "no process can be started that checks" in answer.text
+    assert integrity.checks_of(browser.desk).running is None
+
+
+def test_an_answer_that_cannot_be_kept_is_told_all_the_same(workspace: Path) -> None:
+    checks = Checks(workspace, workspace / "nowhere")
+    checks.begin("log", "ada")
+    assert checks.wait(PATIENCE)
+    check = checks.latest("log")
+    assert check is not None
+    assert check.result["ok"]
+    assert "could not be kept" in check.hint
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_stands(workspace: Path, browser: Reader) -> None:
+    (workspace / ".pmagent" / "cache" / "snapshot").mkdir(parents=True)
+    page = browser.page("/integrity")
+    assert "Not everything could be read" in page.text
+    assert "Slot 0" in page.text

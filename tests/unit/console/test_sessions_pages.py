@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from events.event import Draft
-from pmagent.console import pla_story, session_list
+from events.reader import event_at
+from pmagent.console import oa_story, pla_story, session_list
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.hostile import CORPUS
@@ -21,6 +22,7 @@ HISTORY = Path(__file__).parents[2] / "histories" / "typing"
 SESSION = "pla-265dac8f72767643f96ecabc129ccefb"
 OUTSIDE = "outside-8"
 OTHER = "pla-00000000000000000000000000000002"
+BOOTED = "oa-session-00000000-0000-0000-0000-000000000001"
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +100,22 @@ def test_where_there_was_no_time_the_list_goes_on(tmp_path: Path, monkeypatch: p
             looks += 1
             assert looks < 5
         assert looks == 2
+
+
+def test_a_log_that_is_corrupt_behind_older_sessions_leaves_their_ends_unknown(tmp_path: Path) -> None:
+    end = {"session_id": OTHER, "state": "complete", "reason": "told too late"}
+    middle = [note(n) for n in range(1, 40)]
+    fill_log(tmp_path, [
+        note(0, began(OTHER), type="pla.session_began", correlation=OTHER), *middle,
+        note(50, end, type="pla.session_ended", correlation=OTHER),
+    ])  # fmt: skip
+    (segment,) = (tmp_path / ".pmagent" / "log").glob("*.jsonl")
+    flip(segment, sum(len(line) + 1 for line in segment.read_bytes().split(b"\n")[:19]) + 60)
+    with reading(tmp_path) as browser:
+        page = browser.page("/sessions?before=10")
+        assert page.links(f"/sessions/{OTHER}")
+        assert "stands" in page.text
+        assert "Not everything could be looked at" in browser.page("/sessions").text
 
 
 @pytest.mark.parametrize("address", ["?kind=x", "?before=0", "?before=x", "?before=" + "9" * 5000])
@@ -247,6 +265,26 @@ def test_a_log_that_is_corrupt_within_the_session_is_told_and_its_file_shown(wor
         assert "not held against the workspace's log here" in page.text
 
 
+def test_where_there_was_no_time_for_all_of_a_session_the_page_says_how_far_it_came(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill_log(tmp_path, [
+        note(0, began(OTHER), type="pla.session_began", correlation=OTHER),
+        note(1, {"session_id": BOOTED, "mode": "NORMAL"}, type="oa.session_booted"),
+        *(note(n, {"text": "x" * 1000}) for n in range(2, 900)),
+    ])  # fmt: skip
+    monkeypatch.setattr(pla_story, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(oa_story, "LOOK_SECONDS", 0.0)
+    with reading(tmp_path) as browser:
+        for name in (BOOTED, OTHER):
+            assert "there was no time to look further" in browser.page(f"/sessions/{name}", 404).text
+    monkeypatch.setattr(pla_story, "began", lambda storage, *_: event_at(storage, 2))
+    monkeypatch.setattr(oa_story, "began", lambda storage, *_: event_at(storage, 3))
+    with reading(tmp_path) as browser:
+        for name in (BOOTED, OTHER):
+            assert "there was no time for more" in browser.page(f"/sessions/{name}").text
+
+
 # --- frames ----------------------------------------------------------------------------------------------------------
 
 
@@ -315,9 +353,6 @@ def test_a_session_log_that_is_too_long_for_a_page_is_left_to_the_command(
 
 
 # --- of the OA -------------------------------------------------------------------------------------------------------
-
-BOOTED = "oa-session-00000000-0000-0000-0000-000000000001"
-
 
 def test_a_session_of_the_oa_shows_mode_drift_end_and_the_permits_of_its_time(tmp_path: Path) -> None:
     booted = {"session_id": BOOTED, "mode": "NORMAL", "phase": "7", "branch": "main", "workspace": "/w", "reasons": []}
