@@ -14,9 +14,9 @@ from pmagent.layout import Layout
 class History(Jobs):
     """The log of a workspace. Use ``opened_history``."""
 
-    def latest(self, count: int) -> list[Job]:
-        """The last ``count`` audits that were asked for, newest first. Raises CorruptLog."""
-        return self.last(AUDITS, count)
+    def latest(self, count: int, *, state: str = "", text: str = "", before: int = 0) -> list[Job]:
+        """The last ``count`` audits that were asked for, newest first; see ``last``. Raises CorruptLog."""
+        return self.last(AUDITS, count, state=state, text=text, before=before)
 
     def called(self, prefix: str) -> Event:
         """The request of the one audit whose id begins so; of an id used again, the last. Raises NoSuchJob,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,31 +14,22 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.given import id_prefix
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.run_table import mark
+from pmagent.cli.selecting import Selected, selecting
 from pmagent.cli.shell import complete_audits
 from pmagent.exitcodes import Exit
+from pmagent.jobs.kinds import AUDITS
 from pmagent.when import short
 
 if TYPE_CHECKING:
     from pmagent.jobs.history import Job
 
-COUNT_MAX: Final = 10_000
-
-
-@click.command(cls=Command, example=["pmagent audits", "pmagent audits -n 5 --format json", "pmagent audits 5b0c7a52"])
+@click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
+                                     "pmagent audits 5b0c7a52"])
 @click.argument("audit_id", required=False, shell_complete=complete_audits)
-@click.option(
-    "-n",
-    "--lines",
-    "count",
-    type=click.IntRange(1, COUNT_MAX),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="The last N.",
-)
+@selecting(AUDITS)
 @format_option()
 @pass_app
-def audits(app: App, audit_id: str | None, count: int, format: str) -> int:
+def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
     """The latest audits, newest first; or the audit AUDIT_ID, its criteria and scores, and where its report is.
 
     AUDIT_ID may be the beginning of an id. Only the log is read, whoever writes it.
@@ -46,8 +37,10 @@ def audits(app: App, audit_id: str | None, count: int, format: str) -> int:
     from pmagent.audit.history import opened_history
     from pmagent.cli.audit_answer import document, summary
 
+    selected = Selected(**given)
     with opened_history(app.layout) as history:
         if audit_id is not None:
+            selected.only_of_lists()
             progress = history.progress(history.called(id_prefix(audit_id, "AUDIT_ID")))
             if format == "json":
                 app.output.document(document(progress, []))
@@ -56,17 +49,17 @@ def audits(app: App, audit_id: str | None, count: int, format: str) -> int:
             if not progress.over and not is_locked(app.layout.lock):
                 app.output.line("  nobody carries it now; pmagent up, or the next command that runs, takes it up")
             return Exit.DONE
-        found = history.latest(count)
+        found = history.latest(selected.count, **selected.filters)
     if format == "json":
         app.output.document({"audits": [_entry(job) for job in found]})
     else:
-        _list(app.output, found)
+        _list(app.output, found, selected)
     return Exit.DONE
 
 
-def _list(output: Output, found: list[Job]) -> None:
+def _list(output: Output, found: list[Job], selected: Selected) -> None:
     if not found:
-        output.line("no audits yet: pmagent audit REPO_URL PDF")
+        output.line("no such audits" if selected.narrows else "no audits yet: pmagent audit REPO_URL PDF")
         return
     output.line(Styled(f"{'AUDIT':<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {'SCORE':>5}  REPOSITORY", "bold"))
     for job in found:

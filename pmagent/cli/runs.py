@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,8 +15,10 @@ from pmagent.cli.given import id_prefix
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.run_answer import summary, whole
 from pmagent.cli.run_table import mark, table
+from pmagent.cli.selecting import Selected, selecting
 from pmagent.cli.shell import complete_runs
 from pmagent.exitcodes import Exit
+from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.places import folder_of
 from pmagent.when import short
 
@@ -24,16 +26,13 @@ if TYPE_CHECKING:
     from pmagent.jobs.history import Job
     from pmagent.orchestra.progress import Progress
 
-COUNT_MAX: Final = 10_000
-
-
-@click.command(cls=Command, example=["pmagent runs", "pmagent runs -n 5 --format json", "pmagent runs 5b0c7a52"])
+@click.command(cls=Command, example=["pmagent runs", "pmagent runs --state failed -n 5 --format json",
+                                     "pmagent runs 5b0c7a52"])
 @click.argument("run_id", required=False, shell_complete=complete_runs)
-@click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
-              metavar="N", help="The last N.")
+@selecting(RUNS)
 @format_option()
 @pass_app
-def runs(app: App, run_id: str | None, count: int, format: str) -> int:
+def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
     """The latest runs, newest first; or the run RUN_ID, its tasks, and where its documents are.
 
     RUN_ID may be the beginning of an id. Only the log is read, whoever writes it. As JSON, tasks are whole, as the
@@ -41,8 +40,10 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
     """
     from pmagent.orchestra.history import opened_history
 
+    selected = Selected(**given)
     with opened_history(app.layout) as history:
         if run_id is not None:
+            selected.only_of_lists()
             requested = history.called(id_prefix(run_id, "RUN_ID"))
             run = history.progress(requested)
             if format == "text":
@@ -50,11 +51,11 @@ def runs(app: App, run_id: str | None, count: int, format: str) -> int:
             else:
                 app.output.document(whole(run, history.task_documents(requested)))
             return Exit.DONE
-        found = history.latest(count)
+        found = history.latest(selected.count, **selected.filters)
     if format == "json":
         app.output.document({"runs": [_entry(run) for run in found]})
     else:
-        _list(app.output, found)
+        _list(app.output, found, selected)
     return Exit.DONE
 
 
@@ -72,9 +73,9 @@ def _one(app: App, run: Progress) -> None:
         output.line("  ", Styled(f"replaced: {task.name} ({task.state})", "dim"))
 
 
-def _list(output: Output, found: list[Job]) -> None:
+def _list(output: Output, found: list[Job], selected: Selected) -> None:
     if not found:
-        output.line("no runs yet: pmagent run 'What to do' --plan FILE")
+        output.line("no such runs" if selected.narrows else "no runs yet: pmagent run 'What to do' --plan FILE")
         return
     output.line(Styled(f"{'RUN':<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {'DONE':>14}  INTENT", "bold"))
     for run in found:

@@ -43,6 +43,11 @@ class Job(msgspec.Struct, frozen=True):
         return self.requested.data
 
     @property
+    def title(self) -> str:
+        """What it is about."""
+        return str(getattr(self.requested.data, self.kind.about))
+
+    @property
     def state(self) -> str:
         """In one word: how it ended, else ``open``."""
         return self.kind.state(self.end.data if self.end is not None else None)
@@ -60,8 +65,10 @@ class Jobs:
         self.storage = storage
         self.blobs = blobs
 
-    def last(self, kind: Kind, count: int) -> list[Job]:
-        """The last ``count`` jobs of this kind that were asked for, newest first. Raises CorruptLog."""
+    def last(self, kind: Kind, count: int, *, state: str = "", text: str = "", before: int = 0) -> list[Job]:
+        """The last ``count`` jobs of this kind that were asked for before position ``before`` (0: the last of all), are
+        in ``state`` and are about something with ``text`` in it, in whatever case; newest first. Raises CorruptLog."""
+        wanted = text.casefold()
         high, size = self.storage.tail().position, _WINDOW
         found: list[Job] = []
         ends: dict[str, list[StoredEvent]] = {}
@@ -69,11 +76,12 @@ class Jobs:
             low = max(1, high - size + 1)
             requests: list[StoredEvent] = []
             for event in self._between(low, high):
-                if event.type == kind.requested:
+                if event.type == kind.requested and not 0 < before <= event.position:
                     requests.append(event)
                 elif event.type in kind.ends:
                     ends.setdefault(event.correlation, []).append(event)
-            found += [self._job(kind, event, ends.get(event.correlation, [])) for event in reversed(requests)]
+            jobs = (self._job(kind, event, ends.get(event.correlation, [])) for event in reversed(requests))
+            found += [job for job in jobs if state in ("", job.state) and wanted in job.title.casefold()]
             high, size = low - 1, size * 2
         return found[:count]
 

@@ -13,7 +13,8 @@ from contracts.orchestra_events import RunEnded
 
 class Kind(msgspec.Struct, frozen=True):
     """``requested`` is the type of the event that begins one, ``ends`` are the types that end it; ``ask`` and
-    ``cancel`` its operations; ``command`` lists them. ``state_of``: the payload of an end -> its state, in one word."""
+    ``cancel`` its operations; ``command`` lists them. ``state_of``: the payload of an end -> its state, in one word;
+    ``states``: these, and "open". ``about`` is the field of the request that says what it is about."""
 
     word: str
     requested: str
@@ -21,6 +22,8 @@ class Kind(msgspec.Struct, frozen=True):
     ask: str
     cancel: str
     command: str
+    states: tuple[str, ...]
+    about: str
     state_of: Callable[[Any], str]
 
     def state(self, end: Any) -> str:
@@ -47,6 +50,8 @@ RUNS: Final = Kind(
     ask="orchestra.run",
     cancel="orchestra.cancel",
     command="pmagent runs",
+    states=("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned"),
+    about="intent",
     state_of=_run_state,
 )
 AUDITS: Final = Kind(
@@ -56,6 +61,8 @@ AUDITS: Final = Kind(
     ask="audit.run",
     cancel="audit.cancel",
     command="pmagent audits",
+    states=("open", "concluded", "failed", "cancelled", "refused"),
+    about="repo_url",
     state_of=_audit_state,
 )
 KINDS: Final = (RUNS, AUDITS)

@@ -17,9 +17,9 @@ from projections.runs.numbers import task_documents
 class History(Jobs):
     """The log of a workspace, and what lies beside it. Use ``opened_history``."""
 
-    def latest(self, count: int) -> list[Job]:
-        """The last ``count`` runs that were asked for, newest first. Raises CorruptLog."""
-        return self.last(RUNS, count)
+    def latest(self, count: int, *, state: str = "", text: str = "", before: int = 0) -> list[Job]:
+        """The last ``count`` runs that were asked for, newest first; see ``last``. Raises CorruptLog."""
+        return self.last(RUNS, count, state=state, text=text, before=before)
 
     def called(self, prefix: str) -> Event:
         """The request of the one run whose id begins so; of an id used again, the last. Raises NoSuchJob,

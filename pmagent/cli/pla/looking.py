@@ -6,11 +6,13 @@ from typing import Any
 
 import click
 
+from contracts.pla_words import OUTCOMES
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.exitcodes import Exit
+from pmagent.pla.choosing import STANDS, fits
 from pmagent.when import short
 
 
@@ -82,18 +84,22 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
     output.line("           kill switch ", switch, ", ", armed)
 
 
-@click.command("list", cls=Command, example=["pmagent pla list", "pmagent pla list -n 5 --format json"])
+@click.command("list", cls=Command, example=["pmagent pla list", "pmagent pla list --stands open --format json"])
 @click.option("-n", "--lines", "count", type=click.IntRange(1, 100), default=20, show_default=True, metavar="N",
-              help="The last N.")
+              help="Of the last N.")
+@click.option("--stands", type=click.Choice(STANDS), help="Only those that stand so.")
+@click.option("--by", help="Only those that this operator asked for or decided.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only those that came to this.")
 @format_option()
 @pass_app
-def listing(app: App, count: int, format: str) -> int:
+def listing(app: App, count: int, stands: str | None, by: str | None, outcome: str | None, format: str) -> int:
     """The newest proposals, and what has come of each. Older ones are in the session logs."""
-    document = ask(app, "pla.list", count=count).document
+    every = ask(app, "pla.list", count=count).document["proposals"]
+    document = {"proposals": [one for one in every if fits(one, stands or "", by or "", outcome or "")]}
     if format == "json":
         app.output.document(document)
     else:
-        list_proposals(app.output, document["proposals"])
+        list_proposals(app.output, document["proposals"], narrowed=bool(stands or by or outcome))
     return Exit.DONE
 
 

@@ -87,10 +87,11 @@ def _times(output: Output, document: dict[str, Any]) -> None:
         output.line("  ended       ", shorten(f"{short(document['closed_at'] or '')} UTC{why}", output.columns - 14))
 
 
-def list_proposals(output: Output, documents: list[dict[str, Any]]) -> None:
-    """One a line, newest first."""
+def list_proposals(output: Output, documents: list[dict[str, Any]], *, narrowed: bool = False) -> None:
+    """One a line, newest first. ``narrowed``: others may have been left out."""
     if not documents:
-        output.line("no proposals yet: pmagent pla mode SUGGEST, then pmagent pla propose 'type: …'")
+        none = "no proposals yet: pmagent pla mode SUGGEST, then pmagent pla propose 'type: …'"
+        output.line("no such proposals" if narrowed else none)
         return
     output.line(Styled(f"{'PROPOSAL':<17}  {'PROPOSED (UTC)':<18}  {'STATE':<17}  {'BY':<12}  WHAT", "bold"))
     for document in documents:

@@ -59,6 +59,14 @@ def asked_of(query: QueryParams, states: Sequence[str]) -> Asked:
     return Asked(state, text, number_of(query, "after"))
 
 
+def twin(kind: Kind, asked: Asked) -> list[str]:
+    """The command that lists the same."""
+    argv = [*kind.command.split(), "-n", str(LISTED)]
+    argv += ["--state", asked.state] if asked.state else []
+    argv += [f"--text={asked.text}"] if asked.text else []
+    return argv + (["--before", str(asked.after)] if asked.after else [])
+
+
 def choices(states: Sequence[str]) -> list[tuple[str, str]]:
     """The states as a form offers them: value and words."""
     return [("", "any"), *((state, state.replace("_", " ")) for state in states)]

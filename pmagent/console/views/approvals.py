@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from contracts.pla_words import OUTCOMES
 from pmagent.console.approvals.card import LISTED, Card, gathered
 from pmagent.console.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.approvals.looked import Looked
@@ -23,15 +24,11 @@ from pmagent.console.approvals.looks import by_risk, content, headline
 from pmagent.console.approvals.seen import compared, differences, otherwise
 from pmagent.console.desk import Desk, desk_of, form_of, visitor_of
 from pmagent.console.entrance import Visitor
+from pmagent.pla.choosing import STANDS, fits
 from pmagent.pla.risk import risk
 
 LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "kernel.mode")
 """What makes a page of proposals stale. Pings are no news."""
-
-STANDS: Final = ("open", "executing", "closed")
-OUTCOMES: Final = (
-    "executed", "recorded", "rejected", "expired", "withdrawn", "aborted", "not_executed", "unknown",
-)  # fmt: skip
 
 _TITLES: Final = {
     "decided": "Already decided",
@@ -54,15 +51,23 @@ async def listing(request: Request) -> Response:
     stands, outcome = _one_of(request, "stands", STANDS), _one_of(request, "outcome", OUTCOMES)
     by = request.query_params.get("by", "")[:64]
     every = (await desk.ask("pla.list", count=LISTED)).document["proposals"]
-    found = [one for one in every if _fits(one, stands, by, outcome)]
+    found = [one for one in every if fits(one, stands, by, outcome)]
     waiting = by_risk([one for one in found if one["stands"] == "open"])
     over = [one for one in found if one["stands"] != "open"]
     return await desk.page(
         request, "approvals.html", title="Approvals", section="approvals", live=LIVE,
-        command=("pmagent", "pla", "list", "-n", str(LISTED)), waiting=[_row(one) for one in waiting],
+        command=_twin(stands, by, outcome), waiting=[_row(one) for one in waiting],
         over=[_row(one) for one in over], stands=stands, by=by, outcome=outcome, filtered=bool(stands or by or outcome),
         full=len(every) == LISTED, choices_stands=_choices(STANDS), choices_outcome=_choices(OUTCOMES),
     )  # fmt: skip
+
+
+def _twin(stands: str, by: str, outcome: str) -> list[str]:
+    """The command that lists the same."""
+    argv = ["pmagent", "pla", "list", "-n", str(LISTED)]
+    argv += ["--stands", stands] if stands else []
+    argv += [f"--by={by}"] if by else []
+    return argv + (["--outcome", outcome] if outcome else [])
 
 
 def _one_of(request: Request, name: str, allowed: tuple[str, ...]) -> str:
@@ -75,14 +80,6 @@ def _one_of(request: Request, name: str, allowed: tuple[str, ...]) -> str:
 
 def _choices(words: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(word, word.replace("_", " ")) for word in words]
-
-
-def _fits(document: dict[str, Any], stands: str, by: str, outcome: str) -> bool:
-    return (
-        (not stands or document["stands"] == stands)
-        and (not by or by in (document["requested_by"], document["decided_by"]))
-        and (not outcome or document["outcome"] == outcome)
-    )
 
 
 def _row(document: dict[str, Any]) -> dict[str, Any]:

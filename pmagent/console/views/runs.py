@@ -30,6 +30,7 @@ from pmagent.console.jobs.asking import (
     pages,
     read_of,
     took,
+    twin,
 )
 from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.jobs.run import RunPage, address
@@ -39,7 +40,6 @@ from pmagent.jobs.kinds import RUNS
 
 OPEN_LOOKED_AT: Final = 5
 """Of so many open runs the list says how far they are, the newest."""
-STATES: Final = ("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned")
 LIVE_LIST: Final = ("run.", "plan.", "tasks.changed", "request.refused")
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
 
@@ -56,13 +56,13 @@ class Row(msgspec.Struct, frozen=True):
 
 async def show(request: Request) -> Response:
     """``GET /runs``."""
-    asked = asked_of(request.query_params, STATES)
+    asked = asked_of(request.query_params, RUNS.states)
     listing = await listed(request, RUNS, asked)
     rows = await desk_of(request).read(_rows, jobs_of(request), listing.entries)
     newest, older = pages("/runs", asked, listing)
     return await desk_of(request).page(
         request, "runs.html", title="Runs", section="runs", live=LIVE_LIST,
-        command=("pmagent", "runs", "-n", str(LISTED)), asked=asked, states=choices(STATES),
+        command=twin(RUNS, asked), asked=asked, states=choices(RUNS.states),
         rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
     )  # fmt: skip
 

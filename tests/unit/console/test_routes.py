@@ -132,6 +132,15 @@ def _decided(word: str) -> Callable[[World], Any]:
     return ask
 
 
+def _again(word: str) -> Callable[[World], Any]:
+    """A page that answers a POST, looked at again."""
+    return lambda world: world.bob.get(f"/approvals/{world.proposal()}/{word}")
+
+
+def _document(name: str) -> Callable[[World], Any]:
+    return lambda world: world.runs.get(f"/runs/{RUN}/{name}")
+
+
 def _entered(world: World) -> Any:
     return Console(world.live.workspace).enter(APPROVING).get("/enter?token=x")
 
@@ -171,9 +180,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         lambda world: world.bob.post(f"/approvals/{world.proposal()}/reveal"), none=404
     ),
     **{
-        ("GET", f"/approvals/{{proposal_id}}/{word}"): Row(
-            lambda world, word=word: world.bob.get(f"/approvals/{world.proposal()}/{word}"), none=404
-        )
+        ("GET", f"/approvals/{{proposal_id}}/{word}"): Row(_again(word), none=404)
         for word in ("approve", "reject", "reveal")
     },
     ("POST", "/control/pause"): Row(_post("/control/pause", reason=REASON), 303, leads="/", looking=True),
@@ -192,7 +199,7 @@ TABLE: Final[dict[tuple[str, str], Row]] = {
         lambda world: world.runs.get(f"{_RUN}/artifacts/{SHA256}/out"), none=404
     ),
     **{
-        ("GET", f"/runs/{{run_id}}/{name}"): Row(lambda world, name=name: world.runs.get(f"{_RUN}/{name}"), none=404)
+        ("GET", f"/runs/{{run_id}}/{name}"): Row(_document(name), none=404)
         for name in ("report.md", "plan.json", "metrics.json")
     },
     ("POST", "/runs/{run_id}/cancel"): Row(_post("/runs/5b0c/cancel", reason=REASON), 404, 404),
