@@ -37,6 +37,9 @@ class Invite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ends: float
 
 
+_decoder: Final = msgspec.json.Decoder(Invite)  # made where there is one thread: see config.resolve
+
+
 def make(folder: Path, operator: str, issue: str, now: float) -> str:
     """A new invite; its token. Those that nobody can use any more are cleared away. Raises BadInvites, OSError."""
     _trusted(folder)
@@ -82,7 +85,7 @@ def _trusted(folder: Path) -> None:
 def _read(path: Path) -> Invite | None:
     """What the file says; None where there is none, or one that is none of ours."""
     try:
-        return msgspec.json.decode(read_private(path), type=Invite)
+        return _decoder.decode(read_private(path))
     except (FileNotFoundError, NotPrivate, msgspec.DecodeError, UnicodeDecodeError):
         return None
 
