@@ -92,6 +92,30 @@ class EventSource:
         return [int(at) for data in self.all("lines") for at in re.findall(r'<tr id="e(\d+)"', data["html"])]
 
 
+class Unchunked:
+    """The body of an HTTP/1.1 answer that comes in chunks (RFC 9112, 7.1), however its bytes are cut."""
+
+    def __init__(self) -> None:
+        self.head = b""
+        self._raw = b""
+
+    def take(self, data: bytes) -> bytes:
+        """More bytes; what of the body they complete."""
+        self._raw += data
+        if not self.head:
+            head, found, rest = self._raw.partition(b"\r\n\r\n")
+            if not found:
+                return b""
+            self.head, self._raw = head, rest
+        body = b""
+        while True:
+            size, found, rest = self._raw.partition(b"\r\n")
+            if not found or len(rest) < int(size, 16) + 2:
+                return body
+            body += rest[: int(size, 16)]
+            self._raw = rest[int(size, 16) + 2 :]
+
+
 class Browser:
     """Follows ``path`` and comes back when the connection has ended. ``budgets``: after so many bytes each of its next
     connections is cut; then no more."""

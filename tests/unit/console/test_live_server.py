@@ -18,7 +18,7 @@ from anyio.abc import SocketStream
 from events.event import Draft
 from pmagent.console.live.stream import Streams
 from pmagent.console.serving import _OwnUserOnly, _Server
-from tests.support.console_streams import Console, EventSource
+from tests.support.console_streams import Console, EventSource, Unchunked
 from tests.support.live import on_loop
 
 SECONDS = 20.0
@@ -77,22 +77,19 @@ async def serving(slow_seconds: float = 60.0) -> AsyncIterator[Served]:
             server.should_exit = True
 
 
-async def until(stream: SocketStream, source: EventSource, event: str) -> None:
-    """Read until a message of that name has come."""
-    with anyio.fail_after(SECONDS):
-        while not source.all(event):
-            _feed(source, await stream.receive())
+class Heard:
+    """What has come on a connection."""
 
+    def __init__(self, stream: SocketStream) -> None:
+        self.source = EventSource()
+        self._stream = stream
+        self._chunks = Unchunked()
 
-def _feed(source: EventSource, data: bytes) -> None:
-    """Chunk by chunk; here each chunk comes whole or is cut where no message ends."""
-    head, found, body = data.partition(b"\r\n\r\n") if data.startswith(b"HTTP/1.1") else (b"", b"", data)
-    del head, found
-    source.feed(b"\n".join(line for line in body.split(b"\r\n") if line and not _is_size(line)))
-
-
-def _is_size(line: bytes) -> bool:
-    return len(line) < 8 and all(char in b"0123456789abcdef" for char in line)
+    async def until(self, event: str) -> None:
+        """Read until a message of that name has come."""
+        with anyio.fail_after(SECONDS):
+            while not self.source.all(event):
+                self.source.feed(self._chunks.take(await self._stream.receive()))
 
 
 def read_to_the_end(connection: socket.socket) -> bytes:
@@ -116,12 +113,12 @@ async def test_streams_end_by_themselves_and_nothing_is_complained_of() -> None:
     with Logged() as records:
         async with serving() as served:
             stream = await served.connect("/live/log?after=0")
-            source = EventSource()
-            await until(stream, source, "at")
-            assert source.rows() == [1]
+            heard = Heard(stream)
+            await heard.until("at")
+            assert heard.source.rows() == [1]
         with anyio.fail_after(SECONDS):
-            await until(stream, source, "over")
-            assert source.told[-1].data["why"] == "ended"
+            await heard.until("over")
+            assert heard.source.told[-1].data["why"] == "ended"
             with pytest.raises(anyio.EndOfStream):
                 await to_the_end(stream)
         await stream.aclose()
@@ -142,9 +139,9 @@ async def test_who_does_not_read_is_hung_up_on_and_costs_little_until_then() -> 
             assert stream._position < served.console.tail, "it was told no more than it took"
             assert served.console.streams.open == set()
             other = await served.connect("/live/log?after=2000")
-            source = EventSource()
-            await until(other, source, "at")
-            assert source.rows() == [2001]
+            heard = Heard(other)
+            await heard.until("at")
+            assert heard.source.rows() == [2001]
             await other.aclose()
             with deaf:
                 got = await anyio.to_thread.run_sync(read_to_the_end, deaf)
@@ -182,7 +179,7 @@ def _until_hung_up(connection: socket.socket) -> bytes:
 async def test_who_leaves_is_forgotten() -> None:
     async with serving() as served:
         stream = await served.connect("/live")
-        await until(stream, EventSource(), "at")
+        await Heard(stream).until("at")
         (open_one,) = served.console.streams.open
         await stream.aclose()
         with anyio.fail_after(SECONDS):
