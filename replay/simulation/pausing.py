@@ -35,7 +35,7 @@ PAUSE_CHANCES: Final[dict[str, float]] = {
     "resume: out of turn": 0.2,
     "resume: and killed": 0.2,
     "pause: said by another actor": 0.2,
-    "resume: said by another actor": 0.3,
+    "resume: said by another actor": 0.7,
     "resume: said by nobody": 0.3,
 }
 """Fault -> the chance that it strikes at an occasion, at its most frequent."""

@@ -119,7 +119,7 @@ def simulate(
     try:
         chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
         # The same; what has nothing to do with the PLA, or with pauses, stays as it was.
-        pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:stop")  # noqa: S311
+        pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:switch")  # noqa: S311
         return play(chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop)
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
