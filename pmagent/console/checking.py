@@ -47,6 +47,9 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     hint: str = ""
 
 
+_decoder: Final = msgspec.json.Decoder(Check)  # made where there is one thread: see config.resolve
+
+
 class Busy(PmagentError):
     """A check is going on already."""
 
@@ -78,7 +81,7 @@ class Checks:
         if known is not None:
             return known
         try:
-            return msgspec.json.decode((self._folder / _name(kind)).read_bytes(), type=Check)
+            return _decoder.decode((self._folder / _name(kind)).read_bytes())
         except (OSError, msgspec.DecodeError):  # mostly: there was none
             return None
 
