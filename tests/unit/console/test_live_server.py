@@ -87,9 +87,13 @@ class Heard:
 
     async def until(self, event: str) -> None:
         """Read until a message of that name has come."""
+        while not self.source.all(event):
+            await self.more()
+
+    async def more(self) -> None:
+        """Read what comes next."""
         with anyio.fail_after(SECONDS):
-            while not self.source.all(event):
-                self.source.feed(self._chunks.take(await self._stream.receive()))
+            self.source.feed(self._chunks.take(await self._stream.receive()))
 
 
 def read_to_the_end(connection: socket.socket) -> bytes:
@@ -154,16 +158,16 @@ async def test_who_sends_no_whole_head_is_hung_up_on_and_nobody_else(monkeypatch
     monkeypatch.setattr("pmagent.console.serving.HEAD_SECONDS", 0.2)
     with Logged() as records:
         async with serving() as served:
-            live, source = await served.connect("/live/log?after=0"), EventSource()
-            await until(live, source, "at")
+            live = await served.connect("/live/log?after=0")
+            heard = Heard(live)
+            await heard.until("at")
             for begun in (b"", b"GET /live HTTP/1.1\r\nHost: 127"):
                 with socket.create_connection(("127.0.0.1", served.port), timeout=SECONDS) as slow:
                     slow.sendall(begun)
                     assert await anyio.to_thread.run_sync(_until_hung_up, slow) == b""
             served.append(1)
-            while source.rows() != [1, 2]:
-                with anyio.fail_after(SECONDS):
-                    _feed(source, await live.receive())
+            while heard.source.rows() != [1, 2]:
+                await heard.more()
             await live.aclose()
     assert records == []
 
