@@ -54,7 +54,7 @@ questions = st.one_of(
 
 
 @given(st.integers(6, 250), st.lists(questions, min_size=1, max_size=8), st.integers(1, 40))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_what_is_kept_is_what_reading_anew_gives(
     cut: int, asked: list[tuple[str, Any, int, int]], window: int
 ) -> None:

@@ -11,12 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from events.errors import CorruptLog
+from events.event import Event
 from events.memory import MemoryStorage
 from events.reader import events
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
-from tests.support.logged import flip, note, segments, write_log
+from tests.support.logged import flip, segments
+from tests.support.pages import written
 from tests.support.recorded import stored_log
 
 BULK = "x" * 2_000
@@ -40,19 +42,21 @@ def test_all_that_is_looked_for_is_found_and_every_position_is_done_with(
 
 def log_of(kinds: Sequence[bool]) -> MemoryStorage:
     """A log of events that are rare or common."""
-    from events.event import Event
+    return stored_log(history(kinds))
 
-    moment = "2026-11-22T12:00:00.000000Z"
-    return stored_log(
-        Event(n, moment, f"e{n}", "fact", "toy", "rare" if rare else "common", "", 0, None, b'"%b"' % BULK.encode())
+
+def history(kinds: Sequence[bool]) -> list[Event]:
+    """Events that are rare or common."""
+    raw = b'"%b"' % BULK.encode()
+    return [
+        Event(n, "2026-11-22T12:00:00.000000Z", f"e{n}", "fact", "toy", "rare" if rare else "common", "", 0, None, raw)
         for n, rare in enumerate(kinds, 1)
-    )
+    ]
 
 
 @pytest.mark.parametrize("rare", [True, False], ids=["in_it", "beside_it"])
 def test_what_is_handed_out_was_checked_and_what_is_passed_by_was_not(tmp_path: Path, rare: bool) -> None:
-    drafts = [note(n, {"text": BULK}, type="rare" if n == 600 else "common") for n in range(700)]
-    write_log(tmp_path, drafts)
+    written(tmp_path, history([n == 600 for n in range(701)]))
     (segment,) = segments(tmp_path)
     raw = segment.read_bytes()
     flip(segment, (raw.index(b'"type":"rare"') if rare else 0) + 100)
