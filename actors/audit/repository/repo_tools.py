@@ -33,6 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 _CHILD: Final = "actors.audit.repository.graph_child"
+_decoder: Final = msgspec.json.Decoder(GraphAnswer)  # made where there is one thread
 _REDUCER: Final = "reducer "
 
 
@@ -134,7 +135,7 @@ def analyze_graph_structure(repo_path: str, limits: AuditLimits | None = None) -
     try:
         if not os.path.isdir(folder):
             raise SourceFailed("not_found", "the repository's path is no folder", "clone it first")
-        answer = msgspec.json.decode(answered(_CHILD, request, limits, readable=(folder,)), type=GraphAnswer)
+        answer = _decoder.decode(answered(_CHILD, request, limits, readable=(folder,)))
     except SourceFailed as failed:
         return _structure(GraphAnswer(graphs=[], reducers=[], unparsed=[]), failed.message)
     return _structure(answer, "")

@@ -24,6 +24,7 @@ SURVEY_BYTES: Final = 8 * 2**20
 """No survey is longer, encoded."""
 
 _CHILD: Final = "actors.audit.repository.survey_child"
+_decoder: Final = msgspec.json.Decoder(Answer)  # made where there is one thread: surveys are read in several
 _PARTS: Final = ("files", "findings", "graphs", "terms", "unparsed")
 
 
@@ -73,7 +74,7 @@ def _read(
             )
         )
 
-    return msgspec.json.decode(answered(_CHILD, request, limits, readable=(folder,), stop=stop), type=Answer)
+    return _decoder.decode(answered(_CHILD, request, limits, readable=(folder,), stop=stop))
 
 
 def _chosen(files: list[Entry], read_max: int) -> list[Entry]:
