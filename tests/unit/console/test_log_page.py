@@ -139,6 +139,12 @@ def test_a_filter_that_is_not_understood_is_told_at_its_field(
         assert set(marked) == {field}
 
 
+def test_a_command_that_would_not_be_copied_as_it_is_is_not_offered(browser: Reader) -> None:
+    assert browser.page("/log?grep=%C3%A9+%22x%22").copied == ["pmagent log tail -n 100 --grep '\u00e9 \"x\"'"]
+    for text in ("a%09b", "a%0Ab", "%E2%80%AE", "%1b"):
+        assert browser.page(f"/log?grep={text}").copied == []
+
+
 def test_what_was_given_stands_in_the_form(browser: Reader) -> None:
     page = browser.page("/log?type=a.*&type=b%22%3E%3Cscript%3E&grep=x&n=7")
     assert [found["value"] for found in page.all("input", name="type")] == ["a.*", 'b"><script>', ""]
