@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contracts.orchestra_events import RunCancelRequested, RunRequested
@@ -54,6 +54,8 @@ questions = st.one_of(
 
 
 @given(st.integers(6, 250), st.lists(questions, min_size=1, max_size=8), st.integers(1, 40))
+@example(60, [("list", "", 1, 0), ("grow", 60, 0, 0)], 1)  # an end is read before what it ends
+@example(100, [("call", 2, 0, 0)], 4_096)  # an id is used again
 @settings(max_examples=25, deadline=None)
 def test_what_is_kept_is_what_reading_anew_gives(
     cut: int, asked: list[tuple[str, Any, int, int]], window: int
