@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
@@ -26,22 +27,25 @@ from pmagent.console.jobs.asking import (
     pages,
     read_of,
     took,
+    twin,
 )
 from pmagent.console.jobs.audit import AuditPage, audit_page, file_name, report_of
-from pmagent.console.jobs.desk import JobsAtHand, whole_id
+from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.jobs.run import address
 from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import AUDITS
 
-STATES: Final = ("open", "concluded", "failed", "cancelled", "refused")
-LIVE_LIST: Final = ("audit.requested", "audit.concluded", "audit.failed", "request.refused")
+OPEN_LOOKED_AT: Final = 5
+"""Of so many open audits the list says what they do, the newest."""
+LIVE_LIST: Final = ("audit.", "request.refused")
 LIVE_AUDIT: Final = ("audit.", "model.call_failed", "request.refused")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """An audit in the list."""
+    """An audit in the list. ``word``: how it stands."""
 
     entry: Entry
+    word: str
     repository: str
     took: str
     score: str
@@ -50,20 +54,31 @@ class Row(msgspec.Struct, frozen=True):
 
 async def show(request: Request) -> Response:
     """``GET /audits``."""
-    asked = asked_of(request.query_params, STATES)
+    asked = asked_of(request.query_params, AUDITS.states)
     listing = await listed(request, AUDITS, asked)
+    rows = await desk_of(request).read(_rows, jobs_of(request), listing.entries)
     newest, older = pages("/audits", asked, listing)
     return await desk_of(request).page(
         request, "audits.html", title="Audits", section="audits", live=LIVE_LIST,
-        command=("pmagent", "audits", "-n", str(LISTED)), asked=asked, states=choices(STATES),
-        rows=[_row(entry) for entry in listing.entries], listing=listing, newest=newest, older=older, full=LISTED,
+        command=twin(AUDITS, asked), asked=asked, states=choices(AUDITS.states),
+        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
     )  # fmt: skip
 
 
-def _row(entry: Entry) -> Row:
-    data = entry.ending.data if entry.ending is not None else None
-    score = f"{data.overall_score:g}/5" if isinstance(data, AuditConcluded) else ""
-    return Row(entry, shorten(entry.title, 160), took(entry), score, shorten("; ".join(entry.reasons), 200))
+def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
+    """The list's rows; of open audits, as far as there are few, what they do. Raises CorruptLog."""
+    rows, looked = [], 0
+    for entry in entries:
+        word = entry.state
+        data = entry.ending.data if entry.ending is not None else None
+        if data is None and looked < OPEN_LOOKED_AT:
+            looked += 1
+            with jobs.audits.story(entry.job_id) as (story, _):
+                word = story.progress.doing if story.audit.requested == entry.position else word
+        score = f"{data.overall_score:g}/5" if isinstance(data, AuditConcluded) else ""
+        reason = shorten("; ".join(entry.reasons), 200)
+        rows.append(Row(entry, word, shorten(entry.title, 160), took(entry), score, reason))
+    return rows
 
 
 async def one(request: Request) -> Response:

@@ -76,6 +76,16 @@ def test_an_address_that_is_not_understood_is_refused(lived: TestClient, query: 
     assert lived.get(f"/audits?{query}").status_code == 400
 
 
+def test_of_open_audits_the_list_says_what_they_do(tmp_path: Path) -> None:
+    court = AuditCourt()
+    court.clone = lambda _: None
+    court.ask()
+    with pages(written(tmp_path, court.history)) as client:
+        shown = page(client, "/audits?state=open")
+        words = re.findall(r'data-label="State"><span class="state busy"><span[^>]*>.</span>(\w+)<', shown)
+        assert words == ["collecting"]
+
+
 def test_without_a_log_the_list_says_how_to_begin(tmp_path: Path) -> None:
     (tmp_path / ".pmagent").mkdir()
     with pages(tmp_path) as client:
