@@ -1,0 +1,126 @@
+"""Every type of event that there is, with hostile text in every field that takes text: its row, its page, the lists and
+the first page do nothing with it but show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from msgspec import inspect
+
+from contracts.payload import types
+from events.event import StoredEvent
+from pmagent.console.lines import rows
+from pmagent.log.source import line_runs, opened
+from pmagent.log.summaries import KNOWN
+from tests.support.console_pages import Page, Reader, assert_harmless, reading
+from tests.support.furnished import MARKUP
+from tests.support.hostile import CORPUS
+from tests.support.logged import fill_log, note
+
+TEXTS: Final = [*(text[:300] for text in CORPUS.values()), *MARKUP.values()]
+CELLS: Final = {"table", "tbody", "tr", "td", "th", "a", "span", "time"}
+AGAIN: Final = {"", "10;url=/", "30"}
+"""How pages without scripts are read anew."""
+LISTS: Final = ("/", "/approvals", "/runs", "/audits", "/sessions", "/sessions?kind=oa", "/log", "/integrity", "/help")
+
+
+class Made:
+    """Makes values of payload types: each text is the next hostile one."""
+
+    def __init__(self, start: int) -> None:
+        self._texts = cycle([*TEXTS[start:], *TEXTS[:start]])
+        self.texts = 0
+
+    def of(self, shape: inspect.Type) -> Any:
+        """A value, as JSON has it, of this shape."""
+        if isinstance(shape, inspect.StrType | inspect.AnyType | inspect.RawType):
+            self.texts += 1
+            return next(self._texts)
+        if isinstance(shape, inspect.Metadata):
+            return self.of(shape.type)
+        if isinstance(shape, inspect.LiteralType):
+            return shape.values[0]
+        if isinstance(shape, inspect.StructType):
+            return {field.encode_name: self.of(field.type) for field in shape.fields}
+        if isinstance(shape, inspect.ListType | inspect.SetType | inspect.FrozenSetType | inspect.VarTupleType):
+            return [self.of(shape.item_type)]
+        if isinstance(shape, inspect.TupleType):
+            return [self.of(one) for one in shape.item_types]
+        if isinstance(shape, inspect.DictType):
+            return {str(self.of(shape.key_type)): self.of(shape.value_type)}
+        if isinstance(shape, inspect.UnionType):
+            return self.of(next(one for one in shape.types if not isinstance(one, inspect.NoneType)))
+        return self._plain(shape)
+
+    def _plain(self, shape: inspect.Type) -> Any:
+        plain = {inspect.IntType: 1, inspect.FloatType: 1.5, inspect.BoolType: True, inspect.NoneType: None}
+        return plain[type(shape)]
+
+
+@pytest.fixture(scope="module")
+def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StoredEvent]]:
+    """A log with each type three times, and with different texts in each of its fields."""
+    workspace = tmp_path_factory.mktemp("hostile")
+    drafts, texts = [], 0
+    for number, (name, type_) in enumerate(sorted(types().items())):
+        for turn in range(3):
+            made = Made((7 * number + 9 * turn) % len(TEXTS))
+            data = made.of(inspect.type_info(type_))
+            texts += made.texts
+            hostile = TEXTS[(number + turn) % len(TEXTS)][:50]
+            drafts.append(note(3 * number + turn, data, type=name, actor=hostile, correlation=hostile, causation=1))
+    assert texts > 500
+    fill_log(workspace, drafts)
+    with opened(workspace / ".pmagent" / "log") as storage:
+        return workspace, [event for run, _ in line_runs(storage) for event in run]
+
+
+@pytest.fixture(scope="module")
+def browser(events: tuple[Path, list[StoredEvent]]) -> Iterator[Reader]:
+    """Somebody who reads them."""
+    with reading(events[0]) as opened_browser:
+        yield opened_browser
+
+
+def test_every_type_that_is_told_of_in_words_is_there(events: tuple[Path, list[StoredEvent]]) -> None:
+    there = {event.type for event in events[1]}
+    assert set(types()) <= there
+    assert not {name for name in KNOWN - there if name in types()}
+
+
+def test_each_is_one_row_that_does_nothing(events: tuple[Path, list[StoredEvent]]) -> None:
+    """The stream sends the same rows."""
+    for event in events[1]:
+        page = Page(f"<table><tbody>{rows([event])}</tbody></table>")
+        assert_harmless(page)
+        assert len(page.all("tr")) == 1
+        assert {tag for tag, _ in page.elements} <= CELLS, event.type
+
+
+def test_the_page_of_each_does_nothing(events: tuple[Path, list[StoredEvent]], browser: Reader) -> None:
+    usual = _active(browser.page("/log/1"))
+    for event in events[1][1::3]:
+        page = browser.page(f"/log/{event.position}")
+        assert _active(page) == usual, event.type
+        assert event.type in page.text
+
+
+@pytest.mark.parametrize("address", LISTS)
+def test_what_gathers_from_all_of_them_does_nothing(browser: Reader, address: str) -> None:
+    """A page that cannot make anything of such a log says so; that is a page, too."""
+    answer = browser.get(address)
+    page = Page(answer.text)
+    assert_harmless(page)
+    assert "A bug in pmagent" not in page.text
+    assert _active(page) == _active(browser.page("/help"))
+
+
+def _active(page: Page) -> list[dict[str, str]]:
+    """What runs, or shows what is elsewhere."""
+    assert {meta.get("content") for meta in page.all("meta") if "http-equiv" in meta} <= AGAIN
+    loaded = ("script", "link", "img", "image", "use", "video", "audio", "source", "template")
+    return [attributes for tag, attributes in page.elements if tag in loaded]
