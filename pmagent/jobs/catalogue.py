@@ -35,19 +35,10 @@ WINDOW: Final = 4096
 WINDOW_MAX: Final = 131_072
 
 
-class _Intent(msgspec.Struct):
-    intent: str
-
-
-class _Repository(msgspec.Struct):
-    repo_url: str
-
-
-_TITLES: Final[dict[str, tuple[msgspec.json.Decoder[Any], str]]] = {
-    "run.requested": (msgspec.json.Decoder(_Intent), "intent"),
-    "audit.requested": (msgspec.json.Decoder(_Repository), "repo_url"),
+_ABOUT: Final = {
+    kind.requested: msgspec.json.Decoder(msgspec.defstruct("_About", [(kind.about, str)])) for kind in KINDS
 }
-"""What a job is about: where its request says it. The rest of a request may be large, and is not looked at."""
+"""Reads of a request what it is about. The rest may be large, and is not looked at."""
 _KINDS: Final = {kind.requested: kind for kind in KINDS}
 _ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
 _WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode()) for one in (*_KINDS, *_ENDS)))
@@ -285,12 +276,11 @@ def _title(jobs: Jobs, entry: Entry) -> str:
 
 
 def _about(jobs: Jobs, event: StoredEvent) -> str:
-    decoder, field = _TITLES[event.type]
-    raw = bytes(event.data)
+    field, raw = _KINDS[event.type].about, bytes(event.data)
     if raw.startswith(BLOB_PREFIX):
         return str(getattr(typed(event, jobs.blobs).data, field))
     try:
-        return str(getattr(decoder.decode(raw), field))
+        return str(getattr(_ABOUT[event.type].decode(raw), field))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptLog("", 0, event.position, f"not a {event.type}: {error}") from error
 
