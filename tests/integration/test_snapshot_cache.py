@@ -27,6 +27,8 @@ from projections.registry import all_projections
 
 Change = Callable[[bytes], bytes]
 
+NOBODYS = EngineState({}, {}, [], {}, paused=False, held=[], recent=[])
+
 
 def lived(workspace: Path) -> Layout:
     """A workspace whose log and snapshot some commands have made."""
@@ -85,7 +87,7 @@ def test_a_good_snapshot_is_used_and_gives_the_same_folds(workspace: Path) -> No
         pytest.param(changed(tail=Tail(3, 2, "2026-01-01T00:00:00.000000Z", "0" * 64)), id="of another history"),
         pytest.param(changed(tail=Tail(10_000, 9, "2026-01-01T00:00:00.000000Z", "0" * 64)), id="ahead of the log"),
         pytest.param(changed(extra={}), id="of other projections"),
-        pytest.param(changed(engine=EngineState({}, {}, [], {}, paused=False, held=[], recent=[])), id="of other actors"),
+        pytest.param(changed(engine=NOBODYS), id="of other actors"),
     ],
 )
 def test_any_other_snapshot_is_ignored(workspace: Path, change: Change) -> None:
