@@ -85,18 +85,14 @@ def look(folder: Path, asked: Asked, position: int) -> Looked:
         span = range_of(storage, asked.since, asked.until, asked.after or 0, datetime.now(UTC))
         stops = [stop for stop in (span.stop, asked.before - 1 if asked.before else None) if stop is not None]
         known = msgspec.structs.replace(span, stop=min([*stops, position]))
+        forward = asked.after is not None
+        shown = slice(asked.count) if forward else slice(-asked.count, None)
 
-        def last(run: Sequence[StoredEvent]) -> list[Row]:
-            return [Row(event.position, rows([event])) for event in pick(run)[-asked.count :]]
+        def made(run: Sequence[StoredEvent]) -> list[Row]:
+            return [Row(event.position, rows([event])) for event in pick(run)[shown]]
 
-        def first(run: Sequence[StoredEvent]) -> list[Row]:
-            return [Row(event.position, rows([event])) for event in pick(run)[: asked.count]]
-
-        going = until(LOOK_SECONDS)
-        if asked.after is None:
-            found = last_of(storage, known, last, asked.count, going)
-        else:
-            found = first_of(storage, known, first, asked.count, going)
+        looking = first_of if forward else last_of
+        found = looking(storage, known, made, asked.count, until(LOOK_SECONDS))
         return Looked(found, msgspec.structs.replace(span, stop=min(stops) if stops else None), position)
 
 
