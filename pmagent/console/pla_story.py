@@ -67,8 +67,8 @@ class Proposal(msgspec.Struct):
     why: str = ""
 
 
-class Frame(msgspec.Struct, frozen=True):
-    """A frame that something of this session rests on."""
+class Piece(msgspec.Struct, frozen=True):
+    """Something that the log tells: where, when, and what."""
 
     position: int
     time: str
@@ -83,9 +83,9 @@ class Told(msgspec.Struct):
     ended: StoredEvent | None = None
     mode: str = ""
     proposals: dict[str, Proposal] = {}
-    frames: dict[int, Frame] = {}
+    frames: dict[int, Piece] = {}
     observed: list[Any] = []
-    violations: list[tuple[StoredEvent, dict[str, Any]]] = []
+    violations: list[Piece] = []
     looked: int = 0
     cut: bool = False
     trouble: PmagentError | None = None
@@ -250,7 +250,7 @@ def _begins(event: StoredEvent, session_id: str) -> bool:
 def _tell(told: Told, event: StoredEvent, session_id: str) -> None:
     """Add what an event tells of the session."""
     if event.type == "pla.frame_observed":
-        _put(told.frames, event.position, Frame(event.position, event.time, payload(event)))
+        _put(told.frames, event.position, Piece(event.position, event.time, payload(event)))
         return
     if not event.type.startswith(("pla.", "hid.outcome")):
         return
@@ -265,7 +265,7 @@ def _tell(told: Told, event: StoredEvent, session_id: str) -> None:
         case "pla.mode_changed":
             told.mode = str(data.get("mode", ""))
         case "pla.violation":
-            told.violations = [*told.violations[1 - TOLD_MAX :], (event, data)]
+            told.violations = [*told.violations[1 - TOLD_MAX :], Piece(event.position, event.time, data)]
         case "pla.proposed":
             _put(told.proposals, name, Proposal(event.position, data))
         case "pla.approved" | "pla.rejected" if known is not None:
@@ -283,7 +283,7 @@ def _put(held: dict[Any, Any], key: Any, value: Any) -> None:
         del held[next(iter(held))]
 
 
-def used_frames(told: Told) -> list[Frame]:
+def used_frames(told: Told) -> list[Piece]:
     """The frames on which proposals of the session rest, and those that somebody looked at."""
     named = {proposal.data.get("frame") for proposal in told.proposals.values()} | {*told.observed}
     return [frame for position, frame in told.frames.items() if position in named]
