@@ -93,7 +93,7 @@ _ENDS: Final = {
     "not_executed": ("warn", "Nothing was typed", ""),
     "unknown": ("bad", "Nobody can tell how much was typed", _LOOK_NOW),
     "rejected": ("info", "Rejected", ""),
-    "expired": ("warn", "Expired: nobody decided in time", "Nothing was typed. It can be proposed again."),
+    "expired": ("warn", "Expired", "Nothing was typed. It can be proposed again."),
     "withdrawn": ("warn", "Withdrawn", "Nothing was typed."),
 }
 

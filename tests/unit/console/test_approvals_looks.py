@@ -104,7 +104,7 @@ def test_masked_texts_are_alike_by_their_digest_only() -> None:
         ("executed", "good", "It was typed"),
         ("recorded", "info", "recorded by bob"),
         ("rejected", "info", "Rejected by bob"),
-        ("expired", "warn", "nobody decided"),
+        ("expired", "warn", "Expired"),
         ("withdrawn", "warn", "Withdrawn"),
         ("aborted", "bad", "in the middle"),
         ("not_executed", "warn", "Nothing was typed"),

@@ -461,7 +461,7 @@ def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: 
         page = page_of(bob.send(name, "approve", fields), 409)
         assert "Too late: it has expired" in told(page)
         assert "state open expired" in told(page)
-        assert "Expired: nobody decided in time" in told(bob.card(name))
+        assert "Expired nobody decided in time. Nothing was typed." in told(bob.card(name))
         assert "counts for nothing" in told(page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409))
 
 
