@@ -17,6 +17,8 @@ from pmagent.when import sized
 
 TEXT_MAX: Final = 600
 _FIELDS_MAX: Final = 8
+_DEPTH_MAX: Final = 8
+"""Lists and objects within each other: JSON may be nested deeper than any program recurses."""
 _HOLE: Final = re.compile(r"\{([a-z0-9_.]+)\}")
 
 _TEMPLATES: Final[dict[str, str]] = {
@@ -180,8 +182,11 @@ def _decoded(raw: msgspec.Raw) -> Any:
         return bytes(memoryview(raw)[:TEXT_MAX]).decode("utf-8", "replace")
 
 
-def _shown(value: Any) -> str:
-    """A value in short: text as it is, lists by their first elements, reasons by their text."""
+def _shown(value: Any, depth: int = _DEPTH_MAX) -> str:
+    """A value in short: text as it is, lists by their first elements, reasons by their text; what lies too deep left
+    out."""
+    if depth == 0 and isinstance(value, list | dict):
+        return "…"
     if isinstance(value, str):
         return value[:TEXT_MAX]
     if value is None:
@@ -190,10 +195,10 @@ def _shown(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, list):
         more = f" … ({len(value)})" if len(value) > 3 else ""
-        return ("; ".join(_shown(item) for item in value[:3]) or "none") + more
+        return ("; ".join(_shown(item, depth - 1) for item in value[:3]) or "none") + more
     if isinstance(value, dict):
         said = next((value[key] for key in ("text", "message", "name") if key in value), None)
-        return _shown(said) if said is not None else "{" + ", ".join(map(str, list(value)[:4])) + "}"
+        return _shown(said, depth - 1) if said is not None else "{" + ", ".join(map(str, list(value)[:4])) + "}"
     return str(value)[:TEXT_MAX]
 
 

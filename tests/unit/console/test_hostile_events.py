@@ -13,8 +13,10 @@ from events.event import StoredEvent
 from pmagent.console.lines import rows
 from pmagent.console.texts import decoded, marked
 from pmagent.log.source import line_runs, opened
+from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.hostile import CORPUS, FAKE, hostile_log
+from tests.support.logged import note, write_log
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +87,17 @@ def test_bytes_that_are_no_text_are_shown_as_what_they_are() -> None:
         'a\\xff\u00e9<span class="mark" title="U+001B">U+001B</span>&lt;'
     )
     assert "U+DC80" in str(marked("\udc80"))
+
+
+def test_what_is_nested_deeper_than_programs_recurse_is_shown_in_short(tmp_path: Path) -> None:
+    lists: object = "end"
+    texts: object = "end"
+    for _ in range(400):
+        lists, texts = [lists], {"text": texts}
+    write_log(tmp_path, [note(1, lists), note(2, texts), note(3, {"n": lists})])
+    with reading(tmp_path) as browser:
+        assert browser.page("/log").text.count("…") >= 3
+        for position in (2, 3, 4):
+            browser.page(f"/log/{position}")
+    done = pmagent(tmp_path, "log", "tail", "-n", "all")
+    assert (done.code, len(done.lines)) == (0, 4)
