@@ -52,15 +52,18 @@ class AuditCourt(_Begun, Court):
     """A court whose history is that of a whole log."""
 
 
-def written(workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = ()) -> Path:
-    """The workspace, with a log that holds ``history`` as it is, in which nothing is missing; and with these blobs."""
+def written(
+    workspace: Path, history: Sequence[Event], blobs: Iterable[bytes] = (), log_id: str = LOG_ID
+) -> Path:
+    """The workspace, with a log that holds ``history`` as it is, in which nothing is missing (behind what it holds
+    already); and with these blobs."""
     folder = workspace / ".pmagent"
     folder.mkdir(parents=True, exist_ok=True)
     disk = RealDisk()
     store = BlobStore(disk, str(folder / "blobs"))
     for content in (*blobs, *(encode(event.data) for event in history if event.raw.startswith(BLOB_PREFIX))):
         store.put(content)
-    storage = SegmentStorage(disk, str(folder / "log"), LOG_ID, 1 << 26)
+    storage = SegmentStorage(disk, str(folder / "log"), log_id, 1 << 26)
     for start in range(0, len(history), _BATCH):
         some = history[start : start + _BATCH]
         before = storage.tail()

@@ -1,0 +1,76 @@
+"""Pages of a log that grows event by event: at every moment there is a page, and it is the one that a console has that
+reads the log for the first time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from events.event import Event
+from events.reader import events
+from pmagent.console.jobs.audit import audit_page
+from pmagent.console.jobs.desk import JobsAtHand
+from pmagent.console.jobs.task import task_page
+from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.kinds import AUDITS, RUNS
+from pmagent.layout import Layout
+from tests.support.pages import assert_quiet, page, pages, recorded, written
+from tests.support.recorded import as_event
+
+
+def history_of(folder: Path, name: str) -> tuple[list[Event], str]:
+    """A recorded history, and the id of its log."""
+    with opened(Layout(recorded(folder, name)), Jobs) as jobs:
+        return [as_event(stored) for stored in events(jobs.storage)], jobs.storage.log_id()  # type: ignore[attr-defined]
+
+
+def runs_told(jobs: JobsAtHand) -> list[Any]:
+    """All that pages show of runs and of their tasks."""
+    told: list[Any] = []
+    for entry in jobs.catalogue.listed(RUNS, 100).entries:
+        told += [(entry.position, entry.state), jobs.run_page(entry.job_id, "", 0)]
+        with jobs.runs.story(entry.job_id) as (story, log):
+            told += [task_page(story, log, planned.task_id) for planned in story.run.planned_tasks]
+    return told
+
+
+def audits_told(jobs: JobsAtHand) -> list[Any]:
+    """All that pages show of audits."""
+    told: list[Any] = []
+    for entry in jobs.catalogue.listed(AUDITS, 100).entries:
+        with jobs.audits.story(entry.job_id) as (story, log):
+            told += [(entry.position, entry.state), audit_page(story, log)]
+    return told
+
+
+@pytest.mark.parametrize(("name", "told"), [("runs", runs_told), ("audits", audits_told)], ids=["runs", "audits"])
+def test_what_is_told_is_what_a_first_look_tells(tmp_path: Path, name: str, told: Any) -> None:
+    history, log_id = history_of(tmp_path / "recorded", name)
+    workspace = tmp_path / "grown"
+    blobs = [blob.read_bytes() for blob in (tmp_path / "recorded" / ".pmagent" / "blobs").rglob("*") if blob.is_file()]
+    written(workspace, history[:1], blobs, log_id)
+    following = JobsAtHand(Layout(workspace))
+    for start in range(1, len(history), 29):
+        written(workspace, history[start : start + 29], log_id=log_id)
+        assert told(following) == told(JobsAtHand(Layout(workspace)))
+
+
+@pytest.mark.parametrize(("name", "section"), [("runs", "runs"), ("audits", "audits")], ids=["runs", "audits"])
+def test_there_is_a_page_at_every_moment(tmp_path: Path, name: str, section: str) -> None:
+    history, log_id = history_of(tmp_path / "recorded", name)
+    workspace = tmp_path / "grown"
+    blobs = [blob.read_bytes() for blob in (tmp_path / "recorded" / ".pmagent" / "blobs").rglob("*") if blob.is_file()]
+    written(workspace, history[:1], blobs, log_id)
+    with pages(workspace) as client:
+        for start in range(1, len(history), 17):
+            written(workspace, history[start : start + 17], log_id=log_id)
+            shown = page(client, f"/{section}")
+            newest = re.search(rf'href="(/{section}/[0-9a-f-]{{36}})"', shown)
+            if newest is not None:
+                shown = page(client, newest[1])
+            for task in dict.fromkeys(re.findall(r'href="(/runs/[^"?]+/tasks/[^"?]+)"', shown)):
+                assert_quiet(page(client, task))
+            assert_quiet(shown)
