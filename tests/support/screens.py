@@ -22,6 +22,7 @@ from playwright.sync_api import (
     Page,
     Playwright,
     Request,
+    expect,
     sync_playwright,
 )
 
@@ -64,7 +65,10 @@ class Screens:
 
     def _open(self, executable: str) -> None:
         self._playwright = sync_playwright().start()
-        options = ["--no-sandbox"] if os.geteuid() == 0 else []
+        expect.set_options(timeout=SECONDS * 1000)
+        options = ["--disable-dev-shm-usage"]  # it is small in containers
+        if os.geteuid() == 0:
+            options.append("--no-sandbox")
         self.browser = self._playwright.chromium.launch(executable_path=executable, args=options)
 
     def _close(self) -> None:
