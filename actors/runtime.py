@@ -179,6 +179,7 @@ class Runtime:
 
     def submit(self, output: Output) -> None:
         """Append what the engine has put in place already (what recovery completed)."""
+        self._paused = self._paused or any(type(event.data) is EffectsResumed for event in output.events)
         self._submit(output, None)
 
     def _check(self) -> None:
@@ -267,7 +268,7 @@ class Runtime:
 
     def _switch(self, durable: Sequence[Event]) -> None:
         for event in durable:
-            if event.actor == GATE and type(event.data) in _SWITCHED:
+            if event.actor == GATE and event.kind == "decision" and type(event.data) in _SWITCHED:
                 self._paused = type(event.data) is EffectsPaused
 
     def _hold(self, event: Event, request: OutwardRequest) -> None:
@@ -404,7 +405,7 @@ class Runtime:
             async with anyio.create_task_group() as tasks:
                 self._tasks = tasks
                 tasks.start_soon(self._raise_broken)
-                self._unread, self._paused = hold_outward, self.engine.effects.paused
+                self._unread, self._paused = hold_outward, self._shut
                 for event in recovered:
                     effect, cancelled = effect_of(event.data), event.position in self.engine.effects.cancelled
                     if event.position in self.engine.effects.held and not cancelled:

@@ -33,7 +33,7 @@ from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
 from replay.simulation.disk import Crashed
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
-from replay.simulation.running import Running
+from replay.simulation.running import Running, switched
 from replay.simulation.snapshots import CODE, spoiled
 from replay.simulation.world import World
 
@@ -71,8 +71,7 @@ class Machine:
         self.surface = ""
         self.always_daemon = False
         """Whether what is started next is a daemon, unless a fault makes it a command."""
-        self._power = False
-        self._again = False
+        self._power = self._again = False
         self._snapshots: list[bytes] = []
 
     def provide(self, contents: Sequence[bytes]) -> None:
@@ -149,7 +148,7 @@ class Machine:
         self._running: dict[int, Running] = {}
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
-        self._unread = True
+        self._unread, self._paused = True, self.engine.effects.paused
         self._held: list[Event] = []
         if self.storage.recovered is not None:
             world.faults.note("log: tail cut")
@@ -297,6 +296,7 @@ class Machine:
             at += len(events)
             self.watch.durable(events, sums)
             self._show(events, sums)
+            self._paused = switched(events, before=self._paused)
             if self._unread and any(isinstance(event.data, KernelObserved) for event in events):
                 self._in_process(0.0, "release outward", self._release_outward)
             output, done = submission.token
@@ -351,7 +351,7 @@ class Machine:
         if cancelled is not None:
             self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
             return
-        paused = self.engine.effects.paused
+        paused = self._paused or self.engine.effects.paused
         if isinstance(event.data, OutwardRequest) and (self._unread or paused):
             self._world.faults.note("effect: paused before it started" if paused else "effect: held after a start")
             if event.data.waits or not paused:
@@ -377,7 +377,7 @@ class Machine:
         self._let_go()
 
     def _let_go(self) -> None:
-        if self._held and not self._unread and not self.engine.effects.paused:
+        if self._held and not self._unread and not self._paused and not self.engine.effects.paused:
             held, self._held = self._held, []
             for event in held:
                 self._start_effect(event)

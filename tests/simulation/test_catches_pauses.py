@@ -39,6 +39,7 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     ]),
     "anybody resumes": ("started though effects are paused", PAUSES, [
         (EffectLedger, "book", "event.actor == GATE and type(data) in _PAUSING", "type(data) in _PAUSING"),
+        (machine, "switched", "event.actor == GATE and ", ""),
     ]),
     "what was held starts in another order": ("started after", PAUSES, [
         (EffectLedger, "_pause", "list(self.held.values())", "list(self.held.values())[::-1]"),
