@@ -52,7 +52,7 @@ def tour(screens: Screens, station: Station, pages: list[str], folder: Path) -> 
 def pictures(screens: Screens, station: Station, pages: list[str], folder: Path) -> None:
     """Take the two of docs/images."""
     visit = enter(screens, station, "light", SIZE)
-    for name, address, height in (("console-now", "/", 1060), ("console-approval", f"{pages[2]}?decide=approve", 1180)):
+    for name, address, height in (("console-now", "/", 1060), ("console-approval", f"{pages[2]}?decide=approve", 1020)):
         visit.page.set_viewport_size({"width": SIZE[0], "height": height})
         visit.go(address)
         visit.page.wait_for_selector('#connection[data-state="live"]')
