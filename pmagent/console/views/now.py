@@ -40,11 +40,13 @@ _ALERTS: Final[WeakKeyDictionary[Desk, Alerts]] = WeakKeyDictionary()
 
 
 class Effects(msgspec.Struct, frozen=True):
-    """Open effects of one type: how many, how many of them wait for the stop switch, and since when the oldest."""
+    """Open effects of one type: how many, how many of them wait for the stop switch (``first_held``: the position of
+    the first, 0: none), and since when the oldest."""
 
     type: str
     count: int
     held: int
+    first_held: int
     since: str
 
 
@@ -107,15 +109,16 @@ def reachable(mode: str) -> list[tuple[str, str]]:
 
 def grouped(effects: Sequence[dict[str, Any]]) -> list[Effects]:
     """Open effects by type, those with the oldest first; without those that only wait for a time."""
-    found: dict[str, Effects] = {}
+    by_type: dict[str, list[dict[str, Any]]] = {}
     for one in effects:
-        if one["type"] in _SCHEDULED:
-            continue
-        before = found.get(one["type"], Effects(one["type"], 0, 0, one["since"]))
-        found[one["type"]] = Effects(
-            before.type, before.count + 1, before.held + bool(one["held"]), min(before.since, one["since"])
-        )
-    return sorted(found.values(), key=lambda each: each.since)
+        if one["type"] not in _SCHEDULED:
+            by_type.setdefault(one["type"], []).append(one)
+    found: list[Effects] = []
+    for type_, some in by_type.items():
+        held = [one["position"] for one in some if one["held"]]
+        since = min(one["since"] for one in some)
+        found.append(Effects(type_, len(some), len(held), min(held, default=0), since))
+    return sorted(found, key=lambda each: each.since)
 
 
 def _times(layout: Layout, positions: Sequence[int]) -> list[str]:

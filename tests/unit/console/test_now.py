@@ -183,8 +183,8 @@ def test_effects_are_told_by_type_with_the_oldest_and_what_is_held() -> None:
         {"position": 2, "type": "model.call_requested", "since": "2026-11-22T12:00:02.000000Z", "held": False},
         {"position": 4, "type": "task.attempt_requested", "since": "2026-11-22T12:00:01.000000Z", "held": False},
     ]
-    found = [(one.type, one.count, one.held, one.since[17:19]) for one in grouped(effects)]
-    assert found == [("task.attempt_requested", 2, 1, "01"), ("model.call_requested", 1, 0, "02")]
+    found = [(one.type, one.count, one.held, one.first_held, one.since[17:19]) for one in grouped(effects)]
+    assert found == [("task.attempt_requested", 2, 1, 3, "01"), ("model.call_requested", 1, 0, 0, "02")]
 
 
 @pytest.mark.parametrize(
