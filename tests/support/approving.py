@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+
+import anyio
 
 from pmagent.pla import reading
 from tests.support.console_pages import Page, assert_harmless
@@ -13,6 +16,7 @@ from tests.support.consoles import Console, LiveHost
 ASKING = "ada"
 APPROVING = "bob"
 LOOKING = "eve"
+SECONDS = 30.0
 
 
 def configure(workspace: Path, *lines: str) -> Path:
@@ -141,3 +145,13 @@ def proposed(host: LiveHost, goal: str = 'type: "ls -la\\n"', **more: Any) -> di
     answer = host.perform("pla.propose", **{"operator": ASKING, "channel": "cli", "goal": goal, **more})
     assert answer.exit_code == 0, answer.document
     return answer.document
+
+
+def until(host: LiveHost, condition: Callable[[], object]) -> None:
+    """Wait until ``condition`` holds of the host's actors, as long as a test may take at most."""
+    host.run(_until, host, condition)
+
+
+async def _until(host: LiveHost, condition: Callable[[], object]) -> None:
+    with anyio.fail_after(SECONDS):
+        await host.host.until(lambda: bool(condition()))

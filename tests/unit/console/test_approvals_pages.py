@@ -25,6 +25,7 @@ from tests.support.approving import (
     page_of,
     proposed,
     told,
+    until,
 )
 from tests.support.console_pages import Page
 from tests.support.consoles import LiveHost, console, live_host
@@ -457,7 +458,7 @@ def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: 
         name = proposed(host, "type: late")["proposal_id"]
         fields = bob.filled(name)
         state = host.host.runtime.engine
-        host.run(host.host.until, lambda: reading.called(state, name).stands == "closed")
+        until(host, lambda: reading.called(state, name).stands == "closed")
         page = page_of(bob.send(name, "approve", fields), 409)
         assert "Too late: it has expired" in told(page)
         assert "state open expired" in told(page)

@@ -10,7 +10,7 @@ import pytest
 from contracts.orchestra_events import RunRequested
 from pmagent.pla import reading
 from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, ASKING, LOOKING, configure, forms, page_of, proposed, told
+from tests.support.approving import APPROVING, ASKING, LOOKING, configure, forms, page_of, proposed, told, until
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.orchestra import RUN, config, plan
 
@@ -93,14 +93,14 @@ def test_what_waits_for_the_stop_switch_is_named_and_one_step_away(host: LiveHos
     given = plan({"one": [], "two": []})
     asked = RunRequested(run_id=RUN, intent="say it", config=config(), plan=given)
     host.run(host.host.tell_draft, host.host.drafted(asked, RUN))
-    host.run(host.host.until, lambda: len(host.host.runtime.engine.effects.held) == 2)
+    until(host, lambda: len(host.host.runtime.engine.effects.held) == 2)
     first, _ = host.host.runtime.engine.effects.held
     page = page_of(bob.get("/"), 200)
     assert "2 effects wait" in told(page)
     assert "task.attempt_requested , the oldest is event" in told(page)
     assert f"/log/{first}" in page.links()
     host.perform("orchestra.cancel", run_id=RUN)
-    host.run(host.host.until, lambda: not host.host.runtime.engine.effects.held)
+    until(host, lambda: not host.host.runtime.engine.effects.held)
     assert "0 effects wait" in told(page_of(bob.get("/"), 200))
 
 

@@ -15,9 +15,9 @@ from events.errors import CorruptLog
 from pmagent.console.alerts import Alert, Alerts
 from pmagent.console.views.now import grouped, reachable, urgent
 from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, LOOKING, configure, forms, page_of, proposed, told
+from tests.support.approving import APPROVING, LOOKING, configure, forms, page_of, proposed, told, until
 from tests.support.consoles import Console, LiveHost, console, live_host
-from tests.support.orchestra import config
+from tests.support.orchestra import RUN, config, plan
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_a_kernel_that_is_not_in_order_says_why_and_what_mends_it(host: LiveHost
     before = surface.read_bytes()
     surface.write_bytes(b"{")
     try:
-        host.run(host.host.until, lambda: host.host.runtime.engine.states["kernel"].mode == "BLOCKED")
+        until(host, lambda: host.host.runtime.engine.states["kernel"].mode == "BLOCKED")
         text = now(bob)
         reason = host.perform("status").document["reasons"][0]
         assert "✗ BLOCKED" in text
@@ -84,18 +84,23 @@ def test_a_kernel_that_is_not_in_order_says_why_and_what_mends_it(host: LiveHost
         assert "kernel blocked" in text, "it is an alert as well"
     finally:
         surface.write_bytes(before)
-    host.run(host.host.until, lambda: host.host.runtime.engine.states["kernel"].mode == "NORMAL")
+    until(host, lambda: host.host.runtime.engine.states["kernel"].mode == "NORMAL")
 
 
 def test_what_is_open_is_told_by_the_status_and_shown(host: LiveHost, bob: Console) -> None:
-    asked = RunRequested(run_id="5d3f1c1e-0000-4000-8000-000000000001", intent="build <b>it</b>", config=config())
-    host.run(host.host.tell_draft, host.host.drafted(asked, "orchestra.run-open"))
+    host.perform("control.pause", operator=APPROVING, channel="cli")  # so that it stays open
+    asked = RunRequested(run_id=RUN, intent="build <b>it</b>", config=config(), plan=plan({"one": []}))
+    host.run(host.host.tell_draft, host.host.drafted(asked, RUN))
+    until(host, lambda: host.host.runtime.engine.effects.held)
     (job,) = host.perform("status").document["jobs"]
-    assert (job["kind"], job["id"], job["what"]) == ("run", asked.run_id, asked.intent)
+    assert (job["kind"], job["id"], job["doing"], job["what"]) == ("run", RUN, "running", asked.intent)
     page = page_of(bob.get("/"), 200)
-    assert f"/runs/{asked.run_id}" in page.links()
+    assert f"/runs/{RUN}" in page.links()
     assert "build <b>it</b>" in told(page)
-    host.perform("orchestra.cancel", run_id=asked.run_id)
+    host.perform("orchestra.cancel", run_id=RUN)
+    until(host, lambda: not host.host.runtime.engine.states["orchestrator"].runs)
+    assert f"/runs/{RUN}" not in page_of(bob.get("/"), 200).links()
+    host.perform("control.resume", operator=APPROVING, channel="cli")
 
 
 @pytest.mark.parametrize("query", ["?change=everything", "?change=Stop"])
