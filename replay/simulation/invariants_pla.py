@@ -311,7 +311,8 @@ class _Check:
         require(approval.expires_at == expires_at, f"{where}: it expires at another time")
         require(approval.executes == (self.mode == "EXECUTE"), f"{where}: executes is wrong in {self.mode}")
         require(self.mode != "OBSERVE", f"{where}: in OBSERVE")
-        own = proposed.two_persons and approval.operator_id == proposed.requested_by
+        two = proposed.two_persons or approval.channel == "console"
+        own = two and approval.operator_id == proposed.requested_by
         require(not own, f"{where}: by who asked for it")
         if proposed.credential_warning:
             require(approval.credential_acknowledged, f"{where}: nobody acknowledged the credentials")

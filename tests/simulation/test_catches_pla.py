@@ -42,7 +42,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
          'if view.stands != "open" or', "if"),
     ]),
     "who asked for it may approve it": ("by who asked for it", [
-        (approvals, "_approving", "proposed.two_persons and", "False and"),
+        (approvals, "_approving", '(proposed.two_persons or asked.channel == "console") and', "False and"),
     ]),
     "credentials are approved at once": (": before ", [
         (approvals, "_approving", "if event.time < earliest:", "if False:"),
