@@ -164,3 +164,15 @@ def test_every_colour_of_the_sheets_is_a_token_of_both_themes() -> None:
         for line in (STATIC / name).read_text("utf-8").splitlines():
             bare = re.sub(r"light-dark\([^)]*\)", "", line)
             assert set(re.findall(r"#[0-9a-f]{3,8}\b", bare)) <= {"#ffffff"}, line
+
+
+def test_templates_of_another_version_change_no_page_of_a_console_that_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = tmp_path / "error.html"
+    installed.write_text("before {{ what }}")
+    monkeypatch.setattr("pmagent.console.rendering.TEMPLATES", tmp_path)
+    running = environment(tmp_path)
+    installed.write_text("after {{ what }} {{ unheard_of }}")
+    assert running.get_template("error.html").render(what="this") == "before this"
+    assert environment(tmp_path).get_template("error.html").render(what="it", unheard_of="") == "after it "
