@@ -9,14 +9,16 @@ import re
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from contracts.audit_events import AuditConcluded
+from contracts.orchestra_events import RunEnded
 from contracts.payload import typed
 from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog
-from events.event import StoredEvent, Tail
+from events.event import Event, StoredEvent, Tail
 from events.reader import event_at
 from events.segments import SegmentReader
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
@@ -26,6 +28,9 @@ from pmagent.layout import Layout
 
 TITLE_CHARS: Final = 300
 """So much of what a job is about is remembered."""
+REASONS_MAX: Final = 3
+REASON_CHARS: Final = 200
+"""So many of the reasons why a job ended, and so much of each."""
 KEPT_MAX: Final = 100_000
 """So many jobs are remembered, the newest: some 50 MiB."""
 LOOK_EVENTS: Final = 2_000_000
@@ -45,12 +50,17 @@ _WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode(
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
-    """How the job that was requested at ``request`` ended: ``data`` is the payload of its end, at ``position``."""
+    """How the job that was requested at ``request`` ended, at ``position``: its ``state``, and why. ``done`` and
+    ``failed`` are tasks of a run's last plan; ``score`` is an audit's, None where it has none."""
 
     request: int
     position: int
     time: str
-    data: Any
+    state: str
+    reasons: tuple[str, ...] = ()
+    done: int = 0
+    failed: int = 0
+    score: float | None = None
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -68,12 +78,12 @@ class Entry(msgspec.Struct, gc=False):
     @property
     def state(self) -> str:
         """In one word: how it ended, else ``open``."""
-        return self.kind.state(None if self.ending is None else self.ending.data)
+        return self.kind.state(None) if self.ending is None else self.ending.state
 
     @property
-    def reasons(self) -> list[str]:
-        """Why it ended so."""
-        return [] if self.ending is None else list(getattr(self.ending.data, "reasons", ()))
+    def reasons(self) -> tuple[str, ...]:
+        """Why it ended so, in few words."""
+        return () if self.ending is None else self.ending.reasons
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -245,7 +255,7 @@ class Catalogue:
         entry = _entry(jobs, stored, kind)
         job = jobs.job(kind, typed(stored, jobs.blobs))
         if job.end is not None:
-            entry.ending = Ending(position, job.end.position, job.end.time, job.end.data)
+            entry.ending = _ending(job.end)
         return entry
 
 
@@ -258,9 +268,18 @@ def _read(jobs: Jobs, low: int, high: int) -> list[Entry | Ending]:
             if kind is not None:
                 found.append(_entry(jobs, event, kind))
             elif event.type in _ENDS:
-                data = typed(event, jobs.blobs).data
-                found.append(Ending(data.request, event.position, event.time, data))
+                found.append(_ending(typed(event, jobs.blobs)))
     return found
+
+
+def _ending(event: Event) -> Ending:
+    """What is remembered of an end."""
+    data = event.data
+    kind = next(kind for kind in KINDS if event.type in kind.ends)
+    told = tuple(reason[:REASON_CHARS] for reason in getattr(data, "reasons", ())[:REASONS_MAX])
+    numbers = (data.done, data.failed) if isinstance(data, RunEnded) else (0, 0)
+    score = data.overall_score if isinstance(data, AuditConcluded) else None
+    return Ending(data.request, event.position, event.time, kind.state(data), told, *numbers, score)
 
 
 def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from contracts.audit_events import REASON_CHARS_MAX, AuditConcluded
+from contracts.audit_events import REASON_CHARS_MAX
 from events.errors import NotFound
 from pmagent.clean import shorten
 from pmagent.client import new_request
@@ -70,12 +70,12 @@ def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
     rows, looked = [], 0
     for entry in entries:
         word = entry.state
-        data = entry.ending.data if entry.ending is not None else None
-        if data is None and looked < OPEN_LOOKED_AT:
+        ending = entry.ending
+        if ending is None and looked < OPEN_LOOKED_AT:
             looked += 1
             with jobs.audits.story(entry.job_id) as (story, _):
                 word = story.progress.doing if story.audit.requested == entry.position else word
-        score = f"{data.overall_score:g}/5" if isinstance(data, AuditConcluded) else ""
+        score = f"{ending.score:g}/5" if ending is not None and ending.score is not None else ""
         reason = shorten("; ".join(entry.reasons), 200)
         rows.append(Row(entry, word, shorten(entry.title, 160), took(entry), score, reason))
     return rows

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from contracts.orchestra_events import REASON_CHARS_MAX, RunEnded
+from contracts.orchestra_events import REASON_CHARS_MAX
 from events.errors import NotFound
 from pmagent.clean import shorten
 from pmagent.client import new_request
@@ -72,10 +72,10 @@ def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
     rows, looked = [], 0
     for entry in entries:
         word, done = entry.state, ""
-        data = entry.ending.data if entry.ending is not None else None
-        if isinstance(data, RunEnded) and data.done + data.failed:
-            done = f"{data.done} of {data.done + data.failed}"
-        elif data is None and looked < OPEN_LOOKED_AT:
+        ending = entry.ending
+        if ending is not None and ending.done + ending.failed:
+            done = f"{ending.done} of {ending.done + ending.failed}"
+        elif ending is None and looked < OPEN_LOOKED_AT:
             looked += 1
             word, done = _so_far(jobs, entry)
         reason = shorten("; ".join(entry.reasons), 200)
