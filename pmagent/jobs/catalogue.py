@@ -31,8 +31,8 @@ TITLE_CHARS: Final = 300
 REASONS_MAX: Final = 3
 REASON_CHARS: Final = 200
 """So many of the reasons why a job ended, and so much of each."""
-KEPT_MAX: Final = 100_000
-"""So many jobs are remembered, the newest: some 50 MiB."""
+KEPT_MAX: Final = 50_000
+"""So many jobs are remembered, the newest: some 45 MiB."""
 LOOK_EVENTS: Final = 2_000_000
 """So many events that nobody has looked at yet are looked at for one page: about a second."""
 WINDOW: Final = 4096
