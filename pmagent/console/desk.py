@@ -29,6 +29,8 @@ READERS: Final = 2
 reading_for: ContextVar[str] = ContextVar("reading_for", default="")
 """The operator for whom the log is read, as the guard knows them: one read of each operator at a time, so that nobody's
 searches, however many, keep another's page of a proposal waiting."""
+STANDING_SECONDS: Final = 10.0
+"""So long how things stand is waited for: a page that says that nobody tells is better than none."""
 FRESH_SECONDS: Final = 1.0
 """So old may an answer about how things stand be, when the log has not grown since."""
 CHANNEL: Final = "console"
@@ -48,6 +50,7 @@ class Desk:
         self._turns: dict[str, anyio.Lock] = {}
         self._log_id = ""
         self._standing: dict[str, tuple[int, float, Answer]] = {}
+        self._silent: dict[str, tuple[float, PmagentError]] = {}
         self._asking: dict[str, anyio.Lock] = {}
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -106,7 +109,8 @@ class Desk:
 
     async def standing(self, operation: str) -> Answer:
         """The answer to an operation that only looks (``status``, ``pla.status``); many pages share one as long as
-        nothing has happened since, and all that came while the last was asked for share the next. Raises
+        nothing has happened since, and all that came while the last was asked for share the next. That there was no
+        answer is shared by all who waited for it: no page waits for longer than ``STANDING_SECONDS``. Raises
         DaemonUnreachable, RemoteError."""
         came = time.monotonic()
         async with self._asking.setdefault(operation, anyio.Lock()):
@@ -116,7 +120,14 @@ class Desk:
                 unchanged = known[0] == position and asked - known[1] < FRESH_SECONDS
                 if unchanged or known[1] >= came:
                     return known[2]
-            answer = await self.ask(operation)
+            silent = self._silent.get(operation)
+            if silent is not None and (silent[0] >= came or asked - silent[0] < FRESH_SECONDS):
+                raise silent[1].with_traceback(None)
+            try:
+                answer = await self.ask(operation, seconds=STANDING_SECONDS)
+            except PmagentError as error:
+                self._silent[operation] = (time.monotonic(), error)
+                raise
             self._standing[operation] = (position, asked, answer)
             return answer
 

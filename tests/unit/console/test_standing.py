@@ -10,6 +10,7 @@ import anyio.lowlevel
 import pytest
 
 from pmagent.answer import Answer
+from pmagent.client import DaemonUnreachable
 from pmagent.console import desk as desks
 from pmagent.console.desk import Desk
 from tests.support.live import on_loop
@@ -77,3 +78,38 @@ async def test_an_answer_is_kept_while_nothing_happens_and_for_a_moment_only(mon
     monkeypatch.setattr(desks, "FRESH_SECONDS", 0.0)
     await _standings(desk, 1, told)
     assert told[6:] == [2, 3]
+
+
+class Silent(Asked):
+    """A desk whose daemon does not answer in time."""
+
+    async def ask(self, *_: Any, seconds: float = 0.0, **__: Any) -> Answer:
+        """See Desk."""
+        assert 0.0 < seconds <= desks.STANDING_SECONDS
+        await super().ask()
+        raise DaemonUnreachable("it does not answer in time", "look at it")
+
+
+@on_loop
+async def test_a_daemon_that_does_not_answer_is_waited_for_once_by_all_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Silent()
+    told: list[str] = []
+
+    async def one() -> None:
+        with pytest.raises(DaemonUnreachable) as raised:
+            await desk.standing("status")
+        told.append(raised.value.message)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(one)
+        while not desk.asked:
+            await anyio.lowlevel.checkpoint()
+        for _ in range(20):
+            tasks.start_soon(one)
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        desk.may_answer.set()
+    assert (desk.asked, len(told)) == (1, 21)
+    monkeypatch.setattr(desks, "FRESH_SECONDS", 0.0)
+    await one()
+    assert desk.asked == 2, "it is asked again"
