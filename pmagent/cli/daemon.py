@@ -22,15 +22,19 @@ if TYPE_CHECKING:
 def up(app: App) -> int:
     """Run the daemon in the foreground, until SIGTERM or Ctrl-C; then stop in order.
 
-    It watches the kernel surfaces, keeps STATE.json up to them, and answers other commands on its socket.
+    It watches the kernel surfaces, keeps STATE.json up to them, answers other commands on its socket, and serves the
+    operator console: `pmagent console` prints the address that lets you in.
     """
     from pmagent.cli.messages import log_through
     from pmagent.daemon import serve
 
     log_through(app.output)
 
+    served = app.resolved.settings.console.enabled
+
     def ready(_host: Host) -> None:
-        app.output.note("ready; in another shell: pmagent log tail -f, pmagent status")
+        console = "pmagent console, " if served else ""
+        app.output.note(f"ready; in another shell: {console}pmagent log tail -f, pmagent status")
 
     return serve(app.workspace, ready)
 

@@ -166,7 +166,7 @@ def test_over_a_unix_socket_only_this_user_is_answered(workspace: Path) -> None:
 
 def test_a_daemon_that_is_told_to_serves_no_console(workspace: Path) -> None:
     with up(workspace, PMAGENT_CONSOLE_ENABLED="false") as daemon:
-        daemon.until("ready")
+        daemon.until("ready; in another shell: pmagent log tail")
         told = spawn("--workspace", str(workspace), "console", cwd=workspace)
         assert told.code == 5
         assert "pmagent up" in told.errors or "enabled" in told.errors
