@@ -118,6 +118,17 @@ class PlaDecisionRequested(Payload, frozen=True, kw_only=True):
     looked_ms: Annotated[int, Meta(ge=0, le=LOOKED_MS_MAX)] = 0
 
 
+@event_type("pla.revealed")
+class PlaRevealed(Payload, frozen=True, kw_only=True):
+    """The plain text of a masked proposal was handed out of memory; nothing of it stands here. ``operator_id`` is who
+    asked for it, over ``channel``; "" of a program that did not say."""
+
+    proposal_id: Annotated[str, Meta(min_length=1, max_length=NAME_CHARS_MAX)]
+    digest: Annotated[str, Meta(max_length=64)]
+    operator_id: Annotated[str, Meta(max_length=64)]
+    channel: Channel
+
+
 @event_type("pla.arm_requested", request=True)
 class PlaArmRequested(Payload, frozen=True, kw_only=True):
     """An operator wants the device armed."""

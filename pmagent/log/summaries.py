@@ -119,6 +119,7 @@ _TEMPLATES: Final[dict[str, str]] = {
     "pla.proposal_refused": "no proposal: {reasons} ({code})",
     "pla.proposal_requested": "{requested_by} wants: {goal}",
     "pla.rejected": "{operator_id} rejects {proposal_id}: {reason}",
+    "pla.revealed": "the plain text of {proposal_id} was shown to {operator_id}",
     "pla.session_began": "{session_id} began in {mode}, by {operator_id}",
     "pla.session_ended": "{session_id} {state}: {reason}",
     "pla.violation": "VIOLATION {kind} of {contract}: {text}; {handling}",

@@ -100,10 +100,13 @@ class ListArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
 
 class ShowArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One proposal, by its id or its beginning; "": the open one. ``reveal``: also what is masked, while it is held."""
+    """One proposal, by its id or its beginning; "": the open one. ``reveal``: also what is masked, while it is held, to
+    ``operator``, over ``channel``; that stands in the log."""
 
     proposal_id: Name = ""
     reveal: bool = False
+    operator: Annotated[str, Meta(max_length=64)] = ""
+    channel: Asker = "api"
 
 
 A = TypeVar("A")

@@ -27,6 +27,7 @@ from contracts.pla_events import (
     PlaObserveRequested,
     PlaProposalRequested,
     PlaProposed,
+    PlaRevealed,
 )
 from events.errors import PmagentError
 from events.event import Draft, Event
@@ -236,13 +237,28 @@ async def listing(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def show(host: Host, arguments: dict[str, Any]) -> Answer:
     """One proposal. ``plain``: the payload in plain, if it was asked to be revealed and is held here; it is told to who
-    asked, and stands nowhere else. Raises NoSuchProposal."""
+    asked, and stands nowhere else; that it was told does. Raises BadPla, NoSuchProposal."""
     asked = understood(arguments, ShowArguments)
     view = reading.called(host.runtime.engine, asked.proposal_id)
     document = {**reading.proposal_document(view, now()), "action_proposal": reading.contract_document(view)}
     if asked.reveal and view.proposed.masked:
-        document["plain"] = reading.revealed(host.vault.get(view.proposed.digest))
+        document["plain"] = await _revealed(host, view, asked, arguments)
     return Answer(document=document)
+
+
+async def _revealed(
+    host: Host, view: ProposalView, asked: ShowArguments, arguments: dict[str, Any]
+) -> dict[str, Any] | None:
+    """What is masked, in plain, when it is recorded that it is handed out."""
+    plain = reading.revealed(host.vault.get(view.proposed.digest))
+    if plain is not None:
+        told = PlaRevealed(
+            proposal_id=view.proposed.proposal_id, digest=view.proposed.digest, operator_id=asked.operator,
+            channel=asked.channel,
+        )  # fmt: skip
+        draft = await anyio.to_thread.run_sync(host.drafted, told, _request(arguments))
+        await host.tell_draft(draft)
+    return plain
 
 
 MODE: Final = "pla.mode"

@@ -62,7 +62,7 @@ def approve(
                       operator=acting(app, operator))
     else:
         who = acting(app, operator)
-        shown = _shown(app, proposal_id, reveal=reveal, ask_yes=digest is None, as_json=as_json)
+        shown = _shown(app, proposal_id, who, reveal=reveal, ask_yes=digest is None, as_json=as_json)
         if shown["credential_warning"] and acknowledged:
             _wait_with_credentials(app.output, shown)
         decided = ask(
@@ -108,12 +108,13 @@ def _only_document(**others: object) -> None:
         raise click.UsageError(f"--document says all of it; leave {named[0]} out")
 
 
-def _shown(app: App, proposal_id: str, *, reveal: bool, ask_yes: bool, as_json: bool) -> dict[str, Any]:
+def _shown(app: App, proposal_id: str, who: str, *, reveal: bool, ask_yes: bool, as_json: bool) -> dict[str, Any]:
     """The proposal as it stands; on a terminal it is shown, and approving it has to be confirmed. Raises UsageError
     where nobody can be shown anything, KeyboardInterrupt when the answer is not yes."""
     if ask_yes and (as_json or not (_is_answered() and app.output.is_seen)):
         raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
-    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
+    seen_by = {"operator": who, "channel": "cli"} if reveal else {}
+    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal, **seen_by).document
     if ask_yes and shown["stands"] == "open":
         if shown["masked"] and shown.get("plain") is None:
             raise _unseen(reveal=reveal)

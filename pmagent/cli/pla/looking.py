@@ -9,7 +9,7 @@ import click
 from contracts.pla_words import OUTCOMES
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
-from pmagent.cli.pla.common import ask, mode_piece
+from pmagent.cli.pla.common import acting, ask, mode_piece
 from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
 from pmagent.exitcodes import Exit
 from pmagent.pla.choosing import STANDS, fits
@@ -106,7 +106,7 @@ def listing(app: App, count: int, stands: str | None, by: str | None, outcome: s
 @click.command(cls=Command, example=["pmagent pla show", "pmagent pla show prop-5b0c --hexdump",
                                "pmagent pla show prop-5b0c --document"])
 @click.argument("proposal_id", required=False, default="")
-@click.option("--reveal", is_flag=True, help="Also what is masked, out of the daemon's memory; it is logged nowhere.")
+@click.option("--reveal", is_flag=True, help="Also what is masked, from the daemon's memory; that you saw it is told.")
 @click.option("--hexdump", is_flag=True, help="The text's bytes as well.")
 @click.option("--document", is_flag=True, help="Print the contract's action_proposal (JSON), and nothing else.")
 @format_option()
@@ -118,7 +118,8 @@ def show(app: App, proposal_id: str, reveal: bool, hexdump: bool, document: bool
     """
     if document and (reveal or hexdump):
         raise click.UsageError("--document prints the proposal as its contract has it: masked, and without a hexdump")
-    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal).document
+    who = {"operator": acting(app, None), "channel": "cli"} if reveal else {}
+    shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal, **who).document
     if document:
         app.output.document(shown["action_proposal"])
     elif format == "json":

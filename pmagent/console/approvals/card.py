@@ -81,7 +81,7 @@ async def gathered(desk: Desk, visitor: Visitor, proposal_id: str, *, reveal: bo
     """The card of the proposal with this id, or with the only one that begins so. Raises NotFound, CorruptLog,
     DaemonUnreachable, RemoteError."""
     stories = _STORIES.setdefault(desk, Stories(desk.layout))
-    document = await _document(desk, stories, proposal_id, reveal=reveal)
+    document = await _document(desk, stories, visitor if reveal else None, proposal_id)
     pla = (await desk.standing("pla.status")).document
     paused = bool((await desk.standing("status")).document["paused"])
     others = (await desk.ask("pla.list", count=LISTED)).document["proposals"]
@@ -95,12 +95,13 @@ async def gathered(desk: Desk, visitor: Visitor, proposal_id: str, *, reveal: bo
     )  # fmt: skip
 
 
-async def _document(desk: Desk, stories: Stories, proposal_id: str, *, reveal: bool) -> dict[str, Any]:
-    """The proposal as the daemon has it; one that the warden has forgotten, by its whole id, as the log has it."""
+async def _document(desk: Desk, stories: Stories, visitor: Visitor | None, proposal_id: str) -> dict[str, Any]:
+    """The proposal as the daemon has it, with what is masked in plain for a ``visitor``; one that the
+    warden has forgotten, by its whole id, as the log has it."""
     if not _NAME.fullmatch(proposal_id):
         raise NotFound("there is no proposal that is called so", "the list has the newest")
     try:
-        shown = await desk.ask("pla.show", proposal_id=proposal_id, reveal=reveal)
+        shown = await desk.ask("pla.show", visitor, proposal_id=proposal_id, reveal=visitor is not None)
     except RemoteError as error:
         if error.kind != reading.NoSuchProposal.__name__:
             raise
