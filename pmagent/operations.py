@@ -135,7 +135,9 @@ async def context(host: Host, arguments: dict[str, Any]) -> Answer:
 
 
 async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Run configured checks or guards: ``{results, position}``; see ``workspace.checks``."""
+    """Run configured checks or guards: ``{results, position}``; see ``workspace.checks``. Raises Paused: who asks waits
+    for the answer, and would be told nothing until effects are resumed."""
+    refuse_if_paused(host)
     return await run_checks(host, arguments, _request(arguments, "kernel.checks"))
 
 
@@ -243,13 +245,9 @@ def _no_workspace(workspace: Path, name: str) -> Answer:
 
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
     async with open_host(workspace, name) as host:
-        if name in _ACTING:
+        if name == "oa.reason":
             refuse_if_paused(host)
         return await perform(host, name, arguments)
-
-
-_ACTING: Final = ("oa.reason", "kernel.checks")
-"""What waits for effects that a pause holds."""
 
 
 def offline_status(workspace: Path) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What is said, and refused, while effects are paused (``pmagent pause``).
 
-Beside a daemon what is asked for waits, and whoever follows it is told why. A command without one holds the log itself:
-nobody could resume effects beside it, so it would wait for ever, and is refused before anything is recorded.
+Beside a daemon a job waits, and whoever follows it is told why. A command without one holds the log itself: nobody
+could resume effects beside it, so it would wait for ever, and is refused before anything is recorded. So is, anywhere,
+what is asked for by somebody who waits for just its answer.
 """
 
 from __future__ import annotations
@@ -21,17 +22,18 @@ RESUMED: Final = "control.resumed"
 
 
 class Paused(PmagentError):
-    """Effects are paused, and nobody could resume them while this command waits; nothing was recorded."""
+    """Effects are paused, and what is asked for would wait with nobody told why; nothing was recorded."""
 
     exit_code = 1
 
 
 def refuse_if_paused(host: Host) -> None:
-    """For what needs effects, in a process that no other command can reach. Raises Paused."""
+    """For what needs effects, and is not to wait for them. Raises Paused."""
     gate: GateState = host.runtime.engine.states["gate"]
     if gate.pause is not None:
         what = f"{by_whom(msgspec.structs.asdict(gate.pause))}, so nothing of it would start"
-        raise Paused(what, "pmagent resume, and ask again; beside a daemon (pmagent up) it waits until then")
+        hint = "pmagent resume, and ask again; beside a daemon (pmagent up) runs and audits wait until then"
+        raise Paused(what, hint)
 
 
 def by_whom(pause: Mapping[str, Any]) -> str:

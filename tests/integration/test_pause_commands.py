@@ -13,6 +13,7 @@ import pytest
 from pmagent.client import CONNECT_SECONDS
 from pmagent.operations import call
 from pmagent.pausing import Paused
+from pmagent.wire import RemoteError
 from tests.conftest import fresh_example
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running
@@ -103,6 +104,9 @@ def test_beside_a_daemon_a_run_that_waits_says_why_and_goes_on_when_effects_are_
         with run:
             assert run.stderr is not None
             seen: list[str] = []
+            with pytest.raises(RemoteError, match="effects are paused by ada") as refused:
+                call(workspace, "kernel.checks", {"kind": "check", "names": ["any"], "seconds": 1.0})
+            assert refused.value.kind == Paused.__name__, "who waits for an answer is told at once, too"
             while "pmagent resume" not in (line := run.stderr.readline()):
                 assert line, seen
                 seen.append(line)
