@@ -8,14 +8,44 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from pmagent.console.heads import Refusal
+import anyio
+from starlette.types import Receive
+
+from pmagent.console.heads import Head, Refusal
 
 BODY_BYTES_MAX: Final = 64 * 1024
+BODY_SECONDS: Final = 20.0
+LENGTH_DIGITS_MAX: Final = 18
 FIELDS_MAX: Final = 64
 TYPE: Final = "application/x-www-form-urlencoded"
 
 _CODED: Final = re.compile(rb"(?:[A-Za-z0-9*._+\-~!'()$,:;@/?]|%[0-9A-Fa-f]{2})*")
 _ESCAPE: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+
+
+async def received(head: Head, receive: Receive) -> dict[str, str] | Refusal:
+    """The fields of a POST with this head, read to its end, within limits of size and time."""
+    refusal = check_type(head.headers.get(b"content-type", b""))
+    if refusal is not None:
+        return refusal
+    too_long = Refusal(413, f"A form may have {BODY_BYTES_MAX} bytes.", "nothing was done")
+    length = head.headers.get(b"content-length", b"0")
+    if len(length) > LENGTH_DIGITS_MAX or int(length) > BODY_BYTES_MAX:
+        return too_long
+    body = bytearray()
+    with anyio.move_on_after(BODY_SECONDS) as patience:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return Refusal(400, "The form was not sent to its end.")
+            body += message.get("body", b"")
+            if len(body) > BODY_BYTES_MAX:
+                return too_long
+            if not message.get("more_body", False):
+                break
+    if patience.cancelled_caught:
+        return Refusal(408, "The form did not come in time.", "nothing was done")
+    return read_form(bytes(body))
 
 
 def check_type(header: bytes) -> Refusal | None:

@@ -25,15 +25,13 @@ from events.errors import PmagentError
 from pmagent.console.address import Address
 from pmagent.console.desk import Desk, reading_for
 from pmagent.console.entrance import Entrance, Visitor
-from pmagent.console.forms import BODY_BYTES_MAX, check_type, read_form
+from pmagent.console.forms import received
 from pmagent.console.headers import secured
 from pmagent.console.heads import METHODS, Head, Ours, Refusal, judge, read_head
 from pmagent.console.limits import Bucket, Seats
 from pmagent.console.tokens import same
 
 CSRF: Final = "csrf"
-BODY_SECONDS: Final = 20.0
-LENGTH_DIGITS_MAX: Final = 18
 LOOK_SECONDS: Final = 2.0
 """So often a live connection is held to its session: who signed out hears nothing more."""
 
@@ -151,7 +149,7 @@ class Guard:
 
     async def _posted(self, scope: Scope, head: Head, receive: Receive, visitor: Visitor | None) -> Refusal | None:
         """Read the form; whether it is this session's, and its operator may send it."""
-        form = await _form(head, receive)
+        form = await received(head, receive)
         if isinstance(form, Refusal):
             return form
         given = form.pop(CSRF, "")
@@ -267,31 +265,6 @@ def _cookie(head: Head, name: str) -> str:
         if key.strip() == name
     ]
     return values[0] if len(values) == 1 else ""
-
-
-async def _form(head: Head, receive: Receive) -> dict[str, str] | Refusal:
-    """The fields of a POST, read to its end, within limits of size and time."""
-    refusal = check_type(head.headers.get(b"content-type", b""))
-    if refusal is not None:
-        return refusal
-    too_long = Refusal(413, f"A form may have {BODY_BYTES_MAX} bytes.", "nothing was done")
-    length = head.headers.get(b"content-length", b"0")
-    if len(length) > LENGTH_DIGITS_MAX or int(length) > BODY_BYTES_MAX:
-        return too_long
-    body = bytearray()
-    with anyio.move_on_after(BODY_SECONDS) as patience:
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return Refusal(400, "The form was not sent to its end.")
-            body += message.get("body", b"")
-            if len(body) > BODY_BYTES_MAX:
-                return too_long
-            if not message.get("more_body", False):
-                break
-    if patience.cancelled_caught:
-        return Refusal(408, "The form did not come in time.", "nothing was done")
-    return read_form(bytes(body))
 
 
 def _after_the_body(receive: Receive) -> Receive:

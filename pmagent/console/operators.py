@@ -25,7 +25,6 @@ from pmagent.pla.operators import BadOperator, checked
 Role = Literal["view", "approve"]
 """``view`` sees everything, may stop, and changes nothing else; ``approve`` may do all that the pages offer."""
 
-ROLES: Final[tuple[Role, ...]] = ("view", "approve")
 OPERATORS_MAX: Final = 256
 
 

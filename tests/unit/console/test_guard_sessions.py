@@ -10,8 +10,8 @@ import anyio
 import pytest
 from starlette.types import Receive, Scope, Send
 
+from pmagent.console import forms, operators
 from pmagent.console import guard as guard_module
-from pmagent.console import operators
 from pmagent.console.entrance import Entered
 from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
 
@@ -206,7 +206,7 @@ def test_a_form_has_a_size_also_when_it_does_not_say_which(house: House, ada: En
 def test_a_form_that_does_not_come_is_not_waited_for(
     house: House, ada: Entered, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard_module, "BODY_SECONDS", 0.01)
+    monkeypatch.setattr(forms, "BODY_SECONDS", 0.01)
     sent: list[dict[str, object]] = []
 
     async def ask() -> None:
