@@ -20,7 +20,7 @@ from actors.ledger import GATE
 from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from contracts.effect import ActorHalted, EffectCancelled, EffectInterrupted, EffectRefused
 from contracts.oa import OaPermitGranted, OaPermitRevoked
-from contracts.payload import OutwardRequest, Payload, types
+from contracts.payload import Correlated, OutwardRequest, Payload, types
 from events.event import Event
 
 GRANTOR: Final = "oa"
@@ -52,15 +52,21 @@ class Pause(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Held(msgspec.Struct, frozen=True):
+    """A request that waits until effects are resumed: when its permit expires, and what it belongs to."""
+
+    expires_at: str
+    correlation: str
+
+
 class GateState(msgspec.Struct, frozen=True):
     """Live permits by the position that granted them; ``refusal`` is the verdict on the request taken last. ``pause``:
-    who has paused effects, None while they start; ``held``: the requests that wait until they are resumed, each with
-    the time at which its permit expires."""
+    who has paused effects, None while they start; ``held``: the requests that wait until they are resumed."""
 
     permits: dict[int, Permit] = {}
     refusal: list[str] = []
     pause: Pause | None = None
-    held: dict[int, str] = {}
+    held: dict[int, Held] = {}
 
 
 class Gate:
@@ -98,7 +104,7 @@ class Gate:
             return _own(state, event, data)
         return state
 
-    def decide(self, state: GateState, event: Event) -> Iterable[Payload]:
+    def decide(self, state: GateState, event: Event) -> Iterable[Payload | Correlated]:
         """``effect.refused`` when the request has no good permit; the answers to those who pause and resume."""
         if state.refusal and isinstance(event.data, OutwardRequest):
             scope = event.data.scope()
@@ -114,12 +120,13 @@ class Gate:
             yield from _resumed(state, event, event.data)
 
 
-def _resumed(state: GateState, event: Event, asked: ResumeRequested) -> Iterator[Payload]:
-    """What was held starts, but for what no permit covers any more."""
-    late = [request for request, expires_at in state.held.items() if event.time >= expires_at]
-    for request in late:
-        reason = f"its permit expired at {state.held[request]}, while effects were paused"
-        yield EffectRefused(request=request, reasons=[reason], mend=["ask for it again"])
+def _resumed(state: GateState, event: Event, asked: ResumeRequested) -> Iterator[Payload | Correlated]:
+    """What was held starts, but for what no permit covers any more: that is told to whom it belongs to."""
+    late = {request: held for request, held in state.held.items() if event.time >= held.expires_at}
+    for request, held in late.items():
+        reason = f"its permit expired at {held.expires_at}, while effects were paused"
+        refused = EffectRefused(request=request, reasons=[reason], mend=["ask for it again"])
+        yield Correlated(refused, held.correlation) if held.correlation else refused
     since = state.pause.since if state.pause is not None else 0
     yield EffectsResumed(
         request=event.position, since=since, held=len(state.held) - len(late), operator_id=asked.operator_id,
@@ -147,7 +154,7 @@ def _own(state: GateState, event: Event, data: msgspec.Struct) -> GateState:
 
 
 def _without(state: GateState, request: int) -> GateState:
-    return replace(state, held={at: until for at, until in state.held.items() if at != request})
+    return replace(state, held={at: held for at, held in state.held.items() if at != request})
 
 
 def _left(state: GateState, stays: Callable[[int, Permit], bool]) -> GateState:
@@ -181,7 +188,9 @@ def _use(state: GateState, event: Event, request: OutwardRequest) -> GateState:
     if reasons:
         return replace(state, refusal=reasons)
     used = replace(permit, uses_left=permit.uses_left - 1)
-    held = {**state.held, event.position: permit.expires_at} if state.pause is not None else state.held
+    held = state.held
+    if state.pause is not None:
+        held = {**held, event.position: Held(permit.expires_at, event.correlation)}
     return replace(state, permits={**state.permits, request.permit: used}, held=held)
 
 

@@ -63,6 +63,8 @@ def check_pauses(history: Sequence[Event]) -> None:
                 require(data.request in pauses.held, f"{where}: it was not held")
                 asked_at = history[event.causation - 1].time
                 require(asked_at >= pauses.held[data.request], f"{where}: its permit had not expired")
+                same = event.correlation == history[data.request - 1].correlation
+                require(same, f"{where}: who it belongs to does not hear of it")
         pauses.take(event)
 
 

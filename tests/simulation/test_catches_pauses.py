@@ -48,7 +48,10 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
         (EffectLedger, "_pause", "list(self.held.values())", "[]"),
     ]),
     "a permit that expired in a pause counts": ("though their permits have expired|was let through: expired", PAUSES, [
-        (gate, "_resumed", "event.time >= expires_at", "False"),
+        (gate, "_resumed", "event.time >= held.expires_at", "False"),
+    ]),
+    "who waits for what is refused after a pause does not hear of it": ("who it belongs to does not hear", PAUSES, [
+        (gate, "_resumed", "if held.correlation", "if False"),
     ]),
     "what ended in a pause is refused after it": ("has 2 ends|it was not held|start, [0-9]+ were held", PAUSES, [
         (gate, "_fact", "event.causation in state.held", "False"),
