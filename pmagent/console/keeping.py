@@ -17,7 +17,9 @@ from pmagent.config import resolve
 from pmagent.host import Host
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
-"""Seconds before it is started again, the longer the more often it has ended."""
+"""Seconds before it is started again, the longer the more often it has ended shortly after its start."""
+STEADY_SECONDS: Final = 60.0
+"""A console that was served for so long has ended for a reason of its own."""
 STOP_SECONDS: Final = 5.0
 LINE_BYTES_MAX: Final = 8192
 
@@ -31,9 +33,13 @@ async def keep_console(host: Host) -> None:
         return
     ended = 0
     while True:
+        begun = anyio.current_time()
         code = await _serve_once(host)
-        _log.warning("the console has ended", exit_code=code, again_in_s=PAUSES[min(ended, len(PAUSES) - 1)])
-        await anyio.sleep(PAUSES[min(ended, len(PAUSES) - 1)])
+        if anyio.current_time() - begun >= STEADY_SECONDS:
+            ended = 0
+        pause = PAUSES[min(ended, len(PAUSES) - 1)]
+        _log.warning("the console has ended", exit_code=code, again_in_s=pause)
+        await anyio.sleep(pause)
         ended += 1
 
 
