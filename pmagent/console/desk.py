@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -21,6 +20,7 @@ from pmagent.answer import Answer
 from pmagent.client import REPLY_SECONDS, call_daemon, new_request
 from pmagent.console.entrance import Visitor
 from pmagent.console.places import Places
+from pmagent.console.rendering import command as command_line
 from pmagent.console.rendering import environment
 from pmagent.layout import Layout
 
@@ -143,7 +143,7 @@ class Desk:
         standing, trouble = await self._header(visitor)
         text = self.templates.get_template(template).render(
             request=request, visitor=visitor, title=title, section=section, live=",".join(live),
-            position=getattr(request.state, "position", 0), command=shlex.join(command) if command else "",
+            position=getattr(request.state, "position", 0), command=command_line(command),
             log_id=self.log_id() if visitor is not None else "", standing=standing, trouble=trouble,
             theme=request.cookies.get("theme", "auto"), here=_here(request), csrf=visitor.csrf if visitor is not None
             else "", workspace=str(self.workspace), **context,

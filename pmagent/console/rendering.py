@@ -104,5 +104,6 @@ def ago(time: str | None) -> str:
 
 
 def command(argv: Sequence[str]) -> str:
-    """A command line as one would type it."""
-    return shlex.join(argv)
+    """A command line as one would type it; "" where what is copied of it would be another one, since something in it is
+    shown as a mark."""
+    return shlex.join(argv) if all(clean_line(word) == word for word in argv) else ""

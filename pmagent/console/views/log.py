@@ -15,7 +15,6 @@ from starlette.routing import BaseRoute, Route
 
 from events.errors import NotFound, PmagentError
 from events.event import StoredEvent
-from pmagent.clean import clean_line
 from pmagent.console.desk import desk_of
 from pmagent.console.lines import rows
 from pmagent.console.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
@@ -65,18 +64,13 @@ async def show(request: Request) -> Response:
     last = found.last if newer else None
     return await desk.page(
         request, "log.html", title="Log", section="log", status=400 if wrong else 200,
-        command=[] if wrong or trouble else _copyable(asked.command(looked.span if looked else None, last)),
+        command=[] if wrong or trouble else asked.command(looked.span if looked else None, last),
         asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
         broken=trouble or found.trouble,
         newer=newer, older=older, onward=onward, tail=_tail(asked, looked), rows_max=max(ROWS_MAX, asked.count),
         fields=_fields(request, asked, wrong), end=looked.end if looked is not None else 0, known=sorted(KNOWN),
         count_max=COUNT_MAX, empty_log=looked is None and not wrong and trouble is None,
     )
-
-
-def _copyable(argv: list[str]) -> list[str]:
-    """The command, where what is copied of it is the command: nothing in it that a page shows as a mark."""
-    return argv if all(clean_line(word) == word for word in argv) else []
 
 
 def look(folder: Path, asked: Asked, position: int) -> Looked:

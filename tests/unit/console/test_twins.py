@@ -167,3 +167,10 @@ def test_a_list_of_proposals_and_its_command_hold_the_same(host: LiveHost, bob: 
         found = dict.fromkeys(re.findall(r'href="/approvals/(prop-[0-9a-f]{32})"', shown))
         assert {one["proposal_id"] for one in listed} == set(found), query
     assert "no such proposals" in pmagent(host.workspace, "pla", "list", "--by", "nobody").text
+
+
+@pytest.mark.parametrize("address", ["/runs?text=", "/audits?text=", "/approvals?by=", "/log?grep="])
+def test_a_command_that_would_be_copied_as_another_is_not_offered(bob: Console, address: str) -> None:
+    (line,) = Page(bob.page(f"{address}abc")).copied
+    assert "abc" in line
+    assert Page(bob.page(f"{address}a%E2%80%AEb%1Bc")).copied == []
