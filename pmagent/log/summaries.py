@@ -39,7 +39,6 @@ _TEMPLATES: Final[dict[str, str]] = {
     "check.run_requested": "run {kind} {name}: {argv}",
     "check.unstarted": "not started: {text}",
     "console.checked": "{operator_id} had the {what} checked: exit code {exit_code}",
-    "console.refused": "{operator_id} was not let in: {reason}",
     "console.signed_in": "{operator_id} signed in by {by}",
     "console.signed_out": "{operator_id} signed out",
     "control.pause_requested": "{operator_id} pauses effects {reason}",
@@ -353,6 +352,10 @@ def _to_execute(data: dict[str, Any]) -> str:
     return f"{_shown(data.get('execution_id'))}: {_to_type(data)}"
 
 
+def _not_let_in(data: dict[str, Any]) -> str:
+    return f"{_shown(data.get('operator_id')) or 'somebody'} was not let in: {_shown(data.get('reason'))}"
+
+
 def _count(listed: Any) -> int:
     return len(listed) if isinstance(listed, list) else 0
 
@@ -368,6 +371,7 @@ _MADE: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
     "audit.pictures_read": _pictures_read,
     "audit.surveyed": _surveyed,
     "check.ran": _exited,
+    "console.refused": _not_let_in,
     "hid.prepare_requested": _to_execute,
     "kernel.mode_decided": _mode_decided,
     "kernel.observed": _observed,

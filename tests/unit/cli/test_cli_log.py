@@ -208,3 +208,15 @@ def test_every_type_there_is_has_a_line_of_its_own() -> None:
     assert all_actors()
     ours = {name for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}
     assert ours <= KNOWN
+
+
+def test_who_was_not_let_in_and_is_not_known_is_somebody(tmp_path: Path) -> None:
+    names = ("", "bob")
+    write_log(tmp_path, [
+        note(n, {"operator_id": name, "by": "link", "reason": "too old"}, type="console.refused")
+        for n, name in enumerate(names)
+    ])  # fmt: skip
+    told = pmagent(tmp_path, "log", "tail", "--type", "console.refused").lines
+    assert [line.partition("run-1")[2].strip() for line in told] == [
+        "somebody was not let in: too old", "bob was not let in: too old",
+    ]  # fmt: skip
