@@ -26,6 +26,7 @@ from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.pla.linking import link_device
+from pmagent.shapes import work_out_shapes
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (
     REQUEST_BYTES_MAX,
@@ -57,6 +58,7 @@ def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
 
 
 async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
+    work_out_shapes()
     reason = ["error"]  # until somebody asks for the end
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_host(workspace, "daemon", lambda: reason[0]) as host:

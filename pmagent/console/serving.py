@@ -23,6 +23,7 @@ from pmagent.console.guard import Guard
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
 from pmagent.console.peers import is_own
+from pmagent.shapes import work_out_shapes
 
 STOP_SECONDS = 3.0
 KEEP_ALIVE_SECONDS = 15
@@ -104,6 +105,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
             access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,
             h11_max_incomplete_event_size=HEAD_BYTES_MAX, timeout_graceful_shutdown=int(STOP_SECONDS), backlog=512,
         )
+        work_out_shapes()  # all pages are loaded by now
         server = _Server(config)
         tell(desk.places, address)
         async with anyio.create_task_group() as tasks:
