@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
-from pmagent.console import operators
 from pmagent.console.address import read
-from pmagent.console.entrance import invite
+from pmagent.console.door import operators
+from pmagent.console.door.entrance import invite
 from pmagent.console.places import Places
 from pmagent.layout import Layout
 from pmagent.workspace.surfaces import init_workspace

@@ -64,8 +64,11 @@ class Inside:
         goes = Path("/proc/sys/kernel/core_pattern").read_bytes()[:1]
         try:
             self._limit_dumps(self._first)  # what it starts from now on has the limit too,
-            for pid in self._below():  # and what it has started before stands here
-                self._limit_dumps(pid)
+            limited: set[int] = set()
+            while new := set(self._below()) - limited:  # and what was started before, by who had none yet, stands here
+                for pid in new:
+                    self._limit_dumps(pid)
+                limited |= new
         except PermissionError:  # ours is 0, and an ordinary user raises none
             return goes not in {b"|", b"@"}
         return goes != b"@"

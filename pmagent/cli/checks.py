@@ -219,7 +219,7 @@ def _daemon(layout: Layout) -> Check:
 
 def _operators(layout: Layout) -> Check:
     """Who may enter the console. Raises BadOperators."""
-    from pmagent.console import operators
+    from pmagent.console.door import operators
     from pmagent.console.places import Places
 
     known = operators.read(Places(layout).operators).values()

@@ -18,7 +18,7 @@ from events.errors import CorruptLog, NotFound, PmagentError
 from events.segments import SegmentReader
 from pmagent.answer import Answer
 from pmagent.client import REPLY_SECONDS, call_daemon, new_request
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from pmagent.console.places import Places
 from pmagent.console.rendering import command as command_line
 from pmagent.console.rendering import environment

@@ -18,11 +18,11 @@ from pmagent.config import ConsoleSettings, resolve
 from pmagent.console.address import Address, bound, tell
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
-from pmagent.console.entrance import Entrance
-from pmagent.console.guard import Guard
+from pmagent.console.door.entrance import Entrance
+from pmagent.console.door.guard import Guard
+from pmagent.console.door.peers import is_own
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
-from pmagent.console.peers import is_own
 from pmagent.shapes import work_out_shapes
 
 STOP_SECONDS = 3.0

@@ -56,10 +56,30 @@ def test_the_commands_work_in_a_new_repository_in_their_order(repository: Path) 
     assert len(found) > 8
     assert any(arguments[:1] == ["run"] for _, *arguments in found)
     for _, *arguments in found:
+        if arguments == ["console"]:
+            continue  # it needs the daemon, which the next test has
         done = run([sys.executable, "-I", "-m", "pmagent", *arguments], repository)
         wanted = 1 if arguments[0] == "run" else 0  # one branch of the example plan is meant to fail
         assert done.returncode == wanted, (arguments, done.stdout, done.stderr)
         assert done.stdout, arguments
+
+
+@real_boxes
+def test_the_console_that_a_daemon_serves_lets_somebody_in(repository: Path) -> None:
+    pmagent = [sys.executable, "-I", "-m", "pmagent"]
+    assert ["pmagent", "console"] in commands(README, "pmagent")
+    assert run([*pmagent, "init"], repository).returncode == 0
+    daemon = subprocess.Popen([*pmagent, "up"], cwd=repository, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        assert daemon.stdout is not None
+        assert any(b"the console is served" in line for line in daemon.stdout)
+        printed = run([*pmagent, "console"], repository)
+        assert printed.returncode == 0, printed.stderr
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/enter\?token=[\w-]{43}\n", printed.stdout)
+    finally:
+        daemon.terminate()
+        daemon.communicate(timeout=60)
+    assert daemon.returncode == 0
 
 
 def test_the_make_targets_exist() -> None:

@@ -14,10 +14,11 @@ import pytest
 from actors.orchestra.outside import Outside
 from actors.orchestra.runner import run
 from actors.orchestra.wishes import Outcome
-from pmagent.console import operators
-from pmagent.console.entrance import invite
+from pmagent.console.door import operators
+from pmagent.console.door.entrance import invite
 from pmagent.console.places import Places
 from pmagent.layout import Layout
+from pmagent.wire import reachable
 from tests.support.boxes import boxed, real_boxes, wishes, writable
 from tests.support.networked import INSIDE, allowed
 from tests.support.proxied import NAME
@@ -111,8 +112,9 @@ def test_a_task_does_not_reach_the_socket(workspace: Path, tmp_path: Path, net: 
     places = Places(Layout(workspace))
     elsewhere = workspace / "left.sock"
     with socket.socket(socket.AF_UNIX) as listener, socket.socket(socket.AF_UNIX) as visible:
-        listener.bind(str(places.socket))
-        visible.bind(str(elsewhere))
+        for made, path in ((listener, places.socket), (visible, elsewhere)):
+            with reachable(path) as address:  # a test's folder may have a longer name than an address holds
+                made.bind(address)
         for made in (listener, visible):
             made.listen()
             made.settimeout(0.0)

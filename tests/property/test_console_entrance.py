@@ -13,11 +13,11 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from pmagent.console import operators
 from pmagent.console.address import Address
-from pmagent.console.forms import FIELDS_MAX, read_form
-from pmagent.console.heads import Head, Ours, Refusal, judge, read_head
-from pmagent.console.limits import Bucket
+from pmagent.console.door import operators
+from pmagent.console.door.forms import FIELDS_MAX, read_form
+from pmagent.console.door.heads import Head, Ours, Refusal, judge, read_head
+from pmagent.console.door.limits import Bucket
 from pmagent.console.views.entrance import own_page
 from tests.support.entrances import Clock, House, unsynced
 

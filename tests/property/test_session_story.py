@@ -14,7 +14,7 @@ from contracts.pla_events import PlaProposalRequested as Asked
 from events.event import Draft
 from events.reader import events
 from events.segments import SegmentReader
-from pmagent.console.pla_story import _Fold
+from pmagent.console.reading.pla_story import _Fold
 from projections.documents import folded
 from projections.pla.places import log_path, violations_path
 from projections.pla.sessions import Sessions

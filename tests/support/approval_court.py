@@ -20,7 +20,7 @@ from pmagent.answer import Answer
 from pmagent.console.app import application
 from pmagent.console.approvals.history import Story
 from pmagent.console.desk import CHANNEL, Desk
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from pmagent.pla import reading
 from pmagent.pla.asked import DecideArguments, understood
 from pmagent.wire import Failure, RemoteError

@@ -155,3 +155,13 @@ def until(host: LiveHost, condition: Callable[[], object]) -> None:
 async def _until(host: LiveHost, condition: Callable[[], object]) -> None:
     with anyio.fail_after(SECONDS):
         await host.host.until(lambda: bool(condition()))
+
+
+def view_of(host: LiveHost, name: str) -> dict[str, Any]:
+    """How a proposal stands, as the command line has it."""
+    return host.perform("pla.show", proposal_id=name).document
+
+
+def main_of(page: Page) -> str:
+    """The page's own part: what is not of the moment."""
+    return page.source[page.source.index("<main") : page.source.index("</main>")]

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 
 VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
 FORBIDDEN = frozenset(("style", "iframe", "object", "embed", "base", "frame", "applet", "marquee", "font"))

@@ -23,11 +23,11 @@ from actors.model.models import Models
 from pmagent.answer import Answer
 from pmagent.client import new_request
 from pmagent.config import ConsoleSettings
-from pmagent.console import operators
 from pmagent.console.address import Address
 from pmagent.console.desk import Desk
-from pmagent.console.entrance import invite
-from pmagent.console.limits import Bucket
+from pmagent.console.door import operators
+from pmagent.console.door.entrance import invite
+from pmagent.console.door.limits import Bucket
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
 from pmagent.console.places import Places

@@ -24,7 +24,7 @@ from events.segment_store import SegmentStorage
 from pmagent.answer import Answer
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
 from tests.support.orchestra import Yard

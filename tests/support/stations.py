@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
-from pmagent.console.operators import add
+from pmagent.console.door.operators import add
 from pmagent.console.places import Places
 from pmagent.layout import Layout
 from pmagent.pla.demo.stage import Device

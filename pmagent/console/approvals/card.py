@@ -16,7 +16,7 @@ from pmagent.console.approvals.history import Stories, Story
 from pmagent.console.approvals.looks import Like, Notice, alike, content, counted, headline, hex_rows, stands
 from pmagent.console.approvals.seen import Seen, packed, seen
 from pmagent.console.desk import Desk
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from pmagent.pla import reading
 from pmagent.pla.reckoning import Cost, Means, Reversal, cost, means, reversal
 from pmagent.pla.risk import Risk, risk

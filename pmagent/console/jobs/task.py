@@ -27,7 +27,7 @@ from pmagent.console.jobs.run import (
     task_address,
     took_of,
 )
-from pmagent.console.outputs import Shown, shown
+from pmagent.console.reading.outputs import Shown, shown
 from pmagent.jobs.history import Jobs
 from pmagent.orchestra.story import STREAMS, Attempt, Story
 from pmagent.when import seconds_between, spoken

@@ -12,11 +12,11 @@ from starlette.datastructures import QueryParams
 
 from events.errors import PmagentError
 from events.event import StoredEvent
-from pmagent.console.lines import rows
 from pmagent.console.live.feed import Run
 from pmagent.console.live.telling import message
-from pmagent.console.log_address import Asked, read
-from pmagent.console.searching import picking
+from pmagent.console.reading.lines import rows
+from pmagent.console.reading.log_address import Asked, read
+from pmagent.console.reading.searching import picking
 from pmagent.log.query import BadFilter
 from pmagent.log.ranges import POSITION_MAX, Pick
 

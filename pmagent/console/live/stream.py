@@ -23,7 +23,7 @@ from events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.console.live.feed import PACE_SECONDS, Feed
 from pmagent.console.live.filters import Filter, Filters, asked_of, number
 from pmagent.console.live.telling import Topics, at, at_end_of, over
-from pmagent.console.log_address import Asked
+from pmagent.console.reading.log_address import Asked
 
 SLOW_SECONDS: Final = 60.0
 """So long a connection may leave unread what was sent."""

@@ -23,7 +23,7 @@ from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
 from pmagent.console.approvals.seen import compared, differences, otherwise
 from pmagent.console.desk import Desk, desk_of, form_of, visitor_of
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from pmagent.pla.choosing import STANDS, fits
 from pmagent.pla.risk import risk
 

@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from pmagent.console.desk import desk_of, form_of
-from pmagent.console.entrance import Entered, Entrance, NotAdmitted, Visitor
-from pmagent.console.guard import cookie_name
+from pmagent.console.door.entrance import Entered, Entrance, NotAdmitted, Visitor
+from pmagent.console.door.guard import cookie_name
 
 NEXT_CHARS_MAX: Final = 2048
 

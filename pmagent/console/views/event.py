@@ -14,7 +14,7 @@ from events.errors import PmagentError
 from events.event import StoredEvent
 from pmagent.console import downloads
 from pmagent.console.desk import desk_of
-from pmagent.console.event_reading import (
+from pmagent.console.reading.event_reading import (
     LIMIT,
     LIMIT_MAX,
     blob_at,
@@ -25,8 +25,8 @@ from pmagent.console.event_reading import (
     pretty,
     seen,
 )
-from pmagent.console.lines import sign
-from pmagent.console.texts import decoded, marked
+from pmagent.console.reading.lines import sign
+from pmagent.console.reading.texts import decoded, marked
 from pmagent.log.summaries import summary
 
 SHOWN_CHARS: Final = 32_768

@@ -18,8 +18,8 @@ from events.event import StoredEvent
 from events.reader import event_at
 from events.storage import StorageReader
 from pmagent.console.desk import desk_of
-from pmagent.console.searching import until
-from pmagent.console.session_list import payload
+from pmagent.console.reading.searching import until
+from pmagent.console.reading.session_list import payload
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.source import opened, sifted

@@ -15,9 +15,9 @@ from starlette.routing import BaseRoute, Route
 
 from events.errors import PmagentError
 from events.event import Tail
-from pmagent.console.checking import Check, Checks, Kind
 from pmagent.console.desk import Desk, desk_of, visitor_of
-from pmagent.console.standing_of_log import Held, Snapshots, Standing, held, passed_over, standing
+from pmagent.console.reading.checking import Check, Checks, Kind
+from pmagent.console.reading.standing_of_log import Held, Snapshots, Standing, held, passed_over, standing
 from pmagent.exitcodes import MEANINGS, Exit
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)

@@ -16,9 +16,9 @@ from starlette.routing import BaseRoute, Route
 from events.errors import NotFound, PmagentError
 from events.event import StoredEvent
 from pmagent.console.desk import desk_of
-from pmagent.console.lines import rows
-from pmagent.console.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
-from pmagent.console.searching import picking, until
+from pmagent.console.reading.lines import rows
+from pmagent.console.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
+from pmagent.console.reading.searching import picking, until
 from pmagent.log.find import position_of
 from pmagent.log.ranges import Found, Range, first_of, last_of, range_of
 from pmagent.log.source import opened

@@ -16,8 +16,8 @@ from actors.oa.policy import ALLOWED, FORBIDDEN
 from contracts.pla import MODES, ActionClass
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.log import now as log_now
-from pmagent.console.alerts import Alert, Alerts
 from pmagent.console.desk import Desk, desk_of
+from pmagent.console.reading.alerts import Alert, Alerts
 from pmagent.console.views.integrity import checks_of
 from pmagent.layout import Layout
 from pmagent.log.source import opened, time_at

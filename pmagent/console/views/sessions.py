@@ -10,9 +10,10 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from events.errors import NotFound, PmagentError
-from pmagent.console import downloads, oa_story, pla_story
+from pmagent.console import downloads
 from pmagent.console.desk import desk_of
-from pmagent.console.session_list import Kind, listed
+from pmagent.console.reading import oa_story, pla_story
+from pmagent.console.reading.session_list import Kind, listed
 from pmagent.log.summaries import summary
 from projections.pla.places import log_path
 

@@ -306,8 +306,9 @@ def _quoted(argument: str) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """This process's environment without settings of ours."""
-    return {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
+    """This process's environment without settings of ours; of this daemon nobody looks at a console."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("PMAGENT_")}
+    return {**kept, "PMAGENT_CONSOLE_ENABLED": "false"}
 
 
 def _has(event: StoredEvent, fields: dict[str, object]) -> bool:

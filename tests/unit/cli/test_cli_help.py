@@ -18,7 +18,7 @@ from pmagent.cli.app import program
 from pmagent.cli.frame import Command, Group
 from pmagent.cli.topics import TOPICS
 from pmagent.config import WORKSPACE, settings_table
-from pmagent.console import operators
+from pmagent.console.door import operators
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE

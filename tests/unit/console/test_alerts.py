@@ -14,8 +14,8 @@ import pytest
 from events.errors import CorruptLog
 from events.event import Draft
 from events.log import open_log
-from pmagent.console import alerts
-from pmagent.console.alerts import KEPT, Alerts
+from pmagent.console.reading import alerts
+from pmagent.console.reading.alerts import KEPT, Alerts
 from pmagent.layout import Layout
 
 Said = tuple[str, dict[str, Any]]

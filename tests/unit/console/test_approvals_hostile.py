@@ -16,12 +16,12 @@ from starlette.types import Receive, Scope, Send
 from contracts.pla_events import PlaDecisionRequested, PlaFrameObserved, PlaProposalRequested
 from events.log import now
 from pmagent.answer import Answer
-from pmagent.console.alerts import Alert
 from pmagent.console.app import application
 from pmagent.console.approvals.history import Step, Story
 from pmagent.console.approvals.seen import packed, seen
 from pmagent.console.desk import Desk
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
+from pmagent.console.reading.alerts import Alert
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.hostile import CORPUS
 from tests.support.proposals import PROPOSAL, status, typed

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pmagent.pla import reading
-from pmagent.pla.demo.picture import picture
 from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
@@ -25,9 +19,8 @@ from tests.support.approving import (
     page_of,
     proposed,
     told,
-    until,
+    view_of,
 )
-from tests.support.console_pages import Page
 from tests.support.consoles import LiveHost, console, live_host
 
 
@@ -60,23 +53,13 @@ def eve(host: LiveHost) -> Iterator[Desk]:
         yield Desk(browser)
 
 
-def view(host: LiveHost, name: str) -> dict[str, Any]:
-    """How a proposal stands, as the command line has it."""
-    return host.perform("pla.show", proposal_id=name).document
-
-
-def main(page: Page) -> str:
-    """The page's own part: what is not of the moment."""
-    return page.source[page.source.index("<main") : page.source.index("</main>")]
-
-
 # --- what is shown --------------------------------------------------------------------------------------------------
 
 
 def test_a_card_has_every_fact_that_the_command_line_shows(host: LiveHost, bob: Desk) -> None:
     made = proposed(host, why="to see what is there, and why")
     page = bob.card(made["proposal_id"])
-    text, shown = told(page), view(host, made["proposal_id"])
+    text, shown = told(page), view_of(host, made["proposal_id"])
     assert shown["digest"] in page.text
     for fact in ("proposal_id", "rationale", "requested_by", "channel", "proposed_by", "proposed_in"):
         assert str(shown[fact]) in text, fact
@@ -208,7 +191,7 @@ def test_an_approval_is_recorded_once_with_who_over_which_channel_and_what_was_s
     made = proposed(host)
     answer = bob.approve(made["proposal_id"])
     assert (answer.status_code, answer.headers["location"]) == (303, f"/approvals/{made['proposal_id']}")
-    shown = view(host, made["proposal_id"])
+    shown = view_of(host, made["proposal_id"])
     assert (shown["outcome"], shown["decided_by"], shown["decided_over"]) == ("recorded", APPROVING, "console")
     text = told(bob.card(made["proposal_id"]))
     assert "Approved, and recorded by bob" in text
@@ -241,7 +224,7 @@ def test_a_proposal_that_was_rejected_meanwhile_is_not_approved(host: LiveHost, 
     page = page_of(bob.send(name, "approve", fields), 409)
     assert "state open rejected by ada" in told(page)
     assert "I was wrong" in told(page)
-    assert view(host, name)["outcome"] == "rejected"
+    assert view_of(host, name)["outcome"] == "rejected"
 
 
 def test_a_mode_that_changed_meanwhile_is_told_and_nothing_is_approved(host: LiveHost, bob: Desk) -> None:
@@ -250,7 +233,7 @@ def test_a_mode_that_changed_meanwhile_is_told_and_nothing_is_approved(host: Liv
     host.perform("pla.mode", operator=ASKING, channel="cli", mode="OBSERVE")
     page = page_of(bob.send(name, "approve", fields), 409)
     assert "mode SUGGEST OBSERVE" in told(page)
-    assert view(host, name)["outcome"] == "withdrawn"
+    assert view_of(host, name)["outcome"] == "withdrawn"
 
 
 def test_bytes_of_another_proposal_are_shown_beside_its_own(host: LiveHost, bob: Desk) -> None:
@@ -262,7 +245,7 @@ def test_bytes_of_another_proposal_are_shown_beside_its_own(host: LiveHost, bob:
     assert "- other⏎" in page.text
     assert "+ mine⏎" in page.text
     assert f"digest {other['digest']}" in told(page)
-    assert view(host, name)["stands"] == "open"
+    assert view_of(host, name)["stands"] == "open"
 
 
 @pytest.mark.parametrize("forged", ["mode", "digest"])
@@ -270,7 +253,7 @@ def test_a_form_that_says_two_things_is_none(host: LiveHost, bob: Desk, forged: 
     name = proposed(host)["proposal_id"]
     fields = {**bob.filled(name), forged: {"mode": "EXECUTE", "digest": "0" * 64}[forged]}
     page_of(bob.send(name, "approve", fields), 400)
-    assert view(host, name)["stands"] == "open"
+    assert view_of(host, name)["stands"] == "open"
 
 
 @pytest.mark.parametrize(("field", "value"), [("read", ""), ("first", ""), ("first", "000000")])
@@ -296,7 +279,7 @@ def test_a_rejection_needs_a_reason_that_can_be_kept(host: LiveHost, bob: Desk, 
     before = host.position
     page_of(bob.reject(name, reason), 422)
     assert host.position == before
-    assert view(host, name)["stands"] == "open"
+    assert view_of(host, name)["stands"] == "open"
 
 
 def test_what_was_typed_is_still_there_when_a_form_comes_back(host: LiveHost, bob: Desk) -> None:
@@ -312,7 +295,7 @@ def test_a_rejection_is_recorded_with_its_reason(host: LiveHost, bob: Desk) -> N
     text = told(bob.card(name))
     assert "Rejected by bob" in text
     assert "Reason the wrong window" in text
-    assert view(host, name)["why"] == "the wrong window"
+    assert view_of(host, name)["why"] == "the wrong window"
 
 
 # --- who may not ----------------------------------------------------------------------------------------------------
@@ -326,13 +309,13 @@ def test_who_asked_for_it_finds_no_form_and_is_refused_what_they_send(host: Live
     fields = bob.filled(name)
     refused = page_of(ada.send(name, "approve", {**fields, "csrf": ada.console.csrf()}), 403)
     assert "You asked for it yourself" in told(refused)
-    assert view(host, name)["stands"] == "open"
+    assert view_of(host, name)["stands"] == "open"
 
 
 def test_who_asked_for_it_may_take_it_back(host: LiveHost, ada: Desk) -> None:
     name = proposed(host)["proposal_id"]
     assert ada.reject(name, "a mistake").status_code == 303
-    assert view(host, name)["decided_by"] == ASKING
+    assert view_of(host, name)["decided_by"] == ASKING
 
 
 def test_who_may_only_look_finds_no_form_and_is_refused(host: LiveHost, bob: Desk, eve: Desk) -> None:
@@ -345,137 +328,7 @@ def test_who_may_only_look_finds_no_form_and_is_refused(host: LiveHost, bob: Des
         ]
     for word, fields in (("approve", bob.filled(name)), ("reject", {"reason": "no"}), ("reveal", {})):
         assert eve.send(name, word, {**fields, "csrf": eve.console.csrf()}).status_code == 403
-    assert view(host, name)["stands"] == "open"
+    assert view_of(host, name)["stands"] == "open"
 
 
 # --- credentials ----------------------------------------------------------------------------------------------------
-
-SECRET = "hunter2-correct-horse"
-
-
-def credential(host: LiveHost) -> str:
-    """An open proposal whose text is masked in the log."""
-    made = proposed(host, f'type: "password: {SECRET}\\n"')
-    assert made["masked"]
-    return str(made["proposal_id"])
-
-
-def revealed(bob: Desk, name: str) -> Any:
-    """The page that shows it in plain."""
-    (fields,) = forms(bob.card(name).source, f"/approvals/{name}/reveal")
-    return bob.send(name, "reveal", fields)
-
-
-def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, bob: Desk, eve: Desk) -> None:
-    name = credential(host)
-    for page in (bob.card(name), bob.card(name, "?decide=approve"), eve.card(name)):
-        assert SECRET not in page.source
-        assert "this is not what would be typed" in told(page)
-        assert forms(page.source, f"/approvals/{name}/approve") == []
-    answer = revealed(bob, name)
-    page = page_of(answer, 200)
-    assert SECRET in told(page)
-    assert answer.headers["cache-control"] == "no-store"
-    assert SECRET not in bob.card(name).source
-
-
-def test_masked_text_is_approved_only_where_it_was_revealed_and_acknowledged(
-    host: LiveHost, bob: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("actors.pla.warden.approvals.CREDENTIAL_SECONDS", 0.0)
-    name = credential(host)
-    (fields,) = forms(revealed(bob, name).text, f"/approvals/{name}/approve")
-    fields |= {"read": "yes", "first": fields["digest"][:6]}
-    hidden = {key: value for key, value in fields.items() if key != "revealed"}
-    assert "reveal it" in told(page_of(bob.send(name, "approve", {**hidden, "acknowledged": "yes"}), 422))
-    again = page_of(bob.send(name, "approve", fields), 422)
-    assert "Confirm that you know" in told(again)
-    assert SECRET in told(again)
-    assert bob.send(name, "approve", {**fields, "acknowledged": "yes"}).status_code == 303
-    assert view(host, name)["outcome"] == "recorded"
-    assert "Credentials acknowledged" in told(bob.card(name))
-
-
-def test_credentials_stand_for_a_while_before_they_are_approved(host: LiveHost, bob: Desk) -> None:
-    name = credential(host)
-    (fields,) = forms(revealed(bob, name).text, f"/approvals/{name}/approve")
-    fields |= {"read": "yes", "first": fields["digest"][:6], "acknowledged": "yes"}
-    page = page_of(bob.send(name, "approve", fields), 409)
-    assert "Not yet" in told(page)
-    assert SECRET not in page.source
-    assert view(host, name)["stands"] == "open"
-
-
-def test_what_nobody_holds_any_more_cannot_be_revealed_or_approved(host: LiveHost, bob: Desk) -> None:
-    name = credential(host)
-    host.host.vault.drop(view(host, name)["digest"])
-    page = page_of(revealed(bob, name), 200)
-    assert "propose it again" in told(page)
-    assert forms(page.source, f"/approvals/{name}/approve") == []
-
-
-# --- when something is away -----------------------------------------------------------------------------------------
-
-
-def test_a_proposal_that_the_warden_forgot_is_read_from_the_log(
-    host: LiveHost, bob: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = proposed(host, "type: long ago")["proposal_id"]
-    assert bob.approve(name).status_code == 303
-    before = main(bob.card(name))
-    state = reading.warden(host.host.runtime.engine)
-    monkeypatch.delitem(state.proposals, name)
-    assert main(bob.card(name)) == before
-
-
-def test_without_a_daemon_the_page_says_so(tmp_path: Path) -> None:
-    workspace = configure(fresh_example(tmp_path / "workspace"))
-    with ExitStack() as daemon:
-        daemon.enter_context(live_host(workspace))
-        with console(workspace, APPROVING) as browser:
-            daemon.close()
-            assert "The daemon is not reachable" in told(page_of(browser.get("/approvals"), 503))
-
-
-def test_the_frame_that_it_rests_on_is_shown_with_what_was_read(host: LiveHost, bob: Desk, tmp_path: Path) -> None:
-    (tmp_path / "screen.png").write_bytes(picture())
-    made = proposed(host, "type: seen", look=True, frames=str(tmp_path))
-    page = bob.card(made["proposal_id"])
-    (image,) = [attributes for attributes in page.all("img") if attributes.get("class") == "frame-picture"]
-    assert image["src"] == f"/sessions/{made['session_id']}/frames/{made['frame']}"
-    assert (image["width"], image["height"]) == ("64", "40")
-    assert image["alt"]
-    answer = bob.console.get(image["src"])
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "image/png")
-    assert answer.content == picture()
-    assert "it is shown, and obeyed by nobody" in told(page)
-
-
-def test_what_comes_after_the_time_is_told_so_and_nothing_is_approved(tmp_path: Path) -> None:
-    workspace = configure(fresh_example(tmp_path / "workspace"), "proposal_seconds = 0.5")
-    with live_host(workspace) as host, console(workspace, APPROVING) as browser:
-        bob = Desk(browser)
-        name = proposed(host, "type: late")["proposal_id"]
-        fields = bob.filled(name)
-        state = host.host.runtime.engine
-        until(host, lambda: reading.called(state, name).stands == "closed")
-        page = page_of(bob.send(name, "approve", fields), 409)
-        assert "Too late: it has expired" in told(page)
-        assert "state open expired" in told(page)
-        assert "Expired nobody decided in time. Nothing was typed." in told(bob.card(name))
-        assert "counts for nothing" in told(page_of(bob.send(name, "reject", {**fields, "reason": "late"}), 409))
-
-
-def test_of_two_who_approve_at_the_same_time_one_does(host: LiveHost, bob: Desk) -> None:
-    with console(host.workspace, "cleo") as browser, ThreadPoolExecutor(4) as threads:
-        cleo = Desk(browser)
-        for _ in range(3):
-            name = proposed(host, "type: together")["proposal_id"]
-            forms_ = {desk: desk.filled(name) for desk in (bob, cleo)}
-            sent = {
-                desk: [threads.submit(desk.send, name, "approve", form) for _ in range(2)]  # as of a double click
-                for desk, form in forms_.items()
-            }
-            statuses = {desk: {one.result().status_code for one in answers} for desk, answers in sent.items()}
-            winner = {APPROVING: bob, "cleo": cleo}[view(host, name)["decided_by"]]
-            assert statuses == {desk: {303} if desk is winner else {409} for desk in (bob, cleo)}

@@ -19,7 +19,7 @@ from contracts.model import ModelAsked, ModelReplied
 from contracts.payload import typed
 from events.event import Event
 from events.reader import events
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from pmagent.console.jobs.audit import blocks
 from pmagent.jobs.history import Jobs, opened
 from projections.rebuild import documents_of

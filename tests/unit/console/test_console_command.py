@@ -14,10 +14,11 @@ import pytest
 
 from pmagent.cli import console as command
 from pmagent.cli.checks import all_checks
-from pmagent.console import address, invites, operators, passwords
+from pmagent.console import address
 from pmagent.console.address import Address
+from pmagent.console.door import invites, operators, passwords
+from pmagent.console.door.tokens import digest
 from pmagent.console.places import Places
-from pmagent.console.tokens import digest
 from pmagent.layout import Layout
 from pmagent.pla.operators import login
 from tests.support.commands import pmagent

@@ -12,10 +12,10 @@ import pytest
 
 from pmagent.client import DaemonUnreachable
 from pmagent.config import ConsoleSettings
-from pmagent.console import entrance, operators, sessions
-from pmagent.console.entrance import Entrance
-from pmagent.console.operators import BadOperators
-from pmagent.console.tokens import digest, new_token
+from pmagent.console.door import entrance, operators, sessions
+from pmagent.console.door.entrance import Entrance
+from pmagent.console.door.operators import BadOperators
+from pmagent.console.door.tokens import digest, new_token
 from tests.support.entrances import House, unsynced
 
 

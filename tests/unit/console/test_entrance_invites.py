@@ -12,10 +12,10 @@ import pytest
 from events.errors import PmagentError
 from pmagent.client import DaemonUnreachable
 from pmagent.config import ConsoleSettings
-from pmagent.console import invites, operators
-from pmagent.console.entrance import Entered, Entrance, NotAdmitted, invite
-from pmagent.console.invites import BadInvites
-from pmagent.console.tokens import digest, new_token
+from pmagent.console.door import invites, operators
+from pmagent.console.door.entrance import Entered, Entrance, NotAdmitted, invite
+from pmagent.console.door.invites import BadInvites
+from pmagent.console.door.tokens import digest, new_token
 from tests.support.entrances import House, unsynced
 
 

@@ -13,7 +13,7 @@ import pytest
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.event import Draft
-from pmagent.console import event_reading
+from pmagent.console.reading import event_reading
 from pmagent.console.views.event import SHOWN_CHARS
 from tests.support.console_pages import Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log

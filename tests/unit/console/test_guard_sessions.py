@@ -10,9 +10,9 @@ import anyio
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from pmagent.console import forms, operators
-from pmagent.console import guard as guard_module
-from pmagent.console.entrance import Entered
+from pmagent.console.door import forms, operators
+from pmagent.console.door import guard as guard_module
+from pmagent.console.door.entrance import Entered
 from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
 
 

@@ -10,8 +10,8 @@ from urllib.parse import quote
 import pytest
 
 from events.event import StoredEvent
-from pmagent.console.lines import rows
-from pmagent.console.texts import decoded, marked
+from pmagent.console.reading.lines import rows
+from pmagent.console.reading.texts import decoded, marked
 from pmagent.log.source import line_runs, opened
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading

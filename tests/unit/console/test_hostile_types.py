@@ -13,7 +13,7 @@ from msgspec import inspect
 
 from contracts.payload import types
 from events.event import StoredEvent
-from pmagent.console.lines import rows
+from pmagent.console.reading.lines import rows
 from pmagent.log.source import line_runs, opened
 from pmagent.log.summaries import KNOWN
 from tests.support.console_pages import Page, Reader, assert_harmless, reading

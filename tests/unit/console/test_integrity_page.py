@@ -13,9 +13,9 @@ import msgspec
 import pytest
 
 from events.segments import segment_name
-from pmagent.console.checking import Busy, Check, Checks
 from pmagent.console.places import Places
-from pmagent.console.standing_of_log import standing
+from pmagent.console.reading.checking import Busy, Check, Checks
+from pmagent.console.reading.standing_of_log import standing
 from pmagent.console.views import integrity
 from pmagent.layout import Layout
 from tests.conftest import fresh_example
@@ -221,7 +221,7 @@ def test_one_check_goes_on_at_a_time_and_is_seen(
     waiting = workspace / "wait"
     os.mkfifo(waiting)
     child = f"import os; os.write(1, b'{{\"done\":5,\"of\":10}}\\n'); open({str(waiting)!r}).read()"
-    monkeypatch.setattr("pmagent.console.checking.COMMAND", ("-c", child))
+    monkeypatch.setattr("pmagent.console.reading.checking.COMMAND", ("-c", child))
     browser.desk.places.prepare()
     checks = integrity.checks_of(browser.desk)
     checks.begin("log", "ada")

@@ -12,7 +12,7 @@ import pytest
 from contracts.hid import HidOutcomeUnknown
 from contracts.orchestra_events import RunRequested
 from events.errors import CorruptLog
-from pmagent.console.alerts import Alert, Alerts
+from pmagent.console.reading.alerts import Alert, Alerts
 from pmagent.console.views.now import grouped, reachable, urgent
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, LOOKING, configure, forms, page_of, proposed, told, until

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from pmagent.console import peers
 from pmagent.console.address import Address
+from pmagent.console.door import peers
 
 AS_ANOTHER = """
 import os, socket, sys

@@ -19,9 +19,9 @@ from starlette.testclient import TestClient
 from contracts.orchestra import Artifact
 from events.blobs import BlobStore
 from events.disk import RealDisk
-from pmagent.console import guard
-from pmagent.console.checking import Kind
-from pmagent.console.passwords import new_secret
+from pmagent.console.door import guard
+from pmagent.console.door.passwords import new_secret
+from pmagent.console.reading.checking import Kind
 from pmagent.console.views.integrity import checks_of
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, ASKING, LOOKING, configure, proposed

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from contracts.orchestra_events import TaskAttemptRequested
 from events.event import Event
-from pmagent.console.entrance import Visitor
+from pmagent.console.door.entrance import Visitor
 from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.layout import Layout
 from projections.rebuild import documents_of

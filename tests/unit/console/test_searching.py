@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from events.event import StoredEvent
-from pmagent.console.searching import picking
+from pmagent.console.reading.searching import picking
 from pmagent.log.query import BadFilter, Query, compiled
 from pmagent.log.ranges import TooSlow
 from tests.support.hostile import CORPUS
@@ -72,7 +72,7 @@ def test_an_expression_that_takes_all_memory_is_given_up() -> None:
 
 
 def test_where_no_process_can_be_started_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pmagent.console.searching._COMMAND", ("/nowhere/python",))
+    monkeypatch.setattr("pmagent.console.reading.searching._COMMAND", ("/nowhere/python",))
     with picking(Query(grep="x")) as pick, pytest.raises(TooSlow, match="no process can be started"):
         pick(EVENTS)
 

@@ -12,7 +12,7 @@ import pytest
 
 from events.event import Draft
 from events.reader import event_at
-from pmagent.console import oa_story, pla_story, session_list
+from pmagent.console.reading import oa_story, pla_story, session_list
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.hostile import CORPUS

@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from pmagent.console import operators, passwords
-from pmagent.console.entrance import Entered, NotAdmitted
+from pmagent.console.door import operators, passwords
+from pmagent.console.door.entrance import Entered, NotAdmitted
 from tests.support.entrances import SECRET, House, cheap_secrets, unsynced
 
 

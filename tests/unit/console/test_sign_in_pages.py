@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from anyio.from_thread import start_blocking_portal
 
-from pmagent.console import operators, passwords
-from pmagent.console.entrance import invite
-from pmagent.console.guard import cookie_name
+from pmagent.console.door import operators, passwords
+from pmagent.console.door.entrance import invite
+from pmagent.console.door.guard import cookie_name
 from pmagent.log.source import line_runs, opened
 from tests.support.consoles import ORIGIN, Console, LiveHost, live_host
 from tests.support.entrances import SECRET, cheap_secrets

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from pmagent.console.address import Address
-from pmagent.console.tokens import same
+from pmagent.console.door.tokens import same
 
 METHODS: Final = ("GET", "HEAD", "POST")
 TARGET_BYTES_MAX: Final = 8192

@@ -22,12 +22,12 @@ import structlog
 from events.errors import PmagentError
 from events.event import format_time
 from pmagent.config import ConsoleSettings
-from pmagent.console import invites, operators, passwords
-from pmagent.console.limits import Bucket
-from pmagent.console.operators import BadOperators, Operator, Role
+from pmagent.console.door import invites, operators, passwords
+from pmagent.console.door.limits import Bucket
+from pmagent.console.door.operators import BadOperators, Operator, Role
+from pmagent.console.door.sessions import Session, Sessions
+from pmagent.console.door.tokens import csrf_of
 from pmagent.console.places import Places
-from pmagent.console.sessions import Session, Sessions
-from pmagent.console.tokens import csrf_of
 
 What = Literal["signed_in", "signed_out", "refused"]
 By = Literal["link", "secret"]

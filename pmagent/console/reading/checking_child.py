@@ -1,4 +1,4 @@
-"""Checks the log, or the documents: ``python -I -m pmagent.console.checking_child KIND WORKSPACE``, by ``checking``.
+"""Checks the log, or the documents: ``python -I -m pmagent.console.reading.checking_child KIND WORKSPACE``.
 
 It says JSON, a line each: how far it is (``done`` of ``of`` bytes), at the end ``result``, or ``error`` and ``hint``.
 It reads, and writes nothing. It ends when its input ends, which is whoever started it.

@@ -17,7 +17,7 @@ from events.event import ZERO_SUM, StoredEvent
 from events.line import TAIL_BYTES, decode_line
 from events.reader import event_at
 from events.segments import SegmentReader
-from pmagent.console.searching import until
+from pmagent.console.reading.searching import until
 from pmagent.layout import Layout
 from pmagent.log.source import opened
 from pmagent.log.summaries import at_path, summary

@@ -11,7 +11,7 @@ from typing import Final
 import anyio
 from starlette.types import Receive
 
-from pmagent.console.heads import Head, Refusal
+from pmagent.console.door.heads import Head, Refusal
 
 BODY_BYTES_MAX: Final = 64 * 1024
 BODY_SECONDS: Final = 20.0

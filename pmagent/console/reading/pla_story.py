@@ -17,8 +17,8 @@ from events.errors import NotFound, PmagentError
 from events.event import StoredEvent
 from events.reader import event_at
 from events.segments import SegmentReader
-from pmagent.console.searching import until
-from pmagent.console.session_list import began, payload
+from pmagent.console.reading.searching import until
+from pmagent.console.reading.session_list import began, payload
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of

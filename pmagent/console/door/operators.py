@@ -18,8 +18,8 @@ import msgspec
 
 from events.atomic import write_atomic
 from events.errors import PmagentError
-from pmagent.console.passwords import is_kept, kept
-from pmagent.console.private import NotPrivate, read_private
+from pmagent.console.door.passwords import is_kept, kept
+from pmagent.console.door.private import NotPrivate, read_private
 from pmagent.pla.operators import BadOperator, checked
 
 Role = Literal["view", "approve"]

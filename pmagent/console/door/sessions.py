@@ -13,8 +13,8 @@ import msgspec
 import structlog
 
 from events.atomic import write_atomic
-from pmagent.console.private import NotPrivate, read_private
-from pmagent.console.tokens import digest, is_token, new_token
+from pmagent.console.door.private import NotPrivate, read_private
+from pmagent.console.door.tokens import digest, is_token, new_token
 
 SESSIONS_MAX: Final = 64
 IDLE_SECONDS: Final = 2 * 3600.0

@@ -11,7 +11,7 @@ import msgspec
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import StoredEvent
 from events.storage import StorageReader
-from pmagent.console.searching import until
+from pmagent.console.reading.searching import until
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of

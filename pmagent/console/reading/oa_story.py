@@ -9,8 +9,8 @@ import msgspec
 
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import StoredEvent
-from pmagent.console.searching import until
-from pmagent.console.session_list import began, payload
+from pmagent.console.reading.searching import until
+from pmagent.console.reading.session_list import began, payload
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.source import opened, sifted

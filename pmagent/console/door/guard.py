@@ -24,12 +24,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from events.errors import PmagentError
 from pmagent.console.address import Address
 from pmagent.console.desk import Desk, reading_for
-from pmagent.console.entrance import Entrance, Visitor
-from pmagent.console.forms import received
-from pmagent.console.headers import secured
-from pmagent.console.heads import METHODS, Head, Ours, Refusal, judge, read_head
-from pmagent.console.limits import Bucket, Seats
-from pmagent.console.tokens import same
+from pmagent.console.door.entrance import Entrance, Visitor
+from pmagent.console.door.forms import received
+from pmagent.console.door.headers import secured
+from pmagent.console.door.heads import METHODS, Head, Ours, Refusal, judge, read_head
+from pmagent.console.door.limits import Bucket, Seats
+from pmagent.console.door.tokens import same
 
 CSRF: Final = "csrf"
 LOOK_SECONDS: Final = 2.0

@@ -1,4 +1,4 @@
-"""Holds a regular expression against texts: ``python -I -m pmagent.console.search_child``, started by ``searching``.
+"""Holds a regular expression against texts: ``python -I -m pmagent.console.reading.search_child``.
 
 Each line of its input is JSON: first the expression, then lists of texts; each list is answered by a line with the
 indexes of those in which it is found. It imports nothing of ours. No single answer takes it more than ``CPU_SECONDS``

@@ -25,7 +25,7 @@ State = Literal["running", "done", "failed"]
 
 KINDS: Final[tuple[Kind, ...]] = ("log", "documents")
 LINE_BYTES_MAX: Final = 1 << 20
-COMMAND: Final = ("-m", "pmagent.console.checking_child")
+COMMAND: Final = ("-m", "pmagent.console.reading.checking_child")
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,8 +12,8 @@ from typing import Final
 import msgspec
 
 from events.errors import PmagentError
-from pmagent.console.private import NotPrivate, check_folder, read_private
-from pmagent.console.tokens import digest, is_token, new_token
+from pmagent.console.door.private import NotPrivate, check_folder, read_private
+from pmagent.console.door.tokens import digest, is_token, new_token
 
 SECONDS: Final = 300.0
 """So long an invite can be used."""

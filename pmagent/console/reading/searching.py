@@ -27,7 +27,7 @@ TEXTS_SECONDS: Final = 2.0
 
 _BATCH: Final = 64
 """So many texts are given at once: of what is found in them nothing is told when one of them takes too long."""
-_COMMAND: Final = (sys.executable, "-I", "-m", "pmagent.console.search_child")
+_COMMAND: Final = (sys.executable, "-I", "-m", "pmagent.console.reading.search_child")
 
 
 @contextmanager

@@ -1,0 +1,1 @@
+"""What pages show of the log: read, sought through, checked, told; never written."""
