@@ -37,7 +37,7 @@ def test_the_projection_knows_of_every_decision_of_the_plas_actors() -> None:
     """What is none: what operators and borders say, and what performers bring."""
     said = {name for name, cls in types().items() if name.startswith("pla.") and cls not in WRITERS}
     facts = {name for name in said if name.endswith("_requested")} | {"pla.frame_observed", "pla.frame_failed"}
-    assert said == facts | {"pla.contract_broken"}
+    assert said == facts | {"pla.contract_broken", "pla.revealed"}
     assert "pla.execution_requested" not in said
 
 
