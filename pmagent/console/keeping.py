@@ -47,7 +47,7 @@ async def _serve_once(host: Host) -> int:
     command = [sys.executable, "-I", "-m", "pmagent.console.process", str(host.layout.workspace)]
     process = await anyio.open_process(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=_environment(),
-        start_new_session=True, cwd="/",
+        cwd="/",
     )
     try:
         await _listen(process)

@@ -21,6 +21,7 @@ import structlog
 from actors.engine import describe_failure
 from events.errors import PmagentError
 from pmagent.console.address import Address
+from pmagent.console.giving_way import give_way
 from pmagent.exitcodes import Exit
 
 NICENESS: Final = 10
@@ -29,7 +30,8 @@ NICENESS: Final = 10
 
 def main(arguments: list[str]) -> int:
     """Serve the workspace's console; the exit code. Every error ends here, and is told to the daemon."""
-    os.nice(NICENESS)
+    os.setpgrp()  # no signal of the terminal is for us; a session of our own would be the daemon's equal (give_way)
+    give_way(NICENESS)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at the daemon's terminal is for the daemon, which ends us
     _log_as_json()
     try:

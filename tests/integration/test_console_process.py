@@ -132,6 +132,14 @@ def test_however_the_daemon_ends_its_console_ends_and_the_next_one_has_the_same_
         assert client.get("/").status_code == 200, "who was signed in still is"
 
 
+def test_the_console_gives_way_to_its_daemon(workspace: Path) -> None:
+    with up(workspace) as daemon:
+        console, theirs = daemon.served().pid, daemon.process.pid
+        assert os.getpriority(os.PRIO_PROCESS, console) >= os.getpriority(os.PRIO_PROCESS, theirs) + 10
+        assert os.getsid(console) == os.getsid(theirs), "else niceness would not count between them"
+        assert os.getpgid(console) != os.getpgid(theirs), "Ctrl-C is the daemon's"
+
+
 def test_a_console_that_is_killed_is_started_again_and_the_daemon_goes_on(workspace: Path) -> None:
     with up(workspace) as daemon:
         first = daemon.served()

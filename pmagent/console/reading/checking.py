@@ -111,7 +111,7 @@ class Checks:
             return subprocess.Popen(
                 [sys.executable, "-I", *COMMAND, kind, str(self._workspace)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env={},
-                start_new_session=True,
+                process_group=0,
             )  # fmt: skip
         except OSError as error:
             what = f"no process can be started that checks: {error.strerror or type(error).__name__}"

@@ -17,6 +17,7 @@ import msgspec
 
 from events.errors import PmagentError
 from events.verify import verify_log
+from pmagent.console.giving_way import give_way
 from pmagent.layout import Layout
 from projections.rebuild import check_documents
 
@@ -29,7 +30,7 @@ NICENESS: Final = 5
 
 def main(arguments: list[str]) -> int:
     """Check; the exit code is 0 when there is an answer."""
-    os.nice(NICENESS)
+    give_way(NICENESS)
     threading.Thread(target=_end_with_input, daemon=True).start()
     kind, layout = arguments[0], Layout(Path(arguments[1]))
     try:

@@ -91,7 +91,7 @@ class _Expression:
         try:
             process = subprocess.Popen(
                 _COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", bufsize=0,
-                env={}, start_new_session=True,
+                env={}, process_group=0,
             )  # fmt: skip
         except OSError as error:
             what = f"no process can be started that looks for the expression: {error.strerror or type(error).__name__}"
