@@ -19,6 +19,7 @@ from events.errors import PmagentError
 from events.verify import verify_log
 from pmagent.console.giving_way import give_way
 from pmagent.layout import Layout
+from pmagent.log.source import opened
 from projections.rebuild import check_documents
 
 DIFFERENCES_MAX: Final = 100
@@ -57,9 +58,14 @@ def _log(layout: Layout) -> Any:
 
 
 def _documents(layout: Layout) -> Any:
+    """With the log that they were held against, and how far it went at least."""
+    with opened(layout.log) as storage:
+        log_id, end = storage.log_id(), storage.tail()
     found = check_documents(layout.workspace)
     shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
-    return {"ok": not found, "differences": shown, "count": len(found)}
+    return {
+        "ok": not found, "differences": shown, "count": len(found), "log_id": log_id, "end": msgspec.to_builtins(end),
+    }  # fmt: skip
 
 
 def _say(**said: Any) -> None:

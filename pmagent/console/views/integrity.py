@@ -73,11 +73,13 @@ async def _page(request: Request) -> Response:
     desk = desk_of(request)
     checks = checks_of(desk)
     log, docs = await desk.read(checks.latest, "log"), await desk.read(checks.latest, "documents")
-    trouble, seen, snapshot, outdated = "", None, None, ""
+    trouble, seen, snapshot = "", None, None
+    outdated = {"log": "", "documents": ""}
     try:
         seen = await desk.read(standing, desk.layout)
         snapshot = await desk.read(_snapshots_of(desk).look)
-        outdated = await desk.read(_passed_over, desk, log)
+        outdated["log"] = await desk.read(_passed_over, desk, log, "tail")
+        outdated["documents"] = await desk.read(_passed_over, desk, docs, "end")
     except OSError as error:
         trouble = f"{error.filename or 'a file'} cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
     compared, wrong = await _compared(request)
@@ -114,11 +116,14 @@ def _ends(*checks: Check | None) -> dict[str, str]:
     return {check.kind: MEANINGS[Exit(check.exit_code)] for check in checks if check is not None}
 
 
-def _passed_over(desk: Desk, log: Check | None) -> str:
-    """Why what was found says nothing of the log that lies there now; "" where it does, or nothing was found."""
-    if log is None or not log.result:
+def _passed_over(desk: Desk, check: Check | None, end: str) -> str:
+    """Why what was found says nothing of the log that lies there now; "" where it does, or nothing was found. ``end``:
+    under which name the result says how far the log went."""
+    if check is None or not check.result:
         return ""
-    return passed_over(desk.layout, log.result["log_id"], msgspec.convert(log.result["tail"], Tail))
+    if end not in check.result:
+        return "it does not say of which log it is"
+    return passed_over(desk.layout, check.result["log_id"], msgspec.convert(check.result[end], Tail))
 
 
 def _grown(log: Check | None, seen: Standing | None) -> int:

@@ -140,6 +140,22 @@ def test_an_answer_of_another_log_is_not_taken_for_one_of_this(workspace: Path, 
     assert "✓intact: 41 events" in browser.page("/integrity").text
 
 
+def test_a_comparison_with_another_log_says_nothing_of_the_one_that_lies_there(
+    workspace: Path, browser: Reader
+) -> None:
+    checked(workspace, "documents")
+    assert "✓equal: every document" in browser.page("/integrity").text
+    folder = workspace / ".pmagent" / "log"
+    folder.rename(workspace / "kept")
+    fill_log(workspace, [note(n) for n in range(90)])
+    text = browser.page("/integrity").text
+    assert "The log that the documents were compared with is not what lies there: it is of another log" in text
+    assert "✓equal" not in text
+    shutil.rmtree(folder)
+    (workspace / "kept").rename(folder)
+    assert "✓equal: every document" in browser.page("/integrity").text
+
+
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [("position", 99, "the log went up to 99 then, and ends with 41"), ("sum", "0" * 64, "the sum at 41 is another")],
