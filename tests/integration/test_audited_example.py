@@ -46,8 +46,9 @@ def test_the_report_names_one_file_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_project_passes_its_own_tests(tmp_path: Path) -> None:
     shutil.copytree(PROJECT, tmp_path / "project")
+    own = f"--basetemp={tmp_path / 'temporary'}"  # in the folder that everybody shares it would tidy up after others
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path / "project", check=False,
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", own], cwd=tmp_path / "project", check=False,
         capture_output=True, text=True, env=clean_environment(PYTHONDONTWRITEBYTECODE="1"), timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
