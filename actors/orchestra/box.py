@@ -130,7 +130,8 @@ class Box:
             reading, gate = os.pipe2(os.O_CLOEXEC)
             theirs.callback(os.close, reading)
             ours.callback(os.close, gate)
-            given = ("--args", str(arguments), "--json-status-fd", str(report))
+            # bubblewrap reads a byte of it too, before its first process starts the second.
+            given = ("--args", str(arguments), "--json-status-fd", str(report), "--block-fd", str(reading))
             process = await anyio.open_process(
                 [*start.program, *given, "--", *start.command],
                 stdin=reading,
@@ -138,7 +139,7 @@ class Box:
                 cwd="/",
                 umask=0o022,
                 start_new_session=True,
-                pass_fds=(*start.handed, arguments, report),
+                pass_fds=(*start.handed, arguments, report, reading),
             )
             ours.pop_all()
         return cls(process, status, gate)
@@ -267,19 +268,24 @@ class Box:
             if self._inside is None and self._failure is None and "child-pid" in self._told:
                 self._inside = self._seen(self._told["child-pid"])
                 if self._inside is not None and await self._way_out(self._inside, door) and not self._timed_out:
-                    with contextlib.suppress(BrokenPipeError):  # it has ended; how, will be seen
-                        os.write(self._gate, b"\n")
+                    self._write(b"\n")
                     self._standing.set()
 
     def _seen(self, first: int) -> Inside | None:
         try:
             inside = Inside.of(first)
-            self._dumped = inside is not None and not inside.undumped()
+            if inside is not None:
+                self._dumped = not inside.undumped()
+                self._write(b".")
             return inside
         except OSError as error:  # too many open files: what cannot be ended must not begin
             self._failure = SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again")
             self._kill()
             return None
+
+    def _write(self, word: bytes) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it has ended; how, will be seen
+            os.write(self._gate, word)
 
     async def _way_out(self, inside: Inside, door: Door | None) -> bool:
         """Open the door. Where that fails nothing is started: False, and all of it is killed."""

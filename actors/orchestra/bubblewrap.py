@@ -12,7 +12,7 @@ from actors.orchestra.wishes import SandboxUnavailable
 NEEDED: Final = (
     "--args", "--bind-fd", "--ro-bind-fd", "--ro-bind-data", "--perms", "--size", "--tmpfs", "--remount-ro",
     "--seccomp", "--disable-userns", "--die-with-parent", "--new-session", "--cap-drop", "--clearenv",
-    "--json-status-fd", "--unshare-cgroup-try",
+    "--json-status-fd", "--unshare-cgroup-try", "--block-fd",
 )  # fmt: skip
 """Options without which bubblewrap would not be the wall that is described here."""
 

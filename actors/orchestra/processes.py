@@ -55,7 +55,7 @@ class Inside:
 
     def undumped(self) -> bool:
         """Keep the kernel from making core dumps of it and of all that it will start; False: that cannot be. To be
-        called while its program still waits: what the first process has started by now starts nothing before.
+        called before its first process starts the second: what is being started then has the limit or has it not.
 
         A limit of 0 does that only where dumps are files; a program of the host that gets them (``|``) gets them all
         the same, past every limit of the sandbox. With 1 it does not (Linux, fs/coredump.c). Of sockets (``@``, 6.16)
@@ -63,19 +63,11 @@ class Inside:
         """
         goes = Path("/proc/sys/kernel/core_pattern").read_bytes()[:1]
         try:
-            self._limit_dumps(self._first)  # what it starts from now on has the limit too,
-            limited: set[int] = set()
-            while new := set(self._below()) - limited:  # and what was started before, by who had none yet, stands here
-                for pid in new:
-                    self._limit_dumps(pid)
-                limited |= new
+            with contextlib.suppress(ProcessLookupError):
+                resource.prlimit(self._first, resource.RLIMIT_CORE, (1, 1))
         except PermissionError:  # ours is 0, and an ordinary user raises none
             return goes not in {b"|", b"@"}
         return goes != b"@"
-
-    def _limit_dumps(self, pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_CORE, (1, 1))
 
     def terminate(self) -> None:
         """TERM to every process but the first, which bubblewrap is itself and which ends with the last of them. Who
