@@ -4,8 +4,8 @@ processors.
 
 Each line of its input is JSON: ``{"open": COUNT, "after": POSITION, "read": BOOL}`` connects so many to ``/live/log``,
 each of which checks that it is told every event behind POSITION, once and in order (``read`` false: nothing is read of
-it, ever); ``{"until": POSITION}`` answers when all have been told so far, with how late each message was; ``{"close":
-true}`` leaves.
+it, ever); ``{"until": POSITION}`` answers when all have been told so far, with how late each event came to some of
+them, in seconds; ``{"close": true}`` leaves.
 """
 
 from __future__ import annotations
@@ -17,22 +17,30 @@ import re
 import socket
 import sys
 import time
+import zlib
 from datetime import datetime
 from functools import partial
 
-_ROWS = re.compile(rb'<tr id=\\"e(\d+)\\"')
-_AT = re.compile(rb'event: at\nid: (\d+)\ndata: \{"position":\d+,"time":"([^"]+)"\}')
+from pmagent.console.giving_way import give_way
+
+_ROWS = re.compile(rb'<tr id=\\"e(\d+)\\".+?datetime=\\"([^\\]+)\\"')
+_AT = re.compile(rb"event: at\nid: (\d+)\n")
+LATE_OF = 10
+"""Of one in so many browsers it is told how late each event came to it."""
 
 
 class Follower(asyncio.Protocol):
     """One connection. Raises by its future what is wrong with what it is told."""
 
-    def __init__(self, request: bytes, after: int, browsers: Browsers) -> None:
+    def __init__(self, request: bytes, after: int, browsers: Browsers, sampled: bool) -> None:
         self._request = request
         self._browsers = browsers
+        self._sampled = sampled
+        self._got: list[tuple[float, bytes]] = []
         self._raw = b""
         self._left = 0
         self._message = b""
+        self._packed = zlib.decompressobj()
         self._head = True
         self.position = after
         self.heard = False
@@ -44,7 +52,20 @@ class Follower(asyncio.Protocol):
         transport.write(self._request)
 
     def data_received(self, data: bytes) -> None:
-        """Chunks (RFC 9112, 7.1) of messages."""
+        """See asyncio.Protocol. What it is told is looked at when somebody waits for it: while events are appended
+        browsers only read."""
+        self._got.append((time.time(), data))
+        if self._browsers.waiting:
+            self.look()
+
+    def look(self) -> None:
+        """Look at what has come."""
+        got, self._got = self._got, []
+        for came, data in got:
+            self._look(came, data)
+
+    def _look(self, came: float, data: bytes) -> None:
+        """Chunks (RFC 9112, 7.1) of messages, packed (RFC 1950)."""
         self._raw += data
         if self._head:
             head, found, rest = self._raw.partition(b"\r\n\r\n")
@@ -60,24 +81,27 @@ class Follower(asyncio.Protocol):
                 self._left, self._raw = int(size, 16) + 2, rest
             taken, self._raw = self._raw[: self._left], self._raw[self._left :]
             self._left -= len(taken)
-            self._message += taken if self._left > 1 else taken[: len(taken) - (2 - self._left)]
+            body = taken if self._left > 1 else taken[: len(taken) - (2 - self._left)]
+            self._message += self._packed.decompress(body)
         while b"\n\n" in self._message:
             message, _, self._message = self._message.partition(b"\n\n")
-            self._told(message)
+            self._told(came, message)
 
-    def _told(self, message: bytes) -> None:
+    def _told(self, came: float, message: bytes) -> None:
         at = _AT.match(message)
         if at is not None:
             told = int(at[1])
             if told != self.position:
                 self._browsers.fail(f"the log is at {told}, and {self.position} was told last")
             self.heard = True
-            self._browsers.told(at[2])
+            self._browsers.told()
             return
-        for found in _ROWS.findall(message):
+        for found, time_of in _ROWS.findall(message):
             self.position += 1
             if int(found) != self.position:
                 self._browsers.fail(f"event {int(found)} was told instead of {self.position}")
+            if self._sampled:
+                self._browsers.late.append(came - datetime.fromisoformat(time_of.decode()).timestamp())
 
     def connection_lost(self, _error: Exception | None) -> None:
         """See asyncio.Protocol."""
@@ -93,8 +117,9 @@ class Browsers:
         self._open: list[Follower] = []
         self._idle: list[socket.socket] = []
         self._news = asyncio.Event()
-        self._late: list[float] = []
+        self.late: list[float] = []
         self._wrong = ""
+        self.waiting = False
 
     async def open(self, count: int, after: int, read: bool) -> None:
         """Connect."""
@@ -102,7 +127,7 @@ class Browsers:
         for n in range(count):
             request = self._request(self._cookies[n % len(self._cookies)], after)
             if read:
-                made = partial(Follower, request, after, self)
+                made = partial(Follower, request, after, self, n % LATE_OF == 0)
                 _, follower = await loop.create_connection(made, "127.0.0.1", self._port)
                 self._open.append(follower)
             else:
@@ -110,27 +135,29 @@ class Browsers:
                 deaf.sendall(request)
                 self._idle.append(deaf)
         await self.until(after)
-        self.late()  # of what had happened before
+        self.late.clear()  # of what had happened before
 
     def _request(self, cookie: str, after: int) -> bytes:
         return (
-            f"GET /live/log?after={after} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nCookie: {cookie}\r\n\r\n".encode()
+            f"GET /live/log?after={after} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\nCookie: {cookie}\r\n"
+            "Accept-Encoding: gzip, deflate, br, zstd\r\n\r\n".encode()
         )
 
     async def until(self, position: int) -> None:
         """All have been told so far."""
+        for one in self._open:
+            one.look()
+            await asyncio.sleep(0)  # when what comes meanwhile has come is to be known
+        self.waiting = True
+        for one in self._open:
+            one.look()
         while not (self._wrong or all(one.heard and one.position >= position for one in self._open)):
             self._news.clear()
             await self._news.wait()
+        self.waiting = False
 
-    def late(self) -> list[float]:
-        """Seconds between an event's time and its coming here, for each message since the last call."""
-        late, self._late = self._late, []
-        return late
-
-    def told(self, time_of: bytes) -> None:
+    def told(self) -> None:
         """A follower has caught up."""
-        self._late.append(time.time() - datetime.fromisoformat(time_of.decode()).timestamp())
         self._news.set()
 
     def fail(self, why: str) -> None:
@@ -154,7 +181,8 @@ class Browsers:
 
     def answer(self) -> dict[str, object]:
         """What is said of a command."""
-        return {"wrong": self._wrong, "late": self.late(), "cpu": time.process_time()}
+        late, self.late = self.late, []
+        return {"wrong": self._wrong, "late": late, "cpu": time.process_time()}
 
 
 async def _obey(browsers: Browsers) -> None:
@@ -174,5 +202,5 @@ async def _obey(browsers: Browsers) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "idle":
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # what reads is not what is measured
+        give_way(0, os.SCHED_IDLE)  # what reads is not what is measured
     asyncio.run(_obey(Browsers(int(sys.argv[2]), sys.argv[3:])))

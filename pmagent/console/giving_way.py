@@ -22,12 +22,13 @@ _ATTRIBUTES: Final = struct.Struct("IIQiIQQQII")
 """struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period, two clamps."""
 
 
-def give_way(niceness: int) -> None:
-    """Be nice, and let go of a processor as soon as the daemon wants it."""
+def give_way(niceness: int, policy: int = os.SCHED_OTHER) -> None:
+    """Be nice, and let go of a processor as soon as the daemon wants it, or the kernel for the daemon. ``policy``: one
+    of those that have slices, SCHED_OTHER, SCHED_BATCH, SCHED_IDLE."""
     os.nice(niceness)
     number = _SCHED_SETATTR.get(platform.machine())
     if number is None:
         return
     nice = os.getpriority(os.PRIO_PROCESS, 0)
-    wish = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, 0, nice, 0, SLICE_NS, 0, 0, 0, 0)
+    wish = _ATTRIBUTES.pack(_ATTRIBUTES.size, policy, 0, nice, 0, SLICE_NS, 0, 0, 0, 0)
     ctypes.CDLL(None).syscall(number, 0, wish, 0)  # a wish: where it is not granted, niceness is what there is

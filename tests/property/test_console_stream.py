@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from events.event import Draft, StoredEvent
 from events.reader import events
 from pmagent.log.query import Query, compiled
-from tests.support.console_streams import Browser, Console, browsing
+from tests.support.console_streams import ACCEPTS, Browser, Console, browsing
 from tests.support.hostile import CORPUS
 
 TYPES = ("run.requested", "task.assigned", "task.finished", "pla.proposed", "kernel.observed")
@@ -67,21 +67,27 @@ async def _play(console: Console, browser: Browser, other: Browser, steps: list[
 
 
 async def _told(
-    steps: list[Any], budgets: list[int], path: str, query: list[tuple[str, str]]
+    steps: list[Any], budgets: list[int], path: str, query: list[tuple[str, str]], accepts: str = ACCEPTS
 ) -> tuple[Browser, list[StoredEvent]]:
     console = Console()
     console.append(_draft(999_999, ("run.requested", "a", 0, "before")))
     console.append(_draft(999_998, ("run.requested", "a", 0, "before")))
-    browser = console.browser(path, [("after", "3"), *query], budgets)
+    browser = console.browser(path, [("after", "3"), *query], budgets, accepts)
     await _play(console, browser, console.browser(path, [("after", "1")], [300] * 20), steps)
     return browser, [*events(console.reader(), 4)]
 
 
-@given(steps=_steps, budgets=_budgets, name=st.sampled_from(sorted(QUERIES)))
+@given(
+    steps=_steps, budgets=_budgets, name=st.sampled_from(sorted(QUERIES)),
+    accepts=st.sampled_from(["", "gzip", ACCEPTS]),
+)  # fmt: skip
 @settings(max_examples=60, deadline=None)
-def test_each_line_that_is_wanted_comes_once_and_in_order(steps: list[Any], budgets: list[int], name: str) -> None:
+def test_each_line_that_is_wanted_comes_once_and_in_order(
+    steps: list[Any], budgets: list[int], name: str, accepts: str
+) -> None:
     parameters, query = QUERIES[name]
-    browser, log = anyio.run(_told, steps, budgets, "/live/log", parameters)
+    browser, log = anyio.run(_told, steps, budgets, "/live/log", parameters, accepts)
+    assert (browser.headers.get("content-encoding") == "deflate") == ("deflate" in accepts)
     assert browser.source.rows() == [event.position for event in log if compiled(query)(event)]
     assert sum(data["count"] for data in browser.source.all("lines")) == len(browser.source.rows())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -27,6 +28,8 @@ from tests.support.memory_disk import MemoryDisk
 
 FOLDER = "/log"
 SECONDS = 20.0
+ACCEPTS = "gzip, deflate, br, zstd"
+"""As browsers say it."""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -118,15 +121,17 @@ class Unchunked:
 
 class Browser:
     """Follows ``path`` and comes back when the connection has ended. ``budgets``: after so many bytes each of its next
-    connections is cut; then no more."""
+    connections is cut; then no more. ``accepts``: what it says of codings."""
 
     def __init__(
-        self, app: Callable[[], ASGIApp], path: str, query: Sequence[tuple[str, str]], budgets: Sequence[int] = ()
+        self, app: Callable[[], ASGIApp], path: str, query: Sequence[tuple[str, str]], budgets: Sequence[int],
+        accepts: str,
     ) -> None:
         self._app = app
         self._path = path
         self._query = urlencode(query).encode()
         self._budgets = list(budgets)
+        self._accepts = accepts.encode()
         self.source = EventSource()
         self.status = 0
         self.headers: dict[str, str] = {}
@@ -155,6 +160,7 @@ class Browser:
         self._gone = gone = anyio.Event()
         self.ended = False
         budget = self._budgets.pop(0) if self._budgets else None
+        unpacked = zlib.decompressobj()
         asked = False
 
         async def receive() -> Any:
@@ -182,15 +188,16 @@ class Browser:
             body = message["body"]
             if budget is not None:
                 body, budget = body[:budget], budget - len(body)
-            self.source.feed(body)
+            self.source.feed(unpacked.decompress(body) if "content-encoding" in self.headers else body)
             if budget is not None and budget < 0:
                 gone.set()
             elif not message["more_body"]:
                 self.ended = True
+                assert unpacked.eof == ("content-encoding" in self.headers), "not the whole of what was packed"
             self.news.set()
             self.news = anyio.Event()
 
-        headers = [(b"host", b"localhost")]
+        headers = [(b"host", b"localhost"), (b"accept-encoding", self._accepts)]
         if self.source.last_id:
             headers.append((b"last-event-id", self.source.last_id.encode()))
         scope = {
@@ -250,9 +257,11 @@ class Console:
         self.streams = Streams(self.feed, self.ended)
         self.app = Starlette(routes=self.streams.routes)
 
-    def browser(self, path: str, query: Sequence[tuple[str, str]] = (), budgets: Sequence[int] = ()) -> Browser:
+    def browser(
+        self, path: str, query: Sequence[tuple[str, str]] = (), budgets: Sequence[int] = (), accepts: str = ACCEPTS
+    ) -> Browser:
         """A browser that connects to whatever server there is then."""
-        return Browser(lambda: self.app, path, query, budgets)
+        return Browser(lambda: self.app, path, query, budgets, accepts)
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from events.errors import NotFound, PmagentError
 from events.event import StoredEvent, Tail
 from events.reader import Reader
 from events.segments import SegmentReader
+from pmagent.console.live.packing import Piece
 
 LOOK_SECONDS: Final = 0.1
 """How often HEAD is looked at while nothing happens: one small pread."""
@@ -41,6 +42,10 @@ _EVENT_BYTES: Final = 1024
 """What a decoded event takes beside the bytes of its line, roughly."""
 
 
+def _cost(made: Piece) -> int:
+    return len(made.plain) + len(made.packed)
+
+
 class Run:
     """Consecutive events, at least one, and what was made of them: once for all who want the same."""
 
@@ -50,22 +55,22 @@ class Run:
         self.events = events
         self.first, self.last = events[0].position, events[-1].position
         self.cost = sum(_EVENT_BYTES + len(memoryview(event.data)) for event in events)
-        self._made: dict[Hashable, bytes] = {}
+        self._made: dict[Hashable, Piece] = {}
 
     def behind(self, position: int) -> Sequence[StoredEvent]:
         """Its events behind ``position``."""
         return self.events[max(0, position + 1 - self.first) :]
 
-    def known(self, key: Hashable) -> bytes | None:
+    def known(self, key: Hashable) -> Piece | None:
         """What somebody has made of all its events and kept under ``key``."""
         return self._made.get(key)
 
-    def keep(self, key: Hashable, made: bytes) -> None:
+    def keep(self, key: Hashable, made: Piece) -> None:
         """Keep what was made of all its events for others who want the same; the oldest gives way."""
         if len(self._made) >= MADE_MAX:
-            self.cost -= len(self._made.pop(next(iter(self._made))))
+            self.cost -= _cost(self._made.pop(next(iter(self._made))))
         self._made[key] = made
-        self.cost += len(made)
+        self.cost += _cost(made)
 
 
 def _opened(folder: Path) -> SegmentReader:

@@ -13,6 +13,7 @@ from starlette.datastructures import QueryParams
 from events.errors import PmagentError
 from events.event import StoredEvent
 from pmagent.console.live.feed import Run
+from pmagent.console.live.packing import NOTHING, Piece
 from pmagent.console.live.telling import message
 from pmagent.console.reading.lines import rows
 from pmagent.console.reading.log_address import Asked, read
@@ -63,8 +64,8 @@ class Filter:
         self._turn = anyio.Lock()
         self.users = 0
 
-    async def lines(self, run: Run, position: int) -> bytes:
-        """The message with the rows of ``run`` behind ``position``; b"" for none. Raises TooSlow, OSError."""
+    async def lines(self, run: Run, position: int) -> Piece:
+        """The message with the rows of ``run`` behind ``position``; ``NOTHING`` for none. Raises TooSlow, OSError."""
         events = run.behind(position)
         if len(events) != len(run.events):
             return await self._made(events)  # nobody else begins just there
@@ -80,13 +81,13 @@ class Filter:
                     run.keep(self._key, known)
         return known
 
-    async def _made(self, events: Sequence[StoredEvent]) -> bytes:
+    async def _made(self, events: Sequence[StoredEvent]) -> Piece:
         pick = self._pick
         return self._told(events, await anyio.to_thread.run_sync(pick, events) if self.blocking else pick(events))
 
-    def _told(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> bytes:
+    def _told(self, events: Sequence[StoredEvent], found: Sequence[StoredEvent]) -> Piece:
         if not found:
-            return b""
+            return NOTHING
         position = events[-1].position
         return message("lines", {"html": str(rows(found)), "count": len(found), "position": position}, position)
 

@@ -22,6 +22,7 @@ from starlette.types import Receive, Scope, Send
 from events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.console.live.feed import PACE_SECONDS, Feed
 from pmagent.console.live.filters import Filter, Filters, asked_of, number
+from pmagent.console.live.packing import Piece, Wire, piece, wire_for
 from pmagent.console.live.telling import Topics, at, at_end_of, over
 from pmagent.console.reading.log_address import Asked
 
@@ -37,7 +38,9 @@ TOPICS_MAX: Final = 32
 RETRY_MS: Final = (500, 1500)
 """A browser comes back after so many milliseconds; not all of them at once."""
 
-_HEADERS: Final = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
+_HEADERS: Final = {
+    "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store", "vary": "accept-encoding",
+}  # fmt: skip
 
 
 class Streams:
@@ -93,7 +96,8 @@ class Streams:
         position = number("after", request.headers.get("last-event-id") or given.get("after", ""), -1)
         topics = [topic for topic in given.get("topics", "").split(",") if topic]
         retry = RETRY_MS[0] + self._made * 97 % (RETRY_MS[1] - RETRY_MS[0])
-        return Stream(self, Topics(topics[:TOPICS_MAX]), asked, position, given.get("log", ""), retry)
+        wire = wire_for(request.headers.get("accept-encoding", ""))
+        return Stream(self, wire, Topics(topics[:TOPICS_MAX]), asked, position, given.get("log", ""), retry)
 
 
 class Stream(Response):
@@ -101,10 +105,12 @@ class Stream(Response):
     has been told of, -1 for the log's end as it is then; ``log_id``: of which log, "" when that is not said."""
 
     def __init__(
-        self, streams: Streams, topics: Topics, asked: Asked | None, position: int, log_id: str, retry_ms: int
+        self, streams: Streams, wire: Wire, topics: Topics, asked: Asked | None, position: int, log_id: str,
+        retry_ms: int,
     ) -> None:
-        super().__init__(headers=_HEADERS)
+        super().__init__(headers=_HEADERS | ({"content-encoding": wire.coding} if wire.coding else {}))
         del MutableHeaders(raw=self.raw_headers)["content-length"]
+        self._wire = wire
         self._streams = streams
         self._feed = streams.feed
         self._topics = topics
@@ -114,7 +120,7 @@ class Stream(Response):
         self._retry_ms = retry_ms
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
-        self._pending: list[bytes] = []
+        self._pending: list[Piece] = []
         self.writing = math.inf
         """Since when it has been waiting for what it sends to be read, on the steady clock."""
         self.over = anyio.Event()
@@ -136,7 +142,7 @@ class Stream(Response):
                 self._streams.open.discard(self)
                 self.over.set()
         if not self._scope.cancel_called:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            await send({"type": "http.response.body", "body": self._wire.end(), "more_body": False})
 
     def hang_up(self) -> None:
         """End the connection, whatever is still to be sent on it. Nothing of a stream is lost by that: a browser that
@@ -156,7 +162,7 @@ class Stream(Response):
         self._feed.look()
         if self._position < 0:
             self._position = self._feed.tail.position
-        self._pending = [b"retry: %d\n\n" % self._retry_ms]
+        self._pending = [piece(b"retry: %d\n\n" % self._retry_ms)]
         try:
             if self._asked is None:
                 word = await self._follow(None)
@@ -168,7 +174,7 @@ class Stream(Response):
         self._pending.append(word)  # behind what was intact, where the log is corrupt
         await self._flush()
 
-    async def _follow(self, lines: Filter | None) -> bytes:
+    async def _follow(self, lines: Filter | None) -> Piece:
         """Tell until it cannot go on; the last word. Raises CorruptLog, NotFound, TooSlow, OSError."""
         feed = self._feed
         with feed.listening() as group:
@@ -199,14 +205,14 @@ class Stream(Response):
             if self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
                 self._pending.append(at_end_of(run))
                 self._told_at = time.monotonic()
-            if sum(map(len, self._pending)) >= SEND_BYTES:
+            if sum(map(self._wire.size, self._pending)) >= SEND_BYTES:
                 await self._flush()
                 await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
         await self._flush()
 
     async def _flush(self) -> None:
         """Send what is to be told, as one write."""
-        data = b"".join(self._pending)
+        data = self._wire.carry(self._pending)
         self._pending.clear()
         if data:
             self.writing = time.monotonic()
@@ -214,7 +220,7 @@ class Stream(Response):
             self.writing = math.inf
 
 
-def _trouble(error: PmagentError | OSError) -> bytes:
+def _trouble(error: PmagentError | OSError) -> Piece:
     """What is wrong with the log, as the command line says it."""
     if isinstance(error, CorruptLog):
         return over("corrupt", f"{error.message} ({error.hint})")

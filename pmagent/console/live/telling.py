@@ -13,6 +13,7 @@ import msgspec
 
 from events.event import StoredEvent
 from pmagent.console.live.feed import Run
+from pmagent.console.live.packing import NOTHING, Piece, piece
 
 TYPES_MAX: Final = 50
 """So many different types a message names at most; more make every part of a page stale anyway."""
@@ -20,18 +21,18 @@ TYPES_MAX: Final = 50
 _encode = msgspec.json.Encoder().encode
 
 
-def message(event: str, data: Any, position: int | None = None) -> bytes:
+def message(event: str, data: Any, position: int | None = None) -> Piece:
     """One event of a stream. JSON has no line breaks, so none in ``data`` can end it early."""
     id = b"" if position is None else b"id: %d\n" % position
-    return b"event: %b\n%bdata: %b\n\n" % (event.encode(), id, _encode(data))
+    return piece(b"event: %b\n%bdata: %b\n\n" % (event.encode(), id, _encode(data)))
 
 
-def at(position: int, time: str) -> bytes:
+def at(position: int, time: str) -> Piece:
     """How far the log is."""
     return message("at", {"position": position, "time": time}, position)
 
 
-def at_end_of(run: Run) -> bytes:
+def at_end_of(run: Run) -> Piece:
     """How far the log was at the end of a run."""
     known = run.known("at")
     if known is None:
@@ -40,13 +41,13 @@ def at_end_of(run: Run) -> bytes:
     return known
 
 
-def changed(position: int, types: Sequence[str]) -> bytes:
+def changed(position: int, types: Sequence[str]) -> Piece:
     """Events of these types came up to ``position``; none named: of any. It has no id: an ``at`` with it follows, and
     what is told twice here does no harm."""
     return message("changed", {"position": position, "types": types})
 
 
-def over(why: str, text: str) -> bytes:
+def over(why: str, text: str) -> Piece:
     """The last message: nothing more comes, and why: ``ended`` (come back), ``signed_out``, ``replaced`` (the page is
     of another log), else what is wrong with the log, or with what is asked for."""
     return message("over", {"why": why, "text": text})
@@ -59,10 +60,10 @@ class Topics:
         self._beginnings = tuple(sorted(set(beginnings)))
         self._key = ("changed", self._beginnings)
 
-    def tell(self, run: Run, position: int) -> bytes:
-        """What has changed by the events of ``run`` behind ``position``; b"" for nothing."""
+    def tell(self, run: Run, position: int) -> Piece:
+        """What has changed by the events of ``run`` behind ``position``; ``NOTHING`` for none."""
         if not self._beginnings:
-            return b""
+            return NOTHING
         if position >= run.first:
             return self._made(run.behind(position))
         known = run.known(self._key)
@@ -71,10 +72,10 @@ class Topics:
             run.keep(self._key, known)
         return known
 
-    def _made(self, events: Sequence[StoredEvent]) -> bytes:
+    def _made(self, events: Sequence[StoredEvent]) -> Piece:
         types = sorted({event.type for event in events if event.type.startswith(self._beginnings)})
-        return changed(events[-1].position, types[:TYPES_MAX]) if types else b""
+        return changed(events[-1].position, types[:TYPES_MAX]) if types else NOTHING
 
-    def skip(self, position: int) -> bytes:
+    def skip(self, position: int) -> Piece:
         """That so much has happened up to ``position`` that it is not looked at: whatever is shown is stale."""
-        return changed(position, []) if self._beginnings else b""
+        return changed(position, []) if self._beginnings else NOTHING
