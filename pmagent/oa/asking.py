@@ -148,11 +148,12 @@ _MEND: Final = "pmagent.oa.reasoning.build_envelope makes a good one"
 async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
     """Run a program: ``{result, engine, tries, position, correlation}``, the result as the bridge's contract has it.
 
-    Raises BadReasoning, ModelUnavailable, KernelUnread (nothing is recorded then), ReasoningDenied, RequestReused,
-    Refused, TimedOut.
+    Raises BadReasoning, Paused, ModelUnavailable, KernelUnread (nothing is recorded then), ReasoningDenied,
+    RequestReused, Refused, TimedOut.
     """
     asked = as_request(arguments)
     if asked.engine != "rules":
+        refuse_if_paused(host)  # who waits for the answer would be told nothing until it is too late for one
         host.models.check(asked.engine, asked.model)
     await _known_mode(host, asked)
     request = request_id(asked.envelope.envelope_id)

@@ -182,7 +182,7 @@ def test_a_judge_that_may_not_be_asked_so_often_is_asked_when_it_may(direct: pyt
 def test_a_judge_that_cannot_be_asked_has_no_opinion_but_a_failure(
     answers: list[Answer], code: str, direct: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    limits = ModelLimits(attempts=2, call_seconds=0.3 if answers[0].hang else 20)
+    limits = ModelLimits(attempts=2, call_seconds=1.5 if answers[0].hang else 20)
     end, _, server = judged(direct, *answers, limits=limits)
     assert isinstance(end, ModelFailed)
     assert (end.code, len(server.seen)) == (code, len(answers))

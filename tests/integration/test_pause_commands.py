@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from pmagent.client import CONNECT_SECONDS
+from pmagent.oa.reasoning import build_envelope
+from pmagent.oa.reasoning import run as reason
 from pmagent.operations import call
 from pmagent.pausing import Paused
 from pmagent.wire import RemoteError
@@ -107,6 +109,11 @@ def test_beside_a_daemon_a_run_that_waits_says_why_and_goes_on_when_effects_are_
             with pytest.raises(RemoteError, match="effects are paused by ada") as refused:
                 call(workspace, "kernel.checks", {"kind": "check", "names": ["any"], "seconds": 1.0})
             assert refused.value.kind == Paused.__name__, "who waits for an answer is told at once, too"
+            envelope = build_envelope("SafeOPSDecision", "Add a page", workspace=workspace)
+            with pytest.raises(RemoteError, match="effects are paused by ada") as unasked:
+                reason(envelope, workspace=workspace, engine="langchain", model="anthropic:any")
+            assert unasked.value.kind == Paused.__name__, "no model is asked in a pause"
+            assert reason(envelope, workspace=workspace, engine="rules").decision, "the rules need none"
             while "pmagent resume" not in (line := run.stderr.readline()):
                 assert line, seen
                 seen.append(line)

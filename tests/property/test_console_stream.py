@@ -52,17 +52,17 @@ async def _play(console: Console, browser: Browser, other: Browser, steps: list[
                 console.append(*(_draft(count + n, made) for n, made in enumerate(step)))
                 count += len(step)
             elif step == "told":
-                console.feed.tell_all()
+                console.tell()
                 await anyio.lowlevel.checkpoint()
             elif step == "seen":
-                console.feed.tell_all()
+                console.tell()
                 await browser.at(console.tail)
             elif step == "left":
                 browser.leave()
             else:
                 console.feed.end()
                 console.restart()
-        console.feed.tell_all()
+        console.tell()
         await browser.at(console.tail)
 
 

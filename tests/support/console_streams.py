@@ -246,9 +246,14 @@ class Console:
         return SegmentReader(self.disk, FOLDER)
 
     def append(self, *drafts: Draft) -> None:
-        """Append, durable when it returns. The streams hear of it by ``tell``."""
+        """Append, durable when it returns. The streams hear of it by ``tell``, or when their feed runs."""
         self._committer.submit([self._sequencer.admit(draft, now()) for draft in drafts])
         self._committer.commit()
+
+    def tell(self) -> None:
+        """Let the feed tell all who listen, now."""
+        for group in list(self.feed._groups):
+            self.feed.tell(group)
 
     def restart(self) -> None:
         """Another server over the same log: it knows nothing of the one before."""

@@ -157,11 +157,6 @@ class Feed:
         group.wake()
         return found
 
-    def tell_all(self) -> None:
-        """Look, and wake everybody for whom there are news."""
-        for group in list(self._groups):
-            self.tell(group)
-
     def end(self) -> None:
         """Nothing more is told: whoever waits goes on, and sees that it has ended."""
         self.ended = True

@@ -64,7 +64,7 @@ def test_without_a_position_it_begins_with_now() -> None:
         async with browsing(browser):
             await browser.at(6)
             console.append(note(5))
-            console.feed.tell_all()
+            console.tell()
             await browser.at(7)
         return browser.source.rows()
 
@@ -271,7 +271,7 @@ async def test_who_does_not_read_slows_nobody_and_holds_one_message() -> None:
     async with browsing(deaf, browser):
         for first in range(0, 1_000, 100):
             console.append(*(note(n, "x" * 300) for n in range(first, first + 100)))
-            console.feed.tell_all()
+            console.tell()
             await browser.at(console.tail)
         assert browser.source.rows() == [*range(2, 1_002)]
         assert (deaf.sending, deaf.source.told) == (1, [])
