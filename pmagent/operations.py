@@ -22,7 +22,6 @@ from actors.audit.state import AuditorState
 from actors.engine import Engine
 from actors.gate import GateState
 from actors.kernel.actor import KernelState
-from actors.kernel.surfaces import SHARE
 from actors.oa.context import PATH as CONTEXT_PATH
 from actors.oa.context import unfit
 from actors.oa.state import OaActorState
@@ -52,13 +51,14 @@ from pmagent.audit import asking as audit
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
 from pmagent.flat import flat_errors
 from pmagent.host import Host, fold_into, open_host
-from pmagent.layout import FOLDER, Layout
+from pmagent.layout import Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
+from pmagent.workspace.presence import require_workspace
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -227,20 +227,21 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
     if name in pla.READING:
         with folded(workspace) as (engine, _, _):
             return pla.read(engine, name, arguments)
-    if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
-        return _no_workspace(workspace, name)  # a log is not begun just because somebody stands in the wrong folder
+    try:
+        require_workspace(workspace)
+    except NotFound as absent:
+        return _no_workspace(absent, name)
     with flat_errors():
         return anyio.run(partial(_in_process, workspace, name, arguments))
 
 
-def _no_workspace(workspace: Path, name: str) -> Answer:
-    """What an operation answers where there are no surfaces and no log: the contract's refusal, or NotFound."""
-    error = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
-    mend = "pmagent init makes it one; --workspace names another"
+def _no_workspace(absent: NotFound, name: str) -> Answer:
+    """What an operation answers where there is no workspace: the contract's refusal, or ``absent``."""
     if name == "oa.snapshot":
-        refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=f"{error} (mend: {mend})")
+        error = f"{absent.message} (mend: {absent.hint})"
+        refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=error)
         return Answer(document=_plain(refused), exit_code=1)
-    raise NotFound(error, mend)
+    raise absent
 
 
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:

@@ -83,6 +83,7 @@ def add(app: App, name: str, role: Role, secret_stdin: bool, format: str) -> int
     file = _places(app).operators
     operators.free(file, name)  # before a secret is asked for, and computed
     secret, made = _secret(app, from_stdin=secret_stdin)
+    app.layout.prepare()  # where nothing but the surfaces is, yet
     added = operators.add(file, name, role, secret)
     _tell(app, format, added, "added", made)
     return 0
@@ -190,11 +191,10 @@ def _secret(app: App, *, from_stdin: bool) -> tuple[str, str | None]:
 
 def _places(app: App) -> Places:
     """Where the console keeps what it needs. Raises NotFound where this is no workspace."""
-    from events.errors import NotFound
     from pmagent.console.places import Places
+    from pmagent.workspace.presence import require_workspace
 
-    if not app.layout.folder.is_dir():
-        raise NotFound(f"{app.workspace} is no workspace", "pmagent init makes it one; --workspace names another")
+    require_workspace(app.workspace)
     return Places(app.layout)
 
 

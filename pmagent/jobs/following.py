@@ -12,11 +12,10 @@ from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 import anyio
 import anyio.lowlevel
 
-from actors.kernel.surfaces import SHARE
 from contracts.payload import typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
-from events.errors import LogLocked, NotFound, PmagentError
+from events.errors import LogLocked, PmagentError
 from events.event import Event, StoredEvent
 from events.lock import is_locked
 from events.reader import POLL_SECONDS, Follower
@@ -35,12 +34,13 @@ from pmagent.host import Host, open_host
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.progress import Change, Folded
-from pmagent.layout import FOLDER, Layout
+from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.orchestra.asking import WRITTEN
 from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import RemoteError
+from pmagent.workspace.presence import require_workspace
 
 LOOK_SECONDS: Final = 0.5
 """How often a follower looks whether the daemon is there."""
@@ -161,9 +161,7 @@ class Conductor(Generic[P]):
         OutcomeUnknown.
         """
         workspace = self.layout.workspace
-        if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
-            what = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
-            raise NotFound(what, "pmagent init makes it one; --workspace names another")
+        require_workspace(workspace)
         deadline = time.monotonic() + PATIENCE_SECONDS
         waiting: Holder | None = None
         while True:

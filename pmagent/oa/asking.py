@@ -15,19 +15,19 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from actors.kernel.surfaces import SHARE
 from actors.model.models import Models
 from actors.oa.reasoning.runs import sha256_of
 from contracts.reasoning import DIAGNOSTIC_PROGRAMS, ShapeError, check_envelope
 from contracts.reasoning_events import ReasoningConcluded, ReasoningRefused, ReasoningRequested
-from events.errors import LogLocked, NotFound, PmagentError
+from events.errors import LogLocked, PmagentError
 from pmagent.answer import Answer
 from pmagent.client import PATIENCE_SECONDS, TRY_SECONDS, daemon_listens
 from pmagent.flat import flat_errors
 from pmagent.host import Host, RequestReused, open_host
-from pmagent.layout import FOLDER, Layout
+from pmagent.layout import Layout
 from pmagent.oa.abandon import AbandoningExecutor
 from pmagent.pausing import refuse_if_paused
+from pmagent.workspace.presence import require_workspace
 
 TOOLS_SECONDS: Final = 90.0
 """So long the tools of a run may take altogether, besides the model's own limit."""
@@ -68,9 +68,7 @@ def reason_here(workspace: Path, arguments: dict[str, Any], models: Models) -> A
     where no workspace is.
     """
     workspace = workspace.resolve()
-    if not (workspace / FOLDER).is_dir() and not (workspace / SHARE).is_dir():
-        what = f"{workspace} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
-        raise NotFound(what, "pmagent init makes it one")
+    require_workspace(workspace)
 
     async def here() -> Answer:
         # A model without a way of its own to wait is called in the loop's threads. One that never returns must not keep

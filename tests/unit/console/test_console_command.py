@@ -79,6 +79,16 @@ def test_where_there_is_no_workspace_that_is_said(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_operators_can_be_known_where_nothing_but_the_surfaces_is_yet(tmp_path: Path) -> None:
+    (tmp_path / "share").mkdir()
+    assert "there are none yet" in pmagent(tmp_path, "operators", "list").text
+    assert not (tmp_path / ".pmagent").exists()
+    added = pmagent(tmp_path, "operators", "add", "ada")
+    assert added.code == 0, added.errors
+    assert list(known(tmp_path)) == ["ada"]
+    assert (tmp_path / ".pmagent/.gitignore").is_file()
+
+
 def test_who_comes_first_becomes_an_operator_who_approves_and_that_is_said(live: Path) -> None:
     places = Places(Layout(live))
     places.operators.unlink(missing_ok=True)
