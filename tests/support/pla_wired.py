@@ -12,7 +12,14 @@ from actors.pla.wire.exchanges import exchange
 from actors.pla.wire.host import HostLink
 from actors.pla.wire.talks import Talks
 from actors.pla.wire.words import Heard, Problem
-from contracts.hid import HidArmRequested, HidCommitRequested, HidPrepareRequested
+from contracts.hid import (
+    HidArmRequested,
+    HidCommitRequested,
+    HidDisarmRequested,
+    HidPingRequested,
+    HidPrepareRequested,
+    HidStatusRequested,
+)
 from contracts.payload import Payload, encode, type_of
 from contracts.pla import Action, TypeText, digest
 from events.event import Event
@@ -22,6 +29,10 @@ BOOT = "00112233445566ff"
 VERSION, SCHEMAS = "1.0.0", "5c" * 32
 TIME = "2026-11-22T09:00:00.000000Z"
 EXECUTION = "exec-0001"
+
+STATUS = HidStatusRequested(boot_id=BOOT, execution_id=EXECUTION, at=TIME)
+PING = HidPingRequested(boot_id=BOOT, at=TIME)
+DISARM = HidDisarmRequested(boot_id=BOOT, why="a test")
 
 
 def no_check(contract: str, document: object) -> Sequence[Problem]:

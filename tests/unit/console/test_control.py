@@ -9,34 +9,11 @@ import pytest
 
 from contracts.orchestra_events import RunRequested
 from pmagent.pla import reading
-from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, ASKING, LOOKING, configure, forms, page_of, proposed, told, until
-from tests.support.consoles import Console, LiveHost, console, live_host
+from tests.support.approving import APPROVING, ASKING, LOOKING, forms, page_of, proposed, told, until
+from tests.support.consoles import Console, LiveHost
 from tests.support.orchestra import RUN, config, plan
 
 CONTROLS = ("pause", "resume", "mode", "arm", "disarm", "end")
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
-    """A live host."""
-    workspace = fresh_example(tmp_path_factory.mktemp("control") / "workspace")
-    with live_host(configure(workspace)) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def bob(host: LiveHost) -> Iterator[Console]:
-    """Somebody who may set things."""
-    with console(host.workspace, APPROVING) as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def eve(host: LiveHost) -> Iterator[Console]:
-    """Somebody who may only look."""
-    with console(host.workspace, LOOKING, "view") as browser:
-        yield browser
 
 
 @pytest.fixture(autouse=True)

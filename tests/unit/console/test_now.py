@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,31 +14,9 @@ from events.errors import CorruptLog
 from pmagent.console.reading.alerts import Alert, Alerts
 from pmagent.console.views.now import grouped, reachable, urgent
 from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, LOOKING, configure, forms, page_of, proposed, told, until
+from tests.support.approving import APPROVING, configure, forms, page_of, proposed, told, until
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.orchestra import RUN, config, plan
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
-    """A live host."""
-    workspace = fresh_example(tmp_path_factory.mktemp("now") / "workspace")
-    with live_host(configure(workspace)) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def bob(host: LiveHost) -> Iterator[Console]:
-    """Somebody who may set things."""
-    with console(host.workspace, APPROVING) as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def eve(host: LiveHost) -> Iterator[Console]:
-    """Somebody who may only look."""
-    with console(host.workspace, LOOKING, "view") as browser:
-        yield browser
 
 
 def now(browser: Console, query: str = "") -> str:

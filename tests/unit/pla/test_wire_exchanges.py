@@ -20,21 +20,21 @@ from contracts.clock import TimerRequested
 from contracts.hid import (
     HidArmed,
     HidDisarmed,
-    HidDisarmRequested,
     HidEnded,
     HidPinged,
-    HidPingRequested,
     HidPrepared,
     HidRefused,
     HidSilent,
-    HidStatusRequested,
     HidTold,
 )
 from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, digest
 from tests.support.pla_wired import (
     BOOT,
+    DISARM,
     EXECUTION,
     HI,
+    PING,
+    STATUS,
     TIME,
     Wired,
     arm,
@@ -43,9 +43,6 @@ from tests.support.pla_wired import (
     prepare,
 )
 
-STATUS = HidStatusRequested(boot_id=BOOT, execution_id=EXECUTION, at=TIME)
-PING = HidPingRequested(boot_id=BOOT, at=TIME)
-DISARM = HidDisarmRequested(boot_id=BOOT, why="a test")
 LONG = TypeText(text="All that is typed here is approved.\n" * 28)
 HARD = TypeText(text='\\"' * 512)
 

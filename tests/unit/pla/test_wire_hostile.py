@@ -9,31 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contracts.hid import (
-    HidDisarmRequested,
     HidEnded,
-    HidPingRequested,
     HidPrepared,
     HidRefused,
     HidSilent,
-    HidStatusRequested,
     HidTold,
 )
 from contracts.pla import Action, KeyCombo, MouseClick, TypeText, digest
 from tests.support.pla_links import Scripted
 from tests.support.pla_wired import (
-    BOOT,
     EXECUTION,
     HI,
-    TIME,
+    STATUS,
     Wired,
     arm,
     commit,
     prepare,
 )
-
-STATUS = HidStatusRequested(boot_id=BOOT, execution_id=EXECUTION, at=TIME)
-PING = HidPingRequested(boot_id=BOOT, at=TIME)
-DISARM = HidDisarmRequested(boot_id=BOOT, why="a test")
 
 RUNNING = {"state": "RUNNING", "done": 0, "of": 4}
 

@@ -3,55 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
     ASKING,
-    LOOKING,
     Desk,
     buttons,
-    configure,
     forms,
     page_of,
     proposed,
     told,
     view_of,
 )
-from tests.support.consoles import LiveHost, console, live_host
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
-    """A live host; each test makes a proposal of its own."""
-    workspace = fresh_example(tmp_path_factory.mktemp("approvals") / "workspace")
-    with live_host(configure(workspace, 'credentials = "acknowledge"')) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def bob(host: LiveHost) -> Iterator[Desk]:
-    """Somebody who may approve, and asks for nothing."""
-    with console(host.workspace, APPROVING) as browser:
-        yield Desk(browser)
-
-
-@pytest.fixture(scope="module")
-def ada(host: LiveHost) -> Iterator[Desk]:
-    """Somebody who may approve, and asks for all of it."""
-    with console(host.workspace, ASKING) as browser:
-        yield Desk(browser)
-
-
-@pytest.fixture(scope="module")
-def eve(host: LiveHost) -> Iterator[Desk]:
-    """Somebody who may only look."""
-    with console(host.workspace, LOOKING, "view") as browser:
-        yield Desk(browser)
-
+from tests.support.consoles import LiveHost
 
 # --- what is shown --------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,8 +14,6 @@ from pmagent.pla.demo.picture import picture
 from tests.conftest import fresh_example
 from tests.support.approving import (
     APPROVING,
-    ASKING,
-    LOOKING,
     Desk,
     configure,
     forms,
@@ -28,36 +25,6 @@ from tests.support.approving import (
     view_of,
 )
 from tests.support.consoles import LiveHost, console, live_host
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
-    """A live host; each test makes a proposal of its own."""
-    workspace = fresh_example(tmp_path_factory.mktemp("masked") / "workspace")
-    with live_host(configure(workspace, 'credentials = "acknowledge"')) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def bob(host: LiveHost) -> Iterator[Desk]:
-    """Somebody who may approve, and asks for nothing."""
-    with console(host.workspace, APPROVING) as browser:
-        yield Desk(browser)
-
-
-@pytest.fixture(scope="module")
-def ada(host: LiveHost) -> Iterator[Desk]:
-    """Somebody who may approve, and asks for all of it."""
-    with console(host.workspace, ASKING) as browser:
-        yield Desk(browser)
-
-
-@pytest.fixture(scope="module")
-def eve(host: LiveHost) -> Iterator[Desk]:
-    """Somebody who may only look."""
-    with console(host.workspace, LOOKING, "view") as browser:
-        yield Desk(browser)
-
 
 SECRET = "hunter2-correct-horse"
 
