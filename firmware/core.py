@@ -22,6 +22,7 @@ ACTION_MS = 100
 REPORT_MS = 8
 """From one report to the next: machines poll a keyboard about as often."""
 STATUS_MS = 1000
+HELLOS_REMEMBERED = 16
 
 _FIELDS: dict[str, tuple[str, ...]] = {
     "hello": ("contract_version", "contract_hash", "time"),
@@ -82,7 +83,7 @@ class Core:
         self._executions = Executions(sha256)
         self._now: int | None = None
         self._last_n = 0
-        self._last_hello: tuple[int, str] | None = None
+        self._hellos: list[tuple[int, str]] = []
         self._greeted = self._compatible = False
         self._open = self._usb = self._caps_lock = False
         self._lease_ms = self._lease_left = 0
@@ -287,8 +288,9 @@ class Core:
             raise Refused("PARSE", "time is no time in UTC")
         self._stop("DISARMED")
         self._clock.set(time)
-        if self._last_hello != (number, time):  # not the same line again: whoever speaks counts anew
-            self._last_hello, self._last_n = (number, time), number
+        if (number, time) not in self._hellos:  # not the same line again: whoever speaks counts anew
+            self._hellos = [*self._hellos[1 - HELLOS_REMEMBERED :], (number, time)]
+            self._last_n = number
         self._greeted = True
         major = self._contract[0].split(".")[0]
         self._compatible = version.split(".")[0] == major and host_hash == self._contract[1]

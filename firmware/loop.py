@@ -75,14 +75,16 @@ def serve(core: Core, board: Board) -> None:
         caps_lock=usb and board.hands.caps_lock(),
         room=0 if board.line.out_waiting else board.piece,
     )
-    board.light.value = step.led
-    for report in step.reports:
-        why = board.hands.hand_over(report)
-        core.reported(not why, why)
-    if step.send:
-        board.line.write(step.send)
-    if core.killed:
-        board.mark(killed=True)
+    try:
+        board.light.value = step.led
+        for report in step.reports:
+            why = board.hands.hand_over(report)
+            core.reported(not why, why)
+        if step.send:
+            board.line.write(step.send)
+    finally:  # whatever fails: what is not written down here, a reset would take back
+        if core.killed:
+            board.mark(killed=True)
     if step.feed:
         board.watchdog.feed()
 

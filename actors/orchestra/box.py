@@ -273,11 +273,14 @@ class Box:
 
     def _seen(self, first: int) -> Inside | None:
         try:
-            inside = Inside.of(first)
-            if inside is not None:
-                self._dumped = not inside.undumped()
-                self._write(b".")
-            return inside
+            with ExitStack() as kept:
+                inside = Inside.of(first)
+                if inside is not None:
+                    kept.callback(inside.close)
+                    self._dumped = not inside.undumped()
+                    self._write(b".")
+                kept.pop_all()
+                return inside
         except OSError as error:  # too many open files: what cannot be ended must not begin
             self._failure = SandboxUnavailable(f"the sandbox cannot be kept in hand: {error.strerror}", "try again")
             self._kill()

@@ -80,6 +80,8 @@ def means(pla: dict[str, Any], *, paused: bool) -> Means:
             hindered.append(f"the device's contract is another: {device['text']}")
         if device["kill_switch_state"] != "ARMED":
             hindered.append(f"the kill switch is {device['kill_switch_state']}")
+        if device.get("caps_lock"):
+            hindered.append("Caps Lock is on, and with it no letter is typed")
     if not pla["armed"]:
         hindered.append("the device is not armed")
     if paused:

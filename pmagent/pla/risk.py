@@ -40,6 +40,9 @@ _SYSTEM_CHORDS: Final = (
 )  # fmt: skip
 """Keys that the system takes for itself, whatever program is in front; and everything with the GUI key."""
 
+_PROGRAMS_OWN: Final = frozenset(("delete", "backspace", "escape", "tab", "space", "insert"))
+_PASTING: Final = frozenset(("ctrl", "v")), frozenset(("shift", "insert"))
+
 
 class Risk(msgspec.Struct, frozen=True):
     """The tier, and why; the reasons of the highest tier first."""
@@ -72,7 +75,7 @@ def _of_action(document: dict[str, Any]) -> Iterator[tuple[Tier, str]]:
     payload = document.get("plain") or document["payload"]
     match document["action_type"]:
         case "TYPE_TEXT":
-            yield from _of_text(payload["text"])
+            yield from _of_text(payload["text"], hidden=bool(document["masked"]) and not document.get("plain"))
         case "KEY_COMBO":
             yield _of_keys(frozenset(payload["keys"]))
         case "MOUSE_MOVE":
@@ -81,7 +84,8 @@ def _of_action(document: dict[str, Any]) -> Iterator[tuple[Tier, str]]:
             yield "medium", "nobody knows what lies under the pointer"
 
 
-def _of_text(text: str) -> Iterator[tuple[Tier, str]]:
+def _of_text(text: str, *, hidden: bool) -> Iterator[tuple[Tier, str]]:
+    """``hidden``: part of it is masked, and may hold an Enter for all that ``text`` tells."""
     enters = text.count("\n")
     if enters:
         times = "a line break" if enters == 1 else f"{enters} line breaks"
@@ -93,7 +97,7 @@ def _of_text(text: str) -> Iterator[tuple[Tier, str]]:
         yield "medium", "a tab: it goes to another field, or completes a word"
     if len(text) > LONG_CHARS:
         yield "medium", f"it is long: {len(text)} characters"
-    if not enters and "\t" not in text:
+    if not (hidden or enters or "\t" in text):
         yield "low", "no Enter and no Tab: nothing is run or sent by it"
 
 
@@ -102,8 +106,10 @@ def _of_keys(keys: frozenset[str]) -> tuple[Tier, str]:
         return "high", "the system takes these keys for itself, whatever program is in front"
     if "enter" in keys:
         return "high", "Enter runs or sends what stands there"
+    if any(chord <= keys for chord in _PASTING):
+        return "high", "it pastes what lies on the clipboard, and a terminal runs what has a line break in it"
     if keys & {"ctrl", "alt"}:
         return "medium", "a command to the program in front"
-    if keys & {"delete", "backspace", "escape", "tab", "space"} or any(re.fullmatch(r"f[0-9]+", key) for key in keys):
+    if keys & _PROGRAMS_OWN or any(re.fullmatch(r"f[0-9]+", key) for key in keys):
         return "medium", "what this key does depends on the program in front"
-    return "low", "one key, that runs or sends nothing"
+    return "low", "one key, that runs or sends nothing" if len(keys) == 1 else "keys that run or send nothing"

@@ -30,7 +30,8 @@ LINE_BYTES_MAX: Final = 64 * 1024
 """No entry is longer."""
 
 Code = Literal[
-    "", "missing", "empty", "cut", "too_long", "not_json", "not_canonical", "contract", "chain", "checksum", "log"
+    "", "missing", "unreadable", "empty", "cut", "too_long", "not_json", "not_canonical", "contract", "chain",
+    "checksum", "log",
 ]
 
 
@@ -116,32 +117,54 @@ def verify_with_log(workspace: Path, path: Path) -> Verdict:
 
 def verify_workspace(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
     """All session logs and violations that there are, or that the log says there must be, as ``verify_with_log`` would
-    judge them; the log is gone through once. Raises SessionLogUnreadable, NotFound, CorruptLog."""
-    sizes = _sizes(workspace)
+    judge them; the log is gone through once. Raises NotFound, CorruptLog."""
+    there = {path.name: _known_size(path) for path in _files(workspace)}
     for document, content in _session_logs(workspace):
         path = workspace / document
-        size = sizes.pop(path.name, None)
-        if size is not None:
-            yield path, verify_session_log(path, content.pieces(), size)
+        size = there.pop(path.name, None)
+        if isinstance(size, Verdict):
+            yield path, size
+        elif size is not None:
+            yield path, _judged(path, content.pieces(), size)
         elif path.exists():  # it was not there when this began: more may stand in it by now than was read of the log
-            yield path, verify_session_log(path)
+            yield path, _judged(path)
         else:
             bad = _Bad("missing", "the file was removed, or is not written yet")
             yield path, _verdict(bad, 0, GENESIS, compared=True)
-    for name in sizes:
-        yield workspace / SESSIONS / name, _unknown(name)
+    for name, size in there.items():
+        yield workspace / SESSIONS / name, size if isinstance(size, Verdict) else _unknown(name)
 
 
 def verify_alone(workspace: Path) -> Iterator[tuple[Path, Verdict]]:
-    """All session logs and violations that there are, each by itself. Raises SessionLogUnreadable."""
-    for name in _sizes(workspace):
-        path = workspace / SESSIONS / name
-        yield path, verify_session_log(path)
+    """All session logs and violations that there are, each by itself."""
+    for path in _files(workspace):
+        size = _known_size(path)
+        yield path, size if isinstance(size, Verdict) else _judged(path)
 
 
-def _sizes(workspace: Path) -> dict[str, int]:
-    """The files where session logs lie, and their sizes. Raises SessionLogUnreadable."""
-    return {path.name: _size(path) for path in sorted((workspace / SESSIONS).glob("*.jsonl"))}
+def _files(workspace: Path) -> list[Path]:
+    """What lies where session logs do under a name of theirs, whatever it is."""
+    return sorted((workspace / SESSIONS).glob("*.jsonl"))
+
+
+def _known_size(path: Path) -> int | Verdict:
+    """The file's size; the verdict on what is no file that can be read: others are judged all the same."""
+    try:
+        return _size(path)
+    except SessionLogUnreadable as error:
+        return _unjudged(error)
+
+
+def _judged(path: Path, expected: Iterator[bytes] | None = None, size: int | None = None) -> Verdict:
+    """``verify_session_log``, for one of many."""
+    try:
+        return verify_session_log(path, expected, size)
+    except SessionLogUnreadable as error:
+        return _unjudged(error)
+
+
+def _unjudged(error: SessionLogUnreadable) -> Verdict:
+    return Verdict(ok=False, entries=0, checksum=GENESIS, code="unreadable", reason=error.message, mend=error.hint)
 
 
 def _unknown(name: str) -> Verdict:
@@ -182,7 +205,8 @@ def _size(path: Path) -> int:
 
 def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:
     why = error.strerror or type(error).__name__
-    return SessionLogUnreadable(f"{path} cannot be read: {why}", "pmagent pla list names the sessions there are")
+    what = f"{path} cannot be read: {why}"
+    return SessionLogUnreadable(what, "pmagent pla verify-log without a path goes through all there are")
 
 
 def _lines(file: BinaryIO, size: int | None) -> Iterator[bytes]:

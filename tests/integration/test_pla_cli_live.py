@@ -239,3 +239,21 @@ def test_a_second_look_at_the_device_does_not_disturb_the_daemon(lab: Lab) -> No
     lab.proposed("type: x")
     assert lab.asked("device")["linked"]
     assert lab.asked("status")["armed"]
+
+
+def test_what_was_shown_in_another_mode_is_not_typed(lab: Lab) -> None:
+    """Who says yes to what would be recorded only has not said yes to its being typed."""
+    before = lab.device.typed
+    lab.pla("mode", "SUGGEST")
+    lab.proposed("type: later")
+
+    def raised() -> None:
+        lab.pla("mode", "EXECUTE", "--operator", "grace")
+        lab.pla("arm", "--operator", "grace")
+
+    code, seen = on_terminal(lab.workspace, "approve", meanwhile=raised)
+    assert "In SUGGEST an approval is recorded, and nothing is typed." in seen
+    assert (code, lab.device.typed) == (1, before)
+    code, seen = on_terminal(lab.workspace, "approve")
+    assert "In EXECUTE what is approved is typed at once." in seen
+    assert (code, lab.device.typed) == (0, before + "later")

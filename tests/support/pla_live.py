@@ -6,7 +6,7 @@ import json
 import os
 import pty
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -59,9 +59,12 @@ def end_of_log(workspace: Path) -> int:
     return position
 
 
-def on_terminal(workspace: Path, *arguments: str, typed: str = "yes\n", ahead: str = "") -> tuple[int, str]:
+def on_terminal(
+    workspace: Path, *arguments: str, typed: str = "yes\n", ahead: str = "",
+    meanwhile: Callable[[], None] = lambda: None,
+) -> tuple[int, str]:
     """Run ``pmagent pla …`` on a terminal, type that when it asks for it, and ``ahead`` before; the exit code, and all
-    that was seen."""
+    that was seen. ``meanwhile``: what happens while it waits for the answer."""
     master, end = pty.openpty()
     try:
         os.write(master, ahead.encode())
@@ -79,6 +82,7 @@ def on_terminal(workspace: Path, *arguments: str, typed: str = "yes\n", ahead: s
             seen += chunk
             if not answered and b"type yes and Enter" in seen:
                 answered = True
+                meanwhile()
                 os.write(master, typed.encode())
         return process.wait(SECONDS), seen.decode()
     finally:

@@ -9,7 +9,20 @@ import msgspec
 
 from actors.pla.brain.state import BrainState
 from actors.pla.credentials.findings import findings
-from contracts.pla import TEXT_CHARS_MAX, Action, TypeText, Unfit, digest, objections
+from contracts.pla import (
+    COORDINATE_MAX,
+    COORDINATE_MIN,
+    KEYS_MAX,
+    TEXT_CHARS_MAX,
+    Action,
+    KeyCombo,
+    MouseClick,
+    MouseMove,
+    TypeText,
+    Unfit,
+    digest,
+    objections,
+)
 from contracts.pla_events import PlaProposalRequested
 from contracts.reasoning import END
 from events.secret_forms import MASK
@@ -20,6 +33,13 @@ FINDING_CHARS_MAX: Final = 100
 _DIGEST: Final = re.compile("[0-9a-f]{64}" + END)
 _KINDS: Final[dict[str, Unfit]] = {
     "schema_validation": "schema_validation", "missing_field": "missing_field", "bound_exceeded": "bound_exceeded",
+}  # fmt: skip
+
+_MENDS: Final[dict[type[Action], str]] = {
+    TypeText: f"a US keyboard types printable ASCII, tab and newline; up to {TEXT_CHARS_MAX} characters",
+    KeyCombo: f"up to {KEYS_MAX} keys, not only modifiers; pmagent pla propose --help names them",
+    MouseMove: f"X and Y are each {COORDINATE_MIN} to {COORDINATE_MAX}; a longer way takes several",
+    MouseClick: "click: left, right or middle",
 }  # fmt: skip
 
 ACKNOWLEDGE: Final = (
@@ -79,15 +99,15 @@ def _action_refusal(asked: PlaProposalRequested) -> Refusal | None:
 
 def _unfit(asked: PlaProposalRequested, action: Action) -> Refusal | None:
     if asked.objection:
-        return _bad(asked.objection, _KINDS.get(asked.objection_kind, "schema_validation"))
+        return _bad(action, asked.objection, _KINDS.get(asked.objection_kind, "schema_validation"))
     if not asked.masked:
         for objection in objections(action):
-            return _bad(objection.text, objection.kind)
+            return _bad(action, objection.text, objection.kind)
         return None
     if not isinstance(action, TypeText) or not _DIGEST.match(asked.digest):
-        return _bad("the request does not name the digest of what is masked in it", "missing_field")
+        return _bad(action, "the request does not name the digest of what is masked in it", "missing_field")
     if not 0 < asked.chars <= TEXT_CHARS_MAX:
-        return _bad(f"the text has {asked.chars} characters, not 1 to {TEXT_CHARS_MAX}", "bound_exceeded")
+        return _bad(action, f"the text has {asked.chars} characters, not 1 to {TEXT_CHARS_MAX}", "bound_exceeded")
     return None
 
 
@@ -105,5 +125,5 @@ def _credential(asked: PlaProposalRequested, action: Action) -> Refusal | None:
     return None
 
 
-def _bad(text: str, kind: Unfit) -> Refusal:
-    return Refusal("unfit", text, "a US keyboard types printable ASCII, tab and newline; up to 1024 characters", kind)
+def _bad(action: Action, text: str, kind: Unfit) -> Refusal:
+    return Refusal("unfit", text, _MENDS[type(action)], kind)

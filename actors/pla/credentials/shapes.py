@@ -220,7 +220,7 @@ _KEY_WORDS: Final = (
 )
 _PASSWORDS: Final = (
     r"p[a4@][s5$]{2}w[o0]?r?[dt]|pass[ _-]?(?:word|phrase|code)|kennwort|mot de passe|contrase|"
-    r"\bp(?:ass|wd|w)[\"']?[ \t]*[:=]"
+    r"(?<![a-z])p(?:ass|wd|w)[\"']?[ \t]*[:=]"
 )
 _CODES: Final = (
     r"\b(?:pin|otp|totp|tan|puk|cvv|cvc|2fa)\b[^a-z0-9\n]{0,3}(?:code\b[^a-z0-9\n]{0,3})?(?:is\b[^a-z0-9\n]{0,3})?[0-9]{3,8}\b"

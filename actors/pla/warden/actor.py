@@ -195,9 +195,11 @@ def _heard(state: WardenState, event: Event) -> WardenState:
             return replace(state, armed=False, device=_device(linked))
         case HidLost():
             return replace(state, armed=False, device=None)
-        case HidReported(boot_id=boot, kill_switch_state=kill) if device is not None and boot == device.boot_id:
-            stands = latched(device.kill_switch_state, kill)
-            return replace(state, device=replace(device, kill_switch_state=stands))
+        case HidReported() as told if device is not None and told.boot_id == device.boot_id:
+            stands = latched(device.kill_switch_state, told.kill_switch_state)
+            error = "" if told.error_code == "NONE" else f"{told.error_code}: {told.error_message}".removesuffix(": ")
+            device = replace(device, kill_switch_state=stands, caps_lock=told.caps_lock, error=error)
+            return replace(state, device=device)
         case HidPinged(boot_id=boot, kill_switch_state=kill, armed=armed) if device and boot == device.boot_id:
             stands = latched(device.kill_switch_state, kill)
             return replace(state, armed=armed and state.armed, device=replace(device, kill_switch_state=stands))

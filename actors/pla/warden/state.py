@@ -47,6 +47,10 @@ class Device(msgspec.Struct, frozen=True):
     compatible: bool
     text: str
     kill_switch_state: KillSwitch
+    caps_lock: bool = False
+    """The machine's, as the device reports it: with it no letter is typed."""
+    error: str = ""
+    """The last one that the device reports of itself."""
 
 
 class WardenState(msgspec.Struct, frozen=True):

@@ -62,12 +62,12 @@ def approve(
                       operator=acting(app, operator))
     else:
         who = acting(app, operator)
-        shown = _shown(app, proposal_id, who, reveal=reveal, ask_yes=digest is None, as_json=as_json)
+        shown, seen_mode = _shown(app, proposal_id, who, reveal=reveal, ask_yes=digest is None, as_json=as_json)
         if shown["credential_warning"] and acknowledged:
             _wait_with_credentials(app.output, shown)
         decided = ask(
             app, "pla.decide", proposal_id=shown["proposal_id"], decision="APPROVED", acknowledged=acknowledged,
-            digest=shown["digest"] if digest is None else digest, channel="cli", operator=who,
+            digest=shown["digest"] if digest is None else digest, channel="cli", operator=who, seen_mode=seen_mode,
         )  # fmt: skip
     return _approved(app, decided, wait=not no_wait, as_json=as_json)
 
@@ -108,24 +108,41 @@ def _only_document(**others: object) -> None:
         raise click.UsageError(f"--document says all of it; leave {named[0]} out")
 
 
-def _shown(app: App, proposal_id: str, who: str, *, reveal: bool, ask_yes: bool, as_json: bool) -> dict[str, Any]:
-    """The proposal as it stands; on a terminal it is shown, and approving it has to be confirmed. Raises UsageError
-    where nobody can be shown anything, KeyboardInterrupt when the answer is not yes."""
+def _shown(
+    app: App, proposal_id: str, who: str, *, reveal: bool, ask_yes: bool, as_json: bool
+) -> tuple[dict[str, Any], str]:
+    """The proposal as it stands, and the mode in which it was shown; on a terminal it is shown, with what approving it
+    would do now, and approving it has to be confirmed ("": nothing was shown). Raises UsageError where nobody can be
+    shown anything, Exit when the answer is not yes."""
     if ask_yes and (as_json or not (_is_answered() and app.output.is_seen)):
         raise click.UsageError("nobody is shown anything here: say what was shown, with --digest (pmagent pla show)")
-    seen_by = {"operator": who, "channel": "cli"} if reveal else {}
+    seen_by, seen_mode = {"operator": who, "channel": "cli"} if reveal else {}, ""
     shown = ask(app, "pla.show", proposal_id=proposal_id, reveal=reveal, **seen_by).document
     if ask_yes and shown["stands"] == "open":
         if shown["masked"] and shown.get("plain") is None:
             raise _unseen(reveal=reveal)
-        show_proposal(app.output, shown)
+        seen_mode = _told_means(app, shown)
         app.output.flush()
         termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before it was shown approves nothing
         app.output.note(Styled("approve", "bold"), f" exactly this, once? type {_YES} and Enter:")
         if sys.stdin.readline().strip() != _YES:
             app.output.note("it is not approved, and stays open")
             raise click.exceptions.Exit(Exit.NO)
-    return shown
+    return shown, seen_mode
+
+
+def _told_means(app: App, shown: dict[str, Any]) -> str:
+    """Show the proposal, and what approving it would do in the mode that holds now, which is returned."""
+    from pmagent.pla.reckoning import means
+
+    pla = ask(app, "pla.status").document
+    show_proposal(app.output, shown)
+    does = means(pla, paused=False)
+    app.output.line("  approving   ", does.text)
+    for one in does.hindered:
+        app.output.line("              ", one)
+    mode: str = pla["mode"]
+    return mode
 
 
 def _unseen(*, reveal: bool) -> Exception:

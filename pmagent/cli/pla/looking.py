@@ -82,6 +82,10 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
     switch = Styled("ready", "green") if ready else Styled(device["kill_switch_state"], "red")
     armed = Styled("armed", "red") if document["armed"] else Styled("not armed", "green")
     output.line("           kill switch ", switch, ", ", armed)
+    if device["caps_lock"]:
+        output.line("           ", Styled("Caps Lock is on", "red"), ", and with it no letter is typed")
+    if device["error"]:
+        output.line("           its last error: ", Styled(device["error"], "red"))
 
 
 @click.command("list", cls=Command, example=["pmagent pla list", "pmagent pla list --stands open --format json"])

@@ -69,6 +69,9 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         output.line(Styled("✓ linked", "green"), f": {linked['device_id']} on {linked['port']}, held by the daemon")
         _stands(output, linked["firmware_version"], linked["kill_switch_state"], compatible=linked["compatible"],
                 text=linked["text"])
+        if linked["caps_lock"]:
+            output.line("  Caps Lock   ", Styled("on", "red"), ": with it no letter is typed")
+        output.line("  last error  ", linked["error"] or "none")
     elif document["probed"] is not None:
         probed = document["probed"]
         hello = probed["hello"]

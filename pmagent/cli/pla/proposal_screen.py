@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from typing import Any, Final
 
-from pmagent.clean import pad, shorten
+from pmagent.clean import clean_line, pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.pla.typed import in_short, show_typed
 from pmagent.when import short, spoken
@@ -14,6 +16,10 @@ _MARKS: Final = {
     "executed": Styled("✓ executed", "green"), "recorded": Styled("✓ recorded", "green"),
     "unknown": Styled("✗ outcome unknown", "red"),
 }  # fmt: skip
+
+MIN_COLUMNS: Final = 20
+BECAUSE_LINES: Final = 5
+"""So much of a rationale is shown: what it says must not push what would be typed off the screen."""
 
 _TIERS: Final = {"high": "red", "medium": "yellow", "low": "green"}
 
@@ -41,7 +47,8 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
     _weight(output, document)
     asked = f"{document['requested_by']} over {document['channel']}"
     output.line(f"  asked by    {asked}, proposed by {document['proposed_by']}")
-    output.line("  because     ", shorten(document["rationale"], output.columns - 14))
+    because = shorten(document["rationale"], BECAUSE_LINES * (output.columns - 14))
+    _whole(output, ("  because     ",), 14, because)
     if document["frame"]:
         output.line(f"  frame       at position {document['frame']} of the log")
         output.line("  on screen   ", shorten(document["ocr_text"] or "nothing was read", output.columns - 14))
@@ -54,7 +61,7 @@ def _whereabouts(document: dict[str, Any]) -> str:
         return "nobody holds them any more"
     if "plain" in document:
         return "nobody holds them any more, so they cannot be typed: propose it again"
-    return "--reveal shows them, while the daemon holds them in memory"
+    return "--reveal shows them, as long as the daemon lives that was asked for it"
 
 
 def _weight(output: Output, document: dict[str, Any]) -> None:
@@ -65,11 +72,20 @@ def _weight(output: Output, document: dict[str, Any]) -> None:
     risks, back, takes = risk(document), reversal(document), cost(document)
     tier = Styled(risks.tier, _TIERS[risks.tier])
     first, *others = risks.reasons
-    output.line("  risk        ", tier, ": ", shorten(first, output.columns - 20))
+    _whole(output, ("  risk        ", tier, ": "), 20, first)
     for reason in others:
-        output.line("              ", shorten(reason, output.columns - 14))
-    output.line("  taken back  ", shorten(f"{back.can}: {back.why}", output.columns - 14))
+        _whole(output, ("              ",), 14, reason)
+    _whole(output, ("  taken back  ",), 14, f"{back.can}: {back.why}")
     output.line(f"  takes       {takes.reports} reports, at least {spoken(takes.seconds)}")
+
+
+def _whole(output: Output, before: Sequence[Piece], taken: int, text: str) -> None:
+    """``text`` behind ``before``, which takes so many columns, on as many lines as it needs: nothing of it is left out,
+    for somebody decides by it."""
+    first, *others = textwrap.wrap(clean_line(text), max(MIN_COLUMNS, output.columns - taken)) or [""]
+    output.line(*before, first)
+    for line in others:
+        output.line(" " * 14, line)
 
 
 def _times(output: Output, document: dict[str, Any]) -> None:

@@ -54,6 +54,6 @@ def _screen(output: Output, verdicts: list[dict[str, Any]]) -> None:
             output.line(Styled("✓ intact", "green"), f": {verdict['path']}: {entries}, {how}")
             output.line(Styled(f"  checksum  {verdict['checksum']}", "dim"))
         else:
-            where = f"{verdict['path']}, line {verdict['line']}"
+            where = f"{verdict['path']}, line {verdict['line']}" if verdict["line"] else verdict["path"]
             output.line(Styled("✗ not intact", "red"), f": {where}: {verdict['reason']}")
             output.note(Styled("hint:", "cyan"), f" {verdict['mend']}")

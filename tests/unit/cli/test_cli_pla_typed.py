@@ -130,7 +130,7 @@ def test_what_is_revealed_is_shown_in_place_of_the_mask_and_said_to_be_so() -> N
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "--reveal shows them, while the daemon holds them"),
+        ({}, "--reveal shows them, as long as the daemon lives"),
         ({"plain": None}, "nobody holds them any more, so they cannot be typed"),
         ({"stands": "closed", "outcome": "withdrawn"}, "nobody holds them any more\n"),
         ({"stands": "closed", "outcome": "executed", "plain": None}, "nobody holds them any more\n"),

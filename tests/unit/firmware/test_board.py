@@ -214,6 +214,25 @@ def test_where_not_even_letting_go_works_the_program_ends() -> None:
     assert board.pins["GP2"].value is False
 
 
+def test_a_kill_is_written_down_though_not_even_letting_go_works() -> None:
+    """The program ends then, and the watchdog's reset is to take nothing back."""
+    board, _ = started(TypeText(text="abcdef"))
+    board.round_ms = 20  # so that letting go is due in the very round that hears of it
+    board.inputs["GP14"] = lambda: len(board.reports) >= 7
+
+    def fail() -> None:
+        if len(board.reports) >= 7:
+            raise ValueError("a fault of the firmware")
+
+    board.on_report = fail
+    with pytest.raises(ValueError, match="a fault"):
+        board.run(600)
+    again, host = started(TypeText(text="a"), memory=board.memory, reason="WATCHDOG")
+    again.run(300)
+    assert not any(report != FREE for report in again.keys)
+    assert host.refusals == ["KILLED"] * 3
+
+
 def test_a_fault_in_the_loop_types_nothing_more_and_starves_the_watchdog() -> None:
     board, host = started(TypeText(text="abcdef"))
     host.requests.append(lambda boot_id: {"op": "arm", "boot_id": boot_id, "lease_ms": 5000})

@@ -146,3 +146,24 @@ def test_an_echo_of_what_it_says_is_not_talked_to() -> None:
     assert told.count("answer") == 4  # to the four requests before
     assert told.count("ended") == 1
     assert device.ended() == ("DONE", "", 4)
+
+
+def test_what_is_repeated_from_an_earlier_hello_on_arms_and_types_nothing() -> None:
+    """The host says hello twice, when the first answer is late; its order is lost, and it has disarmed since."""
+    device = Device()
+    named = {"boot_id": BOOT, "execution_id": ONE, "digest": digest(HI)}
+    asked: list[dict[str, Any]] = [
+        {"op": "hello", **CONTRACT, "time": TIME},
+        {"op": "hello", **CONTRACT, "time": TIME},
+        {"op": "arm", "boot_id": BOOT, "lease_ms": 5000},
+        {"op": "prepare", **named, "part": 0, "parts": 1, "data": compact(document(HI, ONE))},
+        {"op": "commit", **named},
+        {"op": "disarm"},
+    ]
+    lines = [encode({"n": number, **one}) for number, one in enumerate(asked, 1)]
+    for at in (0, 1, 2, 3, 5):
+        device.round(lines[at])
+    for at in (0, 2, 3, 4):
+        device.round(lines[at])
+    assert not device.core.armed
+    assert {report for _ in range(60) for report in device.round().reports} <= {RELEASE}

@@ -50,6 +50,8 @@ def test_of_labelled_texts_few_without_a_credential_are_suspected() -> None:
         ("Bearer abcdefgh", "token"),
         ("https://a:b@example.org", "password in an address"),
         ("a Password", "password"),
+        ("MYSQL_PASS=abc", "password"),
+        ("db_pass: abc", "password"),
         ("api_key", "key"),
         ("access token", "key"),
         ("pin 1234", "code"),

@@ -94,6 +94,20 @@ def test_execute_needs_a_device_that_may_type(given: dict[str, Any], reason: str
     assert desk.warden.mode == "SUGGEST"
 
 
+def test_what_the_device_reports_of_itself_is_known() -> None:
+    desk = Desk()
+    desk.link()
+    message = "the machine's Caps Lock is on"
+    report = replace(reported(), caps_lock=True, error_code="CAPS_LOCK", error_message=message)
+    desk.tell(report)
+    assert desk.warden.device is not None
+    assert (desk.warden.device.caps_lock, desk.warden.device.error) == (True, f"CAPS_LOCK: {message}")
+    desk.tell(replace(report, caps_lock=False, error_code="NONE", error_message=""))
+    assert (desk.warden.device.caps_lock, desk.warden.device.error) == (False, "")
+    desk.tell(replace(report, boot_id="f" * 16))
+    assert not desk.warden.device.caps_lock, "of another boot"
+
+
 def test_no_mode_rises_while_the_kernel_is_blocked() -> None:
     desk = Desk(mode="BLOCKED")
     desk.mode("SUGGEST")

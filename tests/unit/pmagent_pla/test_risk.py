@@ -60,6 +60,10 @@ def test_a_tab_or_a_long_text_is_of_medium_risk(text: str) -> None:
         ("ctrl+shift+escape", "high"),
         ("enter", "high"),
         ("shift+enter", "high"),
+        ("shift+insert", "high"),
+        ("ctrl+v", "high"),
+        ("ctrl+shift+v", "high"),
+        ("insert", "medium"),
         ("ctrl+c", "medium"),
         ("alt+d", "medium"),
         ("f5", "medium"),
@@ -73,6 +77,11 @@ def test_a_tab_or_a_long_text_is_of_medium_risk(text: str) -> None:
 )
 def test_keys_are_judged_by_who_takes_them(keys: str, tier: str) -> None:
     assert risk(pressed(*keys.split("+"))).tier == tier
+
+
+def test_keys_that_do_nothing_of_their_own_are_counted() -> None:
+    assert risk(pressed("a")).reasons == ["one key, that runs or sends nothing"]
+    assert risk(pressed("a", "b")).reasons == ["keys that run or send nothing"]
 
 
 def test_a_click_is_never_of_low_risk_and_a_move_is() -> None:
@@ -107,6 +116,13 @@ def test_what_is_revealed_is_judged_in_place_of_its_mask() -> None:
     hidden = proposal("TYPE_TEXT", {"text": "***REDACTED***"}, masked=True, chars=5)
     assert not any("line break" in one for one in risk(hidden).reasons)
     assert any("line break" in one for one in risk({**hidden, "plain": {"text": "abcd\n"}}).reasons)
+
+
+@pytest.mark.parametrize("shown", ["***REDACTED***", "sshpass -p ***REDACTED*** ssh lab"])
+def test_of_what_is_masked_nobody_says_that_it_runs_nothing(shown: str) -> None:
+    hidden = proposal("TYPE_TEXT", {"text": shown}, masked=True, chars=40)
+    assert not any("nothing is run" in one for one in risk(hidden).reasons)
+    assert any("nothing is run" in one for one in risk({**hidden, "plain": {"text": "abcd"}}).reasons)
 
 
 @pytest.mark.parametrize(
@@ -160,6 +176,7 @@ def test_below_execute_an_approval_is_recorded_only(mode: str) -> None:
         ({"armed": False}, False, "the device is not armed"),
         ({}, True, "effects are paused"),
         ({"device": {"kill_switch_state": "DISABLED"}}, False, "the kill switch is DISABLED"),
+        ({"device": {"caps_lock": True}}, False, "Caps Lock is on, and with it no letter is typed"),
         ({"device": {"compatible": False, "text": "older"}}, False, "the device's contract is another: older"),
     ],
 )

@@ -111,10 +111,22 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
     for look in (verify_workspace, verify_alone):
-        with pytest.raises(SessionLogUnreadable, match="no regular file"):
-            list(look(tmp_path))
+        ((where, verdict),) = look(tmp_path)
+        assert (where, verdict.ok, verdict.code, verdict.line) == (path, False, "unreadable", 0)
+        assert "no regular file" in verdict.reason
+        assert "take it away" in verdict.mend
     with pytest.raises(SessionLogUnreadable, match="no regular file"):
         verify_with_log(tmp_path, path)
+
+
+def test_what_cannot_be_read_keeps_nothing_else_from_being_judged(tmp_path: Path) -> None:
+    path = written(tmp_path, typing())
+    folder, nowhere = path.with_name("a.jsonl"), path.with_name("z.jsonl")
+    folder.mkdir()
+    nowhere.symlink_to("gone")
+    for look in (verify_workspace, verify_alone):
+        found = {where: (verdict.ok, verdict.code) for where, verdict in look(tmp_path)}
+        assert found == {path: (True, ""), folder: (False, "unreadable"), nowhere: (False, "unreadable")}
 
 
 def test_each_log_can_be_checked_by_itself_without_the_log(tmp_path: Path) -> None:

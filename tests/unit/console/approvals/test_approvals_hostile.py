@@ -75,6 +75,7 @@ class Told(Desk):
         text = self.text
         if operation == "pla.status":
             device = {"device_id": text, "port": text, "firmware_version": text, "text": text, "compatible": False}
+            device |= {"caps_lock": True, "error": text}
             session = {"session_id": text, "began_at": TIME, "operator_id": text}
             more = {
                 "ending": text,
