@@ -289,7 +289,8 @@ class Core:
         self._stop("DISARMED")
         self._clock.set(time)
         if (number, time) not in self._hellos:  # not the same line again: whoever speaks counts anew
-            self._hellos = [*self._hellos[1 - HELLOS_REMEMBERED :], (number, time)]
+            self._hellos.append((number, time))
+            self._hellos = self._hellos[-HELLOS_REMEMBERED:]
             self._last_n = number
         self._greeted = True
         major = self._contract[0].split(".")[0]

@@ -48,6 +48,11 @@ def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
+def is_seen(text: str) -> bool:
+    """Whether anything of ``text`` can be seen: not blanks alone, nor characters that are nothing on a screen."""
+    return any(char.isprintable() and not char.isspace() for char in text)
+
+
 def shorten(text: str, columns: int) -> str:
     """Clean ``text`` on one line and at most ``columns`` wide; what is left out is shown by ``…``.
 

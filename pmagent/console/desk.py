@@ -17,7 +17,7 @@ from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.segments import SegmentReader
 from pmagent.answer import Answer
-from pmagent.client import REPLY_SECONDS, call_daemon, new_request
+from pmagent.client import REPLY_SECONDS, HolderGone, call_daemon, new_request
 from pmagent.console.door.entrance import Visitor
 from pmagent.console.places import Places
 from pmagent.console.rendering import command as command_line
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class Desk:
-    """One workspace's. ``listening`` and ``shutdown`` are the server's."""
+    """One workspace's."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
@@ -52,6 +52,14 @@ class Desk:
         self._standing: dict[str, tuple[int, float, Answer]] = {}
         self._silent: dict[str, tuple[float, PmagentError]] = {}
         self._asking: dict[str, anyio.Lock] = {}
+        self._asked: set[anyio.CancelScope] = set()
+        self._ended = False
+
+    def stop_asking(self) -> None:
+        """Nothing more is asked, and no answer waited for: the daemon has gone away, and pages have to say so."""
+        self._ended = True
+        for scope in list(self._asked):
+            scope.cancel()
 
     # --- reading --------------------------------------------------------------------------------------------------
 
@@ -101,7 +109,16 @@ class Desk:
         if visitor is not None:
             given |= {"operator": visitor.operator, "channel": CHANNEL}
         given["request"] = request or new_request(operation)
-        return await call_daemon(self.layout, operation, given, seconds)
+        with anyio.CancelScope() as scope:
+            self._asked.add(scope)
+            try:
+                if not self._ended:
+                    return await call_daemon(self.layout, operation, given, seconds)
+            finally:
+                self._asked.discard(scope)
+        raise HolderGone(
+            "the daemon has stopped, and has not answered", "what came of it stands in the log: pmagent log tail"
+        )
 
     async def note(self, operator: str, what: str, by: str, reason: str = "") -> None:
         """Record who signed in or out, or was refused. Raises DaemonUnreachable, RemoteError."""

@@ -26,6 +26,8 @@ from pmagent.console.live.stream import Streams
 from pmagent.shapes import work_out_shapes
 
 STOP_SECONDS = 3.0
+ANSWER_SECONDS = 1.0
+"""So long the daemon is still waited for when it goes away; then pages say that it has."""
 KEEP_ALIVE_SECONDS = 15
 UNREAD_BYTES = 64 * 1024
 """So much may wait to be read by the other end in the kernel, and again here, before nothing more is made for it."""
@@ -110,7 +112,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
         tell(desk.places, address)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(streams.run)
-            tasks.start_soon(_stop_at_end, server, ended)
+            tasks.start_soon(_stop_at_end, server, desk, ended)
             ready(address)
             await server.serve(sockets=[listener])
             tasks.cancel_scope.cancel()
@@ -125,7 +127,10 @@ def guarded(desk: Desk, settings: ConsoleSettings, address: Address, streams: St
     return Guard(Positioned(app, desk), desk=desk, entrance=entrance, address=address)
 
 
-async def _stop_at_end(server: uvicorn.Server, ended: anyio.Event) -> None:
-    """The streams hear of the end themselves, and end; then there is nothing for uvicorn to wait for."""
+async def _stop_at_end(server: uvicorn.Server, desk: Desk, ended: anyio.Event) -> None:
+    """The streams hear of the end themselves, and end; and who asked the daemon something hears that it has gone,
+    before uvicorn loses patience. Then there is nothing for it to wait for."""
     await ended.wait()
     server.should_exit = True
+    await anyio.sleep(ANSWER_SECONDS)
+    desk.stop_asking()

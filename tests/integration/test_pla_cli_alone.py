@@ -94,6 +94,7 @@ def test_a_rejection_needs_a_reason_and_makes_room(lab: Path) -> None:
     assert "one open proposal" in pla(lab, "propose", "type: two", expect=1).text
     assert "a rejection needs a reason" in pla(lab, "reject", expect=2).errors
     assert "a rejection needs a reason" in pla(lab, "reject", "--reason", "  ", expect=2).errors
+    assert "a rejection needs a reason" in pla(lab, "reject", "--reason", "\u200b \u2060", expect=2).errors
     assert "✓ rejected" in pla(lab, "reject", "--reason", "not now").text
     assert [one["outcome"] for one in asked(lab, "list")["proposals"]] == ["rejected"]
     pla(lab, "propose", "type: two")

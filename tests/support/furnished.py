@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import zlib
 from pathlib import Path
@@ -30,6 +31,9 @@ PLAN: Final[list[dict[str, Any]]] = [
      "inputs": {"args": ["published"]}},
 ]  # fmt: skip
 RETRIES: Final = "retries: {max: 1, backoff_base_sec: 1}\n"
+
+DEEP: Final = 10
+"""So many tasks, each of which waits for the one before."""
 
 MARKUP: Final[dict[str, str]] = {
     "script": "<script>document.title='owned';fetch('https://evil.example/')</script>",
@@ -91,6 +95,8 @@ class Furnished:
         station = self.station
         texts = {**{name: text[:990] for name, text in CORPUS.items()}, **MARKUP}
         tasks = [_hostile(number, name, text) for number, (name, text) in enumerate(texts.items())]
+        for before, task in itertools.pairwise(tasks[:DEEP]):
+            task["depends_on"] = [before["task_id"]]
         in_workspace(station.workspace, "", RETRIES)
         everything = "".join(MARKUP.values()) + CORPUS["bidi"] + CORPUS["colour"]
         station.process("run", everything[:1500].replace("\x00", ""), "--plan", self._plan(tasks))
@@ -99,6 +105,7 @@ class Furnished:
             station.pmagent("pla", "propose", "type: x", "--operator", ASKING, "--why", f"{name} {text}")
             station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", text)
         station.pmagent("pla", "propose", f"type: {MARKUP['closing']}", "--operator", ASKING, "--why", everything[:400])
+        assert self._deepest()[1] > DEEP * 4, "its page is wide, if each step is indented"
         station.pmagent("pause", "--operator", APPROVING, "--reason", everything[:400])
         station.pmagent("resume", "--operator", APPROVING, "--reason", everything[:400])
 
@@ -114,9 +121,21 @@ class Furnished:
             "/", "/approvals", f"/approvals/{proposal}", "/runs", f"/runs/{run}",
             f"/runs/{run}/tasks/{tasks[0]}", f"/runs/{run}/tasks/{tasks[-3]}",
             "/audits", *(f"/audits/{audit['audit_id']}" for audit in audits[:1]),
-            "/sessions", f"/sessions/{session}", "/log?n=20", f"/log/{station.position() - 3}",
+            "/sessions", f"/sessions/{session}", "/log?n=20", f"/log/{self._deepest()[0]}",
             "/integrity", "/help", "/no-such-page",
         ]  # fmt: skip
+
+    def _deepest(self) -> tuple[int, int]:
+        """The event before the longest chain that ends with one of which nothing came, and how long that is."""
+        told = self.station.pmagent("log", "tail", "--after", "0", "-n", "all", "--format", "json").out.splitlines()
+        causes = {event["position"]: event.get("causation") or 0 for event in map(msgspec.json.decode, told)}
+        depths: dict[int, int] = {0: 0}
+        for position in sorted(causes, reverse=True):
+            depths.setdefault(position, 0)
+            depths[causes[position]] = max(depths.get(causes[position], 0), depths[position] + 1)
+        del depths[0]
+        deepest = max(depths, key=depths.__getitem__)
+        return deepest, depths[deepest]
 
     def _plan(self, tasks: list[dict[str, Any]]) -> str:
         path = self.station.workspace / "plan.json"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from pmagent.clean import is_seen
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
@@ -88,7 +89,7 @@ def reject(
         _only_document(proposal_id=proposal_id, reason=reason)
         answer = ask(app, "pla.decide", document=document_text(document), **given)
     else:
-        if not reason.strip():
+        if not is_seen(reason):
             raise click.UsageError("a rejection needs a reason: --reason TEXT")
         shown = ask(app, "pla.show", proposal_id=proposal_id).document
         answer = ask(

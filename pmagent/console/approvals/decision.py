@@ -11,6 +11,7 @@ import msgspec
 
 from contracts.pla import MODES
 from contracts.pla_events import LOOKED_MS_MAX
+from pmagent.clean import is_seen
 from pmagent.console.approvals.seen import BadDecision, Seen, unpacked
 from pmagent.pla.risk import Tier
 
@@ -61,7 +62,7 @@ def wanting(one: Sent, document: Mapping[str, Any], tier: Tier) -> dict[str, str
     """What the form lacks, by field; nothing when it may be handed on. The daemon judges all but the second step."""
     lacks: dict[str, str] = {}
     if one.verdict == "REJECTED":
-        if not one.reason:
+        if not is_seen(one.reason):
             lacks["reason"] = "Say why; it stands in the log."
         elif len(one.reason) > REASON_CHARS_MAX:
             lacks["reason"] = f"That is {len(one.reason)} characters; at most {REASON_CHARS_MAX} are kept."

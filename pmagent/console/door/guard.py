@@ -30,6 +30,7 @@ from pmagent.console.door.headers import secured
 from pmagent.console.door.heads import METHODS, Head, Ours, Refusal, judge, read_head
 from pmagent.console.door.limits import Bucket, Seats
 from pmagent.console.door.tokens import same
+from pmagent.console.live.packing import Plain, Wire, piece
 
 CSRF: Final = "csrf"
 LOOK_SECONDS: Final = 2.0
@@ -205,7 +206,8 @@ class Guard:
             await self._app(scope, receive, watched_send)
             tasks.cancel_scope.cancel()
         if over and begun:
-            await send({"type": "http.response.body", "body": _OVER, "more_body": False})
+            wire: Wire = scope["state"].get("wire") or Plain()  # as all before it, or no browser understands it
+            await send({"type": "http.response.body", "body": wire.carry([_OVER]) + wire.end(), "more_body": False})
         elif over:
             await _plain(_SIGNED_OUT)(scope, receive, send)
 
@@ -227,7 +229,7 @@ class Guard:
 
 
 _SIGNED_OUT: Final = Refusal(401, "You are not signed in.")
-_OVER: Final = b'event: over\ndata: {"why":"signed_out","text":"You are not signed in any more."}\n\n'
+_OVER: Final = piece(b'event: over\ndata: {"why":"signed_out","text":"You are not signed in any more."}\n\n')
 _TITLES: Final = {403: "Not allowed", 413: "Too long", 429: "Not so fast", 503: "Nobody is let in"}
 
 

@@ -53,9 +53,6 @@ class Wire(Protocol):
     def carry(self, pieces: Iterable[Piece]) -> bytes:
         """The bytes for these pieces."""
 
-    def size(self, piece: Piece) -> int:
-        """How many bytes a piece is."""
-
     def end(self) -> bytes:
         """The bytes for the end, behind which there is nothing."""
 
@@ -68,10 +65,6 @@ class Plain:
     def carry(self, pieces: Iterable[Piece]) -> bytes:
         """See Wire."""
         return b"".join(piece.plain for piece in pieces)
-
-    def size(self, piece: Piece) -> int:
-        """See Wire."""
-        return len(piece.plain)
 
     def end(self) -> bytes:
         """See Wire."""
@@ -95,10 +88,6 @@ class Packed:
             parts.append(piece.packed)
             self._sum = joined(self._sum, piece.sum, len(piece.plain))
         return b"".join(parts)
-
-    def size(self, piece: Piece) -> int:
-        """See Wire."""
-        return len(piece.packed)
 
     def end(self) -> bytes:
         """See Wire."""

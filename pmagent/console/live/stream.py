@@ -96,7 +96,7 @@ class Streams:
         position = number("after", request.headers.get("last-event-id") or given.get("after", ""), -1)
         topics = [topic for topic in given.get("topics", "").split(",") if topic]
         retry = RETRY_MS[0] + self._made * 97 % (RETRY_MS[1] - RETRY_MS[0])
-        wire = wire_for(request.headers.get("accept-encoding", ""))
+        wire = wire_for(",".join(request.headers.getlist("accept-encoding")))
         return Stream(self, wire, Topics(topics[:TOPICS_MAX]), asked, position, given.get("log", ""), retry)
 
 
@@ -120,7 +120,7 @@ class Stream(Response):
         self._retry_ms = retry_ms
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
-        self._pending: list[Piece] = []
+        self._pending = bytearray()
         self.writing = math.inf
         """Since when it has been waiting for what it sends to be read, on the steady clock."""
         self.over = anyio.Event()
@@ -128,7 +128,9 @@ class Stream(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI. Returns when the browser has gone, there is nothing more to tell, or nobody reads it."""
         self._send = send
-        self._abort: Callable[[], None] | None = scope.get("state", {}).get("hang_up")
+        state = scope.setdefault("state", {})
+        state["wire"] = self._wire  # for who ends it from outside: see the guard
+        self._abort: Callable[[], None] | None = state.get("hang_up")
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         if scope["method"] != "HEAD":
             self._streams.open.add(self)
@@ -162,7 +164,7 @@ class Stream(Response):
         self._feed.look()
         if self._position < 0:
             self._position = self._feed.tail.position
-        self._pending = [piece(b"retry: %d\n\n" % self._retry_ms)]
+        self._say(piece(b"retry: %d\n\n" % self._retry_ms))
         try:
             if self._asked is None:
                 word = await self._follow(None)
@@ -171,7 +173,7 @@ class Stream(Response):
                     word = await self._follow(lines)
         except (PmagentError, OSError) as error:
             word = _trouble(error)
-        self._pending.append(word)  # behind what was intact, where the log is corrupt
+        self._say(word)  # behind what was intact, where the log is corrupt
         await self._flush()
 
     async def _follow(self, lines: Filter | None) -> Piece:
@@ -192,28 +194,31 @@ class Stream(Response):
         """Tell what is new, or that nothing is."""
         feed, topics, tail = self._feed, self._topics, self._feed.tail
         if lines is None and tail.position - self._position > SKIP_EVENTS:
-            self._pending.append(topics.skip(tail.position))
+            self._say(topics.skip(tail.position))
             self._position = tail.position
         if self._position == tail.position:
-            self._pending.append(at(tail.position, tail.time))
+            self._say(at(tail.position, tail.time))
         while self._position < feed.tail.position and not feed.ended:
             run = feed.kept(self._position) or await feed.after(self._position)
-            self._pending.append(topics.tell(run, self._position))
+            self._say(topics.tell(run, self._position))
             if lines is not None:
-                self._pending.append(await lines.lines(run, self._position))
+                self._say(await lines.lines(run, self._position))
             self._position = run.last
             if self._position >= feed.tail.position or time.monotonic() - self._told_at >= PACE_SECONDS:
-                self._pending.append(at_end_of(run))
+                self._say(at_end_of(run))
                 self._told_at = time.monotonic()
-            if sum(map(self._wire.size, self._pending)) >= SEND_BYTES:
+            if len(self._pending) >= SEND_BYTES:
                 await self._flush()
                 await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
         await self._flush()
 
+    def _say(self, told: Piece) -> None:
+        """With the next write. Only its bytes are held until then: packed, they may be a thirtieth of the piece."""
+        self._pending += self._wire.carry((told,))
+
     async def _flush(self) -> None:
         """Send what is to be told, as one write."""
-        data = self._wire.carry(self._pending)
-        self._pending.clear()
+        data, self._pending = bytes(self._pending), bytearray()
         if data:
             self.writing = time.monotonic()
             await self._send({"type": "http.response.body", "body": data, "more_body": True})

@@ -5,7 +5,7 @@
 
   const CHORD_MS = 1_500;
   const KEYS_OFF = "pmagent-keys-off";
-  const ROWS = "main tbody tr, main .tree li, main [data-row]";
+  const ROWS = "main tbody tr, main .causes li, main [data-row]";
   const SECTIONS = {
     n: "/", a: "/approvals", r: "/runs", u: "/audits", s: "/sessions", l: "/log", i: "/integrity", h: "/help",
   };
@@ -30,6 +30,7 @@
   function pressed(event) {
     const at = event.target;
     if (event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented || event.isComposing || keysOff()) return;
+    if (event.key === "Escape" && at instanceof HTMLElement && at.matches("input, textarea, select")) at.blur();
     if (!(at instanceof HTMLElement) || at.isContentEditable || at.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
     if (chord && Date.now() - chord < CHORD_MS) {
       chord = 0;

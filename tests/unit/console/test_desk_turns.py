@@ -7,9 +7,14 @@ from pathlib import Path
 
 import anyio
 import pytest
+import uvicorn
 
+from pmagent.answer import Answer
+from pmagent.client import DaemonUnreachable
 from pmagent.console import desk as desks
+from pmagent.console import serving
 from pmagent.console.desk import Desk, reading_for
+from pmagent.console.serving import _Server
 from tests.conftest import fresh_example
 from tests.support.consoles import console, live_host
 from tests.support.live import on_loop
@@ -83,3 +88,33 @@ def test_the_log_is_read_for_who_is_signed_in(tmp_path: Path, monkeypatch: pytes
     with live_host(fresh_example(tmp_path / "workspace")) as live, console(live.workspace, "bert") as browser:
         browser.page("/log")
     assert set(seen) == {"bert"}
+
+
+@on_loop
+async def test_who_waits_for_the_daemon_hears_when_it_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uvicorn answers a request that it has lost patience with by itself: unstyled, and without the guard's headers."""
+
+    async def never(*_: object) -> Answer:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    monkeypatch.setattr(desks, "call_daemon", never)
+    monkeypatch.setattr(serving, "ANSWER_SECONDS", 0.0)
+    desk, ended, server = Desk(Path("/nowhere")), anyio.Event(), _Server(uvicorn.Config(lambda: None))
+    told: list[DaemonUnreachable] = []
+
+    async def ask() -> None:
+        try:
+            await desk.ask("control.pause")
+        except DaemonUnreachable as error:
+            told.append(error)
+
+    with anyio.fail_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            tasks.start_soon(serving._stop_at_end, server, desk, ended)
+            await anyio.wait_all_tasks_blocked()
+            ended.set()
+        await ask()  # and who asks now does not wait
+    assert len(told) == 2
+    assert server.should_exit

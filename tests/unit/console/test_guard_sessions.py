@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
 
 import anyio
 import pytest
+from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from pmagent.console.door import forms, operators
 from pmagent.console.door import guard as guard_module
 from pmagent.console.door.entrance import Entered
+from pmagent.console.live.feed import Feed
+from pmagent.console.live.stream import Streams
 from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
 
 
@@ -345,3 +349,40 @@ def test_live_connections_have_seats_and_end_with_their_session(
         assert answer.text.startswith("event: at\n")
         assert answer.text.count("event: over\ndata: {\"why\":\"signed_out\"") == 1
     assert len(house.guard._limits.live) == 0
+
+
+@pytest.mark.parametrize("accepted", ["deflate", "identity"])
+def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accepted: str
+) -> None:
+    monkeypatch.setattr(guard_module, "LOOK_SECONDS", 0.01)
+    house = House(tmp_path, ada="approve")
+    answers: list[Answer] = []
+
+    async def listened() -> None:
+        streams = Streams(Feed(tmp_path / "log"), anyio.Event())
+        streams.feed.look = lambda: None  # type: ignore[method-assign]
+        house.guard._app = Starlette(routes=streams.routes)
+        entered = await house.entrance.enter(house.invited("ada"))
+        headers = [("host", HOST), ("accept-encoding", accepted), *house.cookies(entered.cookie)]
+
+        async def staying() -> AsyncIterator[bytes]:
+            yield b""
+            await anyio.sleep_forever()
+
+        async def listen() -> None:
+            answers.append(await asked(house.guard, "GET", "/live", headers, staying()))
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listen)
+                await anyio.wait_all_tasks_blocked()
+                await house.entrance.sign_out(entered.visitor)
+
+    anyio.run(listened)
+    (answer,) = answers
+    coding = answer.header("content-encoding") or ""
+    assert coding == ("deflate" if accepted == "deflate" else "")
+    body = zlib.decompress(answer.body) if coding else answer.body
+    assert body.startswith(b"retry: ")
+    assert body.endswith(b'event: over\ndata: {"why":"signed_out","text":"You are not signed in any more."}\n\n')

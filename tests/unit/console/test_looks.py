@@ -130,7 +130,7 @@ def test_parts_show_hostile_text_as_text(name: str) -> None:
     text = CORPUS[name][:2000] + "</pre><script>x</script>\"'>"
     made = parts(
         "{{ parts.state(text) }}{{ parts.fact(text, text) }}{{ parts.bytes(text, text) }}{{ parts.output(text, text) }}"
-        "{{ parts.diff([('+', text), ('-', text)], text) }}{{ parts.tree([('', 1, text, text, True)], text) }}"
+        "{{ parts.diff([('+', text), ('-', text)], text) }}"
         "{{ parts.empty(text, text) }}{{ parts.field('name', text, text, text) }}{{ parts.digest(text) }}"
         "{{ parts.choice_of('name', text, [(text, text)], text) }}{{ parts.command(['pmagent', text]) }}"
         "{{ parts.pager('/x', '/y', text) }}{{ parts.until(text) }}{{ parts.hidden([(text, text)]) }}",

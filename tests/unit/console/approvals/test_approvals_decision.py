@@ -123,6 +123,7 @@ def test_a_filled_form_lacks_nothing() -> None:
         ),
         ({"reason": ""}, "REJECTED", "low", {}, {"reason"}),
         ({"reason": " \n\t "}, "REJECTED", "low", {}, {"reason"}),
+        ({"reason": "\u200b\u2060 "}, "REJECTED", "low", {}, {"reason"}),
         ({"reason": "x" * 501}, "REJECTED", "low", {}, {"reason"}),
         ({"reason": "x" * 500, "read": "", "first": ""}, "REJECTED", "high", {"masked": True}, set()),
     ],
