@@ -297,7 +297,9 @@ def _read(file: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Programs]]:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         content = {}
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "give this user the right to read it") from error
+    except (ValueError, RecursionError) as error:
         what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
         raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error
     tables: dict[str, Programs] = {table: programs(file, table, content.pop(table, {})) for table in TABLES}

@@ -43,6 +43,7 @@ from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
 from events.event import Tail
 from events.lock import is_locked
+from events.log import now
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache, control
@@ -198,7 +199,7 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            if is_locked(layout.lock):
+            if is_locked(layout.lock) and not _only_reads_beside_a_job(layout, name):
                 with flat_errors():
                     return anyio.run(call_daemon, layout, name, arguments, _answer_seconds(name, arguments))
             return _without_daemon(workspace, name, arguments)
@@ -206,6 +207,13 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
             if time.monotonic() > deadline:
                 raise
             time.sleep(TRY_SECONDS)
+
+
+def _only_reads_beside_a_job(layout: Layout, name: str) -> bool:
+    """Whether the log is read as it stands: who holds it carries a job of its own, and takes no requests."""
+    from pmagent.jobs.following import held_by_job
+
+    return (name == "status" or name in pla.READING) and held_by_job(layout) is not None
 
 
 def _answer_seconds(name: str, arguments: dict[str, Any]) -> float:
@@ -290,7 +298,7 @@ def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[s
         "branch": kernel.branch or None,
         "reasons": [_plain(reason) for reason in [*unwatched, *kernel.reasons]],
         "sessions": [_plain(session) for session in oa.sessions],
-        "permits": len(oa.permits),
+        "permits": sum(permit.uses_left > 0 and now() < permit.expires_at for permit in gate.permits.values()),
         "paused": _plain(gate.pause) if gate.pause is not None else None,
         "held": len(engine.effects.held),
         "open_effects": [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from actors.extras import install
 from events.errors import PmagentError
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Models:
             )
         package, extra = ("dspy", "dspy") if engine == "dspy" else (provider.package, provider.extra)
         if find_spec(package) is None:
-            raise ModelUnavailable(f"{name} needs the package {package}", f"pip install 'pmagent[{extra}]'")
+            raise ModelUnavailable(f"{name} needs the package {package}", install(extra))
 
     def chat(self, name: str) -> BaseChatModel:
         """The chat model of this name. Imports its package: call it in a thread. Raises ModelUnavailable."""

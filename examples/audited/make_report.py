@@ -2,7 +2,7 @@
 
     python examples/audited/make_report.py FILE.pdf
 
-Needs PyMuPDF (``pip install 'pmagent[audit]'``). One of the files that the report names does not exist: an audit says
+Needs PyMuPDF (``pip install 'pymupdf>=1.28,<2'``). One of the files that the report names does not exist: an audit says
 so.
 """
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from actors.audit.rubric import BadRubric, read_rubric, rubric_of
+from actors.extras import install
 from contracts.audit_events import PATH_CHARS_MAX, AuditLimits, AuditRequested
 from contracts.model import ModelLimits, ModelPrice
 from pmagent.audit.places import check_output, output_of
@@ -166,5 +167,5 @@ def _missing() -> list[tuple[str, str]]:
     if which("git") is None:
         found.append(("there is no git on PATH, which clones the repository", "install git"))
     if find_spec("pymupdf") is None:
-        found.append(("PyMuPDF is not installed, which reads the PDF", "pip install 'pmagent[audit]'"))
+        found.append(("PyMuPDF is not installed, which reads the PDF", install("audit")))
     return found

@@ -14,7 +14,7 @@ import click
 from events.errors import PmagentError
 from pmagent import __version__
 from pmagent.cli.frame import App, Entry, Group
-from pmagent.cli.output import Output, PipeClosed, Styled
+from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.exitcodes import Exit, kind
 
 _LOG = Group(
@@ -154,11 +154,15 @@ def run(
         return Exit.PIPE_CLOSED
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except Unwritten as error:
+        app.output.abandon()
+        app.json = False  # it is said on stderr
+        return _report(error, app)
     except Exception as error:  # noqa: BLE001 - the last stop: whatever it is becomes a message and an exit code
         code = _report(error, app)
         try:
             app.output.flush()
-        except PipeClosed:
+        except (PipeClosed, Unwritten):
             app.output.abandon()
         return code
 

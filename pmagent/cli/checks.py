@@ -16,6 +16,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from actors.extras import install
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
@@ -132,7 +133,7 @@ def _auditing(settings: AuditSettings, environ: Mapping[str, str]) -> Check:
     from actors.model.models import Models, ModelUnavailable
 
     if find_spec("pymupdf") is None:
-        return Check("audits", "warn", "PyMuPDF is not installed, which reads reports", "pip install 'pmagent[audit]'")
+        return Check("audits", "warn", "PyMuPDF is not installed, which reads reports", install("audit"))
     try:
         for name in filter(None, (settings.model, settings.vision_model)):
             Models(environ).check("langchain", name)

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
+from events.errors import PmagentError
 from pmagent.clean import clean_block, clean_line
 
 _CODES: Final = {
@@ -30,6 +31,16 @@ PIPED_COLUMNS: Final = 160
 
 class PipeClosed(Exception):
     """The reader of our output has gone away."""
+
+
+class Unwritten(PmagentError):
+    """Our output cannot be written: a full disk, say. What was asked for may have been done all the same."""
+
+    exit_code = 70
+
+    def __init__(self, error: OSError) -> None:
+        what = f"the output could not be written: {error.strerror or type(error).__name__}"
+        super().__init__(what, "what was asked for may have been done all the same: pmagent log tail")
 
 
 class Styled(NamedTuple):
@@ -200,11 +211,13 @@ class Output:
         self._write(data)
 
     def flush(self) -> None:
-        """Hand over what was written. Raises PipeClosed."""
+        """Hand over what was written. Raises PipeClosed, Unwritten."""
         try:
             self._stdout.flush()
         except BrokenPipeError:
             raise PipeClosed from None
+        except OSError as error:
+            raise Unwritten(error) from error
 
     def reader_gone(self) -> bool:
         """Whether nobody reads stdout any more; so that a command that waits for events need not wait for the next."""
@@ -230,6 +243,8 @@ class Output:
             self._stdout.write(data)
         except BrokenPipeError:
             raise PipeClosed from None
+        except OSError as error:
+            raise Unwritten(error) from error
 
 
 def write_file(path: Path, chunks: Iterable[bytes]) -> int:

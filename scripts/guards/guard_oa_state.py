@@ -27,7 +27,10 @@ def main() -> int:
     parser.add_argument("--mode", choices=("STRICT", "HINT"), default="STRICT")
     parser.add_argument("--workspace", default=None, help="default: PMAGENT_WORKSPACE, else the current directory")
     given = parser.parse_args()
-    answer = run_guard("oa_state", workspace_path(given.workspace), given.mode, format_time(datetime.now(UTC)))
+    workspace = workspace_path(given.workspace)
+    if not workspace.is_dir():
+        parser.error(f"{workspace} is no folder")
+    answer = run_guard("oa_state", workspace, given.mode, format_time(datetime.now(UTC)))
     sys.stdout.write(msgspec.json.encode(answer).decode() + "\n")
     return exit_code(answer)
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,11 @@ def test_a_pause_and_its_end_are_told_and_stand_in_the_status(workspace: Path) -
     assert (resumed["paused"], resumed["since"], resumed["held"]) == (False, paused.document["since"], 0)
     assert "were not paused" in pmagent(workspace, "resume", "--operator", "ada").text
     assert pmagent(workspace, "status", "--format", "json").document["paused"] is None
+
+
+def test_a_reason_that_is_too_long_stops_nobody_from_stopping(workspace: Path) -> None:
+    paused = pmagent(workspace, "pause", "--operator", "ada", "--reason", "x" * 600, "--format", "json")
+    assert (paused.code, paused.document["reason"]) == (0, "x" * 500)
 
 
 def test_a_name_that_no_operator_has_pauses_nothing(workspace: Path) -> None:
@@ -135,7 +141,8 @@ def test_who_cannot_be_paused_is_named_at_once_with_what_ends_it(workspace: Path
         [*PMAGENT, *asked], cwd=workspace, env=clean_environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True,
     )  # fmt: skip
-    with run:
+    with run, ExitStack() as ends:
+        ends.callback(run.send_signal, signal.SIGINT)  # or it would wait for ever
         assert run.stderr is not None
         while "say" not in (line := run.stderr.readline()):
             assert line
@@ -144,7 +151,8 @@ def test_who_cannot_be_paused_is_named_at_once_with_what_ends_it(workspace: Path
         assert time.monotonic() - begun < CONNECT_SECONDS
         assert refused.code == 5
         assert "nothing is paused: the log is held by the run of another shell" in refused.errors
+        status = pmagent(workspace, "status", "--format", "json")
+        assert (status.code, [job["kind"] for job in status.document["jobs"]]) == (0, ["run"])
+        assert pmagent(workspace, "pla", "list").code == 0
         assert "Ctrl-C there ends it" in refused.errors
-        run.send_signal(signal.SIGINT)
-        run.communicate(timeout=SECONDS)
     assert pmagent(workspace, "pause", "--operator", "ada").code == 0

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from actors.gate import Permit
 from contracts.control import PauseRequested
+from contracts.oa import OaPermitRequested
 from events.event import Tail
+from pmagent import operations
 from pmagent.operations import _status
 from tests.support.audits import AUDIT, Court
 from tests.support.orchestra import RUN, Yard
@@ -49,3 +54,28 @@ def test_what_the_stop_switch_holds_is_marked() -> None:
     assert told["paused"]["operator_id"] == "ada"
     assert len(held) == told["held"] > 0
     assert {effect["type"] for effect in held} == {"audit.clone_requested"}
+
+
+def test_a_permit_that_is_used_up_is_not_told_as_live() -> None:
+    court = Court()
+    court.ask()
+    while court.ended() is None:
+        assert court.step() or court.wake()
+    assert [permit.uses_left for permit in court.engine.states["gate"].permits.values()] == [0]
+    assert status(court)["permits"] == 0
+
+
+def test_permits_that_may_still_be_used_are_told_until_they_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    court = Court()
+    (permit,) = _unused(court)
+    monkeypatch.setattr(operations, "now", lambda: court.history[-1].time)
+    assert status(court)["permits"] == 1
+    monkeypatch.setattr(operations, "now", lambda: permit.expires_at)
+    assert status(court)["permits"] == 0
+
+
+def _unused(court: Court) -> list[Permit]:
+    """What the gate holds once somebody was granted a permit and has not used it."""
+    asked = OaPermitRequested(action="diagnostic", subject="x", holder="tester", uses=1, seconds=60)
+    court.tell(asked)
+    return list(court.engine.states["gate"].permits.values())

@@ -14,10 +14,9 @@ from typing import Final
 import msgspec
 
 from actors.audit.pdf.wire import Answer, Refused, Task
+from actors.extras import install
 
-_UNAVAILABLE: Final = Refused(
-    "pdf_unavailable", "cannot be read: PyMuPDF is not installed", "pip install 'pmagent[audit]'"
-)
+_UNAVAILABLE: Final = Refused("pdf_unavailable", "cannot be read: PyMuPDF is not installed", install("audit"))
 
 _UNLOADABLE: Final = Refused(
     "pdf_unavailable",

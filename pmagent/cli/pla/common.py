@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from contracts.pla import REASON_CHARS_MAX
 from pmagent.cli.frame import App
 from pmagent.cli.output import Output, Styled
 
@@ -47,7 +48,7 @@ def ask(app: App, operation: str, **arguments: Any) -> Answer:
 def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: str) -> Answer:
     """Ask for what ends or lowers something, as ``operator``: settings that cannot be read, or name an operator that
     can be none, keep nobody from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of
-    it becomes a question mark. Raises PmagentError."""
+    it becomes a question mark, and what is too long of it is left out. Raises PmagentError."""
     from pmagent.config import ConfigError, workspace_of
     from pmagent.operations import call
     from pmagent.pla.operators import BadOperator, checked, login
@@ -58,7 +59,9 @@ def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: st
     except (ConfigError, BadOperator) as error:
         workspace, who = workspace_of(app.workspace_flag, app.environ), given or login()
         app.output.note(Styled("warning:", "yellow"), f" {error.message}; {who} goes on without the settings")
-    written = {name: text.encode("utf-8", "replace").decode() for name, text in arguments.items()}
+    written = {
+        name: text.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX] for name, text in arguments.items()
+    }
     return _warned(app, call(workspace, operation, {**written, "operator": who, "channel": "cli"}))
 
 

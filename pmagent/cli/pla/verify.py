@@ -26,6 +26,7 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
     import msgspec
 
     from pmagent.pla.verifying import verify_alone, verify_session_log, verify_with_log, verify_workspace
+    from pmagent.workspace.presence import require_workspace
 
     if paths:
         found = [(path, verify_session_log(path) if alone else verify_with_log(app.workspace, path)) for path in paths]
@@ -34,6 +35,7 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
     elif app.layout.log.is_dir() or any((app.workspace / "sessions").glob("*.jsonl")):
         found = [*verify_workspace(app.workspace)]  # also what was removed
     else:
+        require_workspace(app.workspace)
         found = []
     verdicts: list[dict[str, Any]] = [{"path": str(path), **msgspec.structs.asdict(one)} for path, one in found]
     if format == "json":

@@ -210,4 +210,4 @@ def test_pymupdf_that_is_not_there_is_said_with_what_to_install(
     path = pdfs.plain_pages(tmp_path / "r.pdf", ["one"])
     monkeypatch.setattr(reader, "MODULE", "tests.support.without_pymupdf")
     found = failure(path)
-    assert (found.code, found.hint) == ("pdf_unavailable", "pip install 'pmagent[audit]'")
+    assert (found.code, found.hint) == ("pdf_unavailable", "pip install 'pymupdf>=1.28,<2'")

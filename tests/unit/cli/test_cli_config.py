@@ -31,6 +31,12 @@ def configured(workspace: Path, text: str) -> Path:
     return workspace
 
 
+def test_a_file_that_cannot_be_read_is_not_called_bad(tmp_path: Path) -> None:
+    (tmp_path / ".pmagent" / "config.toml").mkdir(parents=True)
+    with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
+        resolve(str(tmp_path), {})
+
+
 def test_variables_win_over_the_file_and_the_file_over_defaults(tmp_path: Path) -> None:
     configured(tmp_path, '[kernel]\nphase = "2"\n[cli]\ntail_lines = 7\n')
     found = resolve(str(tmp_path), {"PMAGENT_KERNEL_PHASE": "28B"})

@@ -13,6 +13,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from actors.extras import EXTRAS, install
 from actors.model import models as module
 from actors.model.models import PROVIDERS, Engine, Models, ModelUnavailable
 from tests.support.live import on_loop
@@ -49,15 +50,19 @@ def test_then_the_missing_package_with_the_extra_that_brings_it(
     said = unavailable(models, f"{provider}:one")
     assert said.code == "unavailable"
     assert known.package in said.message
-    assert said.hint == f"pip install 'pmagent[{known.extra}]'"
-    assert unavailable(models, f"{provider}:one", "dspy").hint == "pip install 'pmagent[dspy]'"
+    assert said.hint == install(known.extra)
+    assert known.package.replace("_", "-") in said.hint, "by its own name: an index may know another project by ours"
+    assert unavailable(models, f"{provider}:one", "dspy").hint == "pip install 'dspy>=3.4,<4'"
 
 
-def test_every_extra_that_is_named_exists() -> None:
-    from importlib.metadata import metadata
+def test_what_is_to_be_installed_is_what_the_metadata_says() -> None:
+    import tomllib
+    from pathlib import Path
 
-    extras = set(metadata("pmagent").get_all("Provides-Extra") or [])
-    assert {provider.extra for provider in PROVIDERS.values()} | {"dspy"} <= extras
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    extras = {name: needed for name, needed in project["optional-dependencies"].items() if name not in {"dev", "bench"}}
+    assert {name: [needed] for name, needed in EXTRAS.items()} == extras
+    assert {provider.extra for provider in PROVIDERS.values()} < set(EXTRAS)
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 
 from actors.kernel.surfaces import HANDOFF, REALITY
 from actors.oa.actor import Oa
-from actors.oa.permits import SECONDS_MAX, USES_MAX
-from actors.oa.state import PERMITS_MAX
+from actors.oa.permits import SECONDS_MAX, USES_MAX, live
+from actors.oa.state import PERMITS_MAX, Permit
 from contracts.effect import (
     ActorHalted,
     ActorResumed,
@@ -190,3 +190,18 @@ def test_a_permit_request_too_long_for_a_line_is_refused_with_a_short_answer(run
     (refused,) = running.tell(permit(**{field: "x" * 900_000}))
     assert "action, subject or holder is too long" in refused.reasons
     assert len(encode(refused)) < 20_000
+
+
+def test_a_permit_is_over_at_the_very_moment_that_it_names() -> None:
+    moment = "2026-11-22T09:00:00.000000Z"
+    permits = {7: Permit("diagnostic", "any", moment, "run-1")}
+    assert live(permits, "2026-11-22T08:59:59.999999Z") == permits
+    assert live(permits, moment) == {}
+
+
+@pytest.mark.parametrize(("uses", "answer"), [
+    (0, OaPermitRefused), (1, OaPermitGranted), (USES_MAX, OaPermitGranted), (USES_MAX + 1, OaPermitRefused),
+])  # fmt: skip
+def test_as_many_uses_as_may_be_are_granted_and_no_more(running: Loop, uses: int, answer: type) -> None:
+    (told,) = running.tell(msgspec.structs.replace(permit(), uses=uses))
+    assert isinstance(told, answer)

@@ -51,6 +51,7 @@ def test_bytes_stand_sixteen_a_row_with_what_can_be_read() -> None:
     assert rows[0] == "0000  30 31 32 33 34 35 36 37 38 39 61 62 63 64 65 66  |0123456789abcdef|"
     assert rows[1] == f"0010  {'09 5a 0a':<47}  |.Z.|"
     assert hex_rows("") == ""
+    assert hex_rows("\x1f ~\x7f\x80").endswith("|. ~...|"), "what can be read of it is from blank to tilde"
 
 
 def test_open_ones_are_in_order_of_risk_then_age() -> None:
