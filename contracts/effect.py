@@ -68,7 +68,7 @@ class EffectCancelRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("actor.halted")
 class ActorHalted(Payload, frozen=True, kw_only=True):
-    """``name``'s decide or evolve raised on the event at ``input``; it decides nothing more (DESIGN §3)."""
+    """``name``'s decide or evolve raised on the event at ``input``; it decides nothing more."""
 
     name: str
     input: int

@@ -42,7 +42,7 @@ class OaBootRequested(Payload, frozen=True, kw_only=True):
 
 
 class Interpretation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a mode allows (rulings A, mode table). ``recommended_commands`` name what would mend each reason."""
+    """What a mode allows. ``recommended_commands`` name what would mend each reason."""
 
     allowed_actions: list[str]
     forbidden_actions: list[str]
@@ -108,7 +108,7 @@ class OaPermitRequested(Payload, frozen=True, kw_only=True):
 
 @event_type("oa.permit_granted")
 class OaPermitGranted(Payload, frozen=True, kw_only=True):
-    """The permit; its position is its name. The engine's gate, not the holder, checks it at each use (DESIGN §3)."""
+    """The permit; its position is its name. The engine's gate, not the holder, checks it at each use."""
 
     request: int
     action: str

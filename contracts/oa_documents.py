@@ -61,7 +61,7 @@ class LogPlace(Document, frozen=True, kw_only=True):
 
 
 class StateDocument(Document, frozen=True, kw_only=True):
-    """``share/orchestrator_assistant/STATE.json`` (rulings A). ``generated_at`` is the observation's event
+    """``share/orchestrator_assistant/STATE.json``. ``generated_at`` is the observation's event
     time."""
 
     version: int
