@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -17,11 +16,10 @@ from contracts.orchestra_events import RunState
 from pmagent.console.app import VIEWS
 from pmagent.console.views.help import SECTIONS
 from pmagent.jobs.kinds import AUDITS, RUNS
-from tests.conftest import fresh_example
-from tests.support.approving import APPROVING, ASKING, configure, proposed
+from tests.support.approving import ASKING, proposed
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page
-from tests.support.consoles import Console, LiveHost, console, live_host
+from tests.support.consoles import Console, LiveHost
 from tests.support.orchestra import RUN
 from tests.support.pages import RunYard, page, pages, recorded, written
 
@@ -70,21 +68,6 @@ def understood(workspace: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> N
         assert name == "pmagent"
         answer = pmagent(workspace, *argv)
     assert answer.code == 0, (line, answer.errors)
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
-    """A live host."""
-    workspace = fresh_example(tmp_path_factory.mktemp("twins") / "workspace")
-    with live_host(configure(workspace)) as live:
-        yield live
-
-
-@pytest.fixture(scope="module")
-def bob(host: LiveHost) -> Iterator[Console]:
-    """Somebody who may approve."""
-    with console(host.workspace, APPROVING) as browser:
-        yield browser
 
 
 def test_what_is_checked_here_is_a_usage_error_where_it_is_wrong(
