@@ -202,10 +202,15 @@ def _log(layout: Layout) -> Check:
 
 
 def _daemon(layout: Layout) -> Check:
+    from pmagent.jobs.following import held_by_job
     from pmagent.wire import reachable
 
     if not is_locked(layout.lock):
         return Check("daemon", "ok", "not running; commands do their own work")
+    job = held_by_job(layout)
+    if job is not None:
+        what = f"not running; the {job.kind.word} of another shell holds the log ({job.process})"
+        return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
     holder = layout.lock.read_text("utf-8", "replace").strip()
     try:
         with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as connection:

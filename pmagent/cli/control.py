@@ -21,8 +21,7 @@ def pause(app: App, reason: str, operator: str | None, format: str) -> int:
     ends. It holds for whoever works in this workspace. A run or audit of another shell that goes on without a daemon
     takes no requests: Ctrl-C there ends it.
     """
-    _refuse_beside_a_job(app)
-    answer = ask_to_lower(app, "control.pause", operator, reason=reason)
+    answer = ask_to_lower(app, "control.pause", operator, "nothing is paused", reason=reason)
     document = answer.document
     if format == "json":
         app.output.document(document)
@@ -31,18 +30,6 @@ def pause(app: App, reason: str, operator: str | None, format: str) -> int:
     else:
         app.output.line(Styled("✓ paused", "green"), f" already, since position {document['since']}")
     return answer.exit_code
-
-
-def _refuse_beside_a_job(app: App) -> None:
-    """Say at once that it cannot be: who wants to stop something has no time to wait. Raises HeldByJob."""
-    from pmagent.config import workspace_of
-    from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.layout import Layout
-
-    held = held_by_job(Layout(workspace_of(app.workspace_flag, app.environ)))
-    if held is not None:
-        what = f"nothing is paused: the log is held by the {held.kind.word} of another shell ({held.process})"
-        raise HeldByJob(what, "Ctrl-C there ends it; beside a daemon (pmagent up) effects can be paused")
 
 
 @click.command(cls=Command, example="pmagent resume")

@@ -25,10 +25,10 @@ class BadOperator(PmagentError):
 def checked(name: str, source: str) -> str:
     """``name``, if it is an operator's; ``source`` says where it was given. Raises BadOperator."""
     if name == NOBODY:
-        raise BadOperator(f"{source} is {NOBODY}, which stands for nobody", "give another, e.g. --operator ada")
+        raise BadOperator(f"{source} is {NOBODY}, which stands for nobody", "give another, e.g. ada")
     if _FIT.fullmatch(name) is None:
         what = f"{source} is no operator's name: it has 2 to 64 letters, digits, _ and -"
-        raise BadOperator(what, "give one that is, e.g. --operator ada")
+        raise BadOperator(what, "give one that is, e.g. ada")
     return name
 
 

@@ -45,14 +45,24 @@ def ask(app: App, operation: str, **arguments: Any) -> Answer:
     return _warned(app, call(app.workspace, operation, arguments))
 
 
-def ask_to_lower(app: App, operation: str, operator: str | None, **arguments: str) -> Answer:
-    """Ask for what ends or lowers something, as ``operator``: settings that cannot be read, or name an operator that
-    can be none, keep nobody from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of
-    it becomes a question mark, and what is too long of it is left out. Raises PmagentError."""
+def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **arguments: str) -> Answer:
+    """Ask for what ends or lowers something, as ``operator``; ``undone`` says what is not done where that cannot be.
+
+    Where a run or an audit of another shell holds the log, it takes no requests, and that is said at once: who wants to
+    stop something has no time to wait. Settings that cannot be read, or name an operator that can be none, keep nobody
+    from it; they are warned of. Nor does a reason that is no UTF-8: what cannot be written of it becomes a question
+    mark, and what is too long of it is left out. Raises PmagentError.
+    """
     from pmagent.config import ConfigError, workspace_of
+    from pmagent.jobs.following import HeldByJob, held_by_job
+    from pmagent.layout import Layout
     from pmagent.operations import call
     from pmagent.pla.operators import BadOperator, checked, login
 
+    held = held_by_job(Layout(workspace_of(app.workspace_flag, app.environ)))
+    if held is not None:
+        what = f"{undone}: the log is held by the {held.kind.word} of another shell ({held.process})"
+        raise HeldByJob(what, "Ctrl-C there ends it; beside a daemon (pmagent up) it can be asked for")
     given = None if operator is None else checked(operator, "--operator")
     try:
         workspace, who = app.workspace, acting(app, given)

@@ -36,7 +36,7 @@ def arm(app: App, operator: str | None, format: str) -> int:
 @pass_app
 def disarm(app: App, reason: str, operator: str | None, format: str) -> int:
     """Disarm the device: what is being typed ends, every key is released, its light goes off. Anybody may."""
-    answer = ask_to_lower(app, "pla.disarm", operator, reason=reason)
+    answer = ask_to_lower(app, "pla.disarm", operator, "nothing is disarmed", reason=reason)
     document = answer.document
     if format == "json":
         app.output.document(document)

@@ -30,7 +30,7 @@ def mode(app: App, mode: str, reason: str, action_class: str, operator: str | No
     """
     wish = {"mode": mode, "reason": reason, "action_class": action_class}
     if mode == "OBSERVE":
-        answer = ask_to_lower(app, "pla.mode", operator, **wish)
+        answer = ask_to_lower(app, "pla.mode", operator, "no mode is lowered", **wish)
     else:
         answer = ask(app, "pla.mode", channel="cli", operator=acting(app, operator), **wish)
     document = answer.document
@@ -49,7 +49,7 @@ def mode(app: App, mode: str, reason: str, action_class: str, operator: str | No
 @pass_app
 def end(app: App, operator: str | None, format: str) -> int:
     """End the session: the mode falls to OBSERVE, the device is disarmed, what is open is withdrawn."""
-    answer = ask_to_lower(app, "pla.end", operator)
+    answer = ask_to_lower(app, "pla.end", operator, "no session is ended")
     document = answer.document
     if format == "json":
         app.output.document(document)
