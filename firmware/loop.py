@@ -66,16 +66,16 @@ def serve(core: Core, board: Board) -> None:
     """One round."""
     received = board.line.read(min(board.line.in_waiting, CHUNK)) if board.line.in_waiting else b""
     usb = board.usb_connected()
-    step = core.step(
-        board.ticks_ms(),
-        received,
-        killed=board.switch.value or board.killed_before(),
-        dtr=board.line.connected,
-        usb=usb,
-        caps_lock=usb and board.hands.caps_lock(),
-        room=0 if board.line.out_waiting else board.piece,
-    )
     try:
+        step = core.step(
+            board.ticks_ms(),
+            received,
+            killed=board.switch.value or board.killed_before(),
+            dtr=board.line.connected,
+            usb=usb,
+            caps_lock=usb and board.hands.caps_lock(),
+            room=0 if board.line.out_waiting else board.piece,
+        )
         board.light.value = step.led
         for report in step.reports:
             why = board.hands.hand_over(report)

@@ -7,6 +7,7 @@ there: C0 by its control picture, everything else by U+FFFD. So nothing is hidde
 from __future__ import annotations
 
 import re
+import textwrap
 import unicodedata
 from typing import Final
 
@@ -14,6 +15,8 @@ from events.unseen import UNSEEN
 
 _FORBIDDEN: Final = re.compile(f"[\t\n\ud800-\udfff{UNSEEN}]")
 """Surrogates too: bytes that were no text."""
+_BLANK: Final = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and symbols of which nothing is drawn: fillers of Hangul, a Braille pattern without dots."""
 _COMBINING_MAX: Final = 4
 _COMBINING: Final = re.compile(r"[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{5,}")
 
@@ -49,8 +52,8 @@ def _columns(char: str) -> int:
 
 
 def is_seen(text: str) -> bool:
-    """Whether anything of ``text`` can be seen: not blanks alone, nor characters that are nothing on a screen."""
-    return any(char.isprintable() and not char.isspace() for char in text)
+    """Whether anything of ``text`` can be seen: a letter, digit, sign or symbol that is not drawn as a blank."""
+    return any(unicodedata.category(char)[0] in "LNPS" and char not in _BLANK for char in text)
 
 
 def shorten(text: str, columns: int) -> str:
@@ -69,6 +72,21 @@ def shorten(text: str, columns: int) -> str:
         if taken > columns - 1:
             return text[:index] + "…"
     return text
+
+
+def folded(text: str, columns: int) -> list[str]:
+    """Clean ``text`` on lines of at most ``columns``, broken at blanks where it can be; at least one line."""
+    lines: list[str] = []
+    for line in textwrap.wrap(clean_line(text), columns):
+        begin = taken = 0
+        for index, char in enumerate(line):
+            takes = _columns(char)
+            if taken + takes > columns:
+                lines.append(line[begin:index])
+                begin, taken = index, 0
+            taken += takes
+        lines.append(line[begin:])
+    return lines or [""]
 
 
 def pad(text: str, columns: int) -> str:

@@ -159,7 +159,11 @@ def run(
         app.json = False  # it is said on stderr
         return _report(error, app)
     except Exception as error:  # noqa: BLE001 - the last stop: whatever it is becomes a message and an exit code
-        code = _report(error, app)
+        try:
+            code = _report(error, app)
+        except (PipeClosed, Unwritten):  # where nothing is buffered (PYTHONUNBUFFERED)
+            app.output.abandon()
+            return _report(error, app)  # on stderr alone: something was written, or tried
         try:
             app.output.flush()
         except (PipeClosed, Unwritten):

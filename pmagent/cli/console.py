@@ -117,7 +117,9 @@ def role(app: App, name: str, role: Role, format: str) -> int:
     """Give the operator NAME the role view or approve; who is signed in has it at once."""
     from pmagent.console.door import operators
 
-    _tell(app, format, operators.set_role(_places(app).operators, name, role), f"may {_may(role)} from now on", None)
+    file = _places(app).operators
+    operators.named(file, name)  # where nothing but the surfaces is, nothing is made for it
+    _tell(app, format, operators.set_role(file, name, role), f"may {_may(role)} from now on", None)
     return 0
 
 
@@ -148,7 +150,9 @@ def remove(app: App, name: str, format: str) -> int:
     """Take the operator NAME out; who is signed in under this name is not any more."""
     from pmagent.console.door import operators
 
-    _tell(app, format, operators.remove(_places(app).operators, name), "removed", None)
+    file = _places(app).operators
+    operators.named(file, name)
+    _tell(app, format, operators.remove(file, name), "removed", None)
     return 0
 
 

@@ -116,6 +116,8 @@ class Desk:
                     return await call_daemon(self.layout, operation, given, seconds)
             finally:
                 self._asked.discard(scope)
+        if not scope.cancelled_caught:
+            raise HolderGone("the daemon has stopped, and was not asked: nothing was done", "pmagent up, and ask again")
         raise HolderGone(
             "the daemon has stopped, and has not answered", "what came of it stands in the log: pmagent log tail"
         )

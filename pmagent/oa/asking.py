@@ -150,11 +150,12 @@ async def reason(host: Host, arguments: dict[str, Any]) -> Answer:
     RequestReused, Refused, TimedOut.
     """
     asked = as_request(arguments)
+    request = request_id(asked.envelope.envelope_id)
     if asked.engine != "rules":
-        refuse_if_paused(host)  # who waits for the answer would be told nothing until it is too late for one
+        if host.runtime.engine.sequencer.seen(request) is None:  # else it has its result, or gets it
+            refuse_if_paused(host)  # who waits for it would be told nothing until it is too late
         host.models.check(asked.engine, asked.model)
     await _known_mode(host, asked)
-    request = request_id(asked.envelope.envelope_id)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, asked, request)
     except msgspec.ValidationError as error:  # a mask may be longer than the secret in whose place it stands

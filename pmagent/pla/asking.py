@@ -33,6 +33,7 @@ from events.errors import PmagentError
 from events.event import Draft, Event
 from events.log import now
 from pmagent.answer import Answer
+from pmagent.clean import is_seen
 from pmagent.host import Host
 from pmagent.pla import borders, reading
 from pmagent.pla.asked import (
@@ -162,6 +163,8 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
             seen_mode=asked.seen_mode, looked_ms=asked.looked_ms,
         )  # fmt: skip
         requested = _completed(host, requested)
+    if requested.decision == "REJECTED" and not is_seen(requested.reason):
+        requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
     event = await _ask(host, requested, arguments, {"pla.approved", "pla.rejected", "pla.decision_refused"})
     taken = event.type != "pla.decision_refused"
     return Answer(document={"decision": event.type.removeprefix("pla."), **_fields(event)}, exit_code=0 if taken else 1)

@@ -206,7 +206,7 @@ def _size(path: Path) -> int:
 def _unreadable(path: Path, error: OSError) -> SessionLogUnreadable:
     why = error.strerror or type(error).__name__
     what = f"{path} cannot be read: {why}"
-    return SessionLogUnreadable(what, "pmagent pla verify-log without a path goes through all there are")
+    return SessionLogUnreadable(what, "see that it is there and can be read; pmagent rebuild writes what the log says")
 
 
 def _lines(file: BinaryIO, size: int | None) -> Iterator[bytes]:

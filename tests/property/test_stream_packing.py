@@ -42,6 +42,18 @@ def test_a_wrong_sum_would_be_noticed() -> None:
         zlib.decompress(carried[:-1] + bytes([carried[-1] ^ 1]))
 
 
+def test_what_was_carried_and_not_sent_is_in_no_sum() -> None:
+    wire, browser = Packed(), zlib.decompressobj()
+    wire.carry([piece(b"lost")])
+    wire.dropped()
+    got = browser.decompress(wire.carry([piece(b"one")]))
+    wire.sent()
+    wire.carry([piece(b"lost" * 100)])
+    wire.dropped()
+    got += browser.decompress(wire.carry([piece(b"over")]) + wire.end())
+    assert (got, browser.eof) == (b"oneover", True)
+
+
 def test_nothing_is_no_piece() -> None:
     assert piece(b"") is NOTHING
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -16,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
 from pmagent.console.door.entrance import Visitor
+from tests.support.hostile import unseen_in
 
 VOID = frozenset(("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"))
 FORBIDDEN = frozenset(("style", "iframe", "object", "embed", "base", "frame", "applet", "marquee", "font"))
@@ -88,8 +88,7 @@ class Page(HTMLParser):
 def assert_harmless(page: Page) -> None:
     """Nothing in it runs, loads, leads elsewhere, hides or reorders, and what it consists of nests."""
     assert not page.errors, page.errors[:5]
-    unseen = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    hidden = {char for char in page.source if char != "\n" and unicodedata.category(char) in unseen}
+    hidden = unseen_in(page.source)
     assert not hidden, sorted(map(ascii, hidden))
     at = page.source.find("\u0301" * 5)
     assert at < 0, page.source[max(0, at - 200) : at + 8]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -27,6 +26,7 @@ from pmagent.console.desk import Desk
 from pmagent.console.door.entrance import Visitor
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
+from tests.support.hostile import unseen_in
 from tests.support.orchestra import Yard
 
 LOG_ID = "5a" * 16
@@ -148,7 +148,7 @@ def text(page: str) -> str:
 
 def assert_unseen(page: str) -> None:
     """Nothing of it is invisible, reorders, or climbs over other lines."""
-    unseen = {char for char in page if char != "\n" and unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"}}
+    unseen = unseen_in(page)
     assert not unseen, sorted(map(ascii, unseen))
     assert "\u0301" * 5 not in page, "marks do not climb over other lines"
 

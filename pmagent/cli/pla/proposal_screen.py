@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from typing import Any, Final
 
-from pmagent.clean import clean_line, pad, shorten
+from pmagent.clean import folded, pad, shorten
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.cli.pla.typed import in_short, show_typed
 from pmagent.when import short, spoken
@@ -47,8 +46,12 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
     _weight(output, document)
     asked = f"{document['requested_by']} over {document['channel']}"
     output.line(f"  asked by    {asked}, proposed by {document['proposed_by']}")
-    because = shorten(document["rationale"], BECAUSE_LINES * (output.columns - 14))
-    _whole(output, ("  because     ",), 14, because)
+    width = output.columns - 14
+    because = folded(shorten(document["rationale"], BECAUSE_LINES * width), width)
+    if len(because) > BECAUSE_LINES:
+        because[BECAUSE_LINES - 1 :] = [shorten(" ".join(because[BECAUSE_LINES - 1 :]), width)]
+    for n, line in enumerate(because):
+        output.line(" " * 14 if n else "  because     ", line)
     if document["frame"]:
         output.line(f"  frame       at position {document['frame']} of the log")
         output.line("  on screen   ", shorten(document["ocr_text"] or "nothing was read", output.columns - 14))
@@ -82,7 +85,7 @@ def _weight(output: Output, document: dict[str, Any]) -> None:
 def _whole(output: Output, before: Sequence[Piece], taken: int, text: str) -> None:
     """``text`` behind ``before``, which takes so many columns, on as many lines as it needs: nothing of it is left out,
     for somebody decides by it."""
-    first, *others = textwrap.wrap(clean_line(text), max(MIN_COLUMNS, output.columns - taken)) or [""]
+    first, *others = folded(text, max(MIN_COLUMNS, output.columns - taken))
     output.line(*before, first)
     for line in others:
         output.line(" " * 14, line)

@@ -32,6 +32,8 @@ def verify_log(app: App, paths: tuple[Path, ...], alone: bool, format: str) -> i
         found = [(path, verify_session_log(path) if alone else verify_with_log(app.workspace, path)) for path in paths]
     elif alone:
         found = [*verify_alone(app.workspace)]
+        if not found:
+            require_workspace(app.workspace)
     elif app.layout.log.is_dir() or any((app.workspace / "sessions").glob("*.jsonl")):
         found = [*verify_workspace(app.workspace)]  # also what was removed
     else:
@@ -55,7 +57,10 @@ def _screen(output: Output, verdicts: list[dict[str, Any]]) -> None:
             entries = f"{count} entr{'y' if count == 1 else 'ies'}"
             output.line(Styled("✓ intact", "green"), f": {verdict['path']}: {entries}, {how}")
             output.line(Styled(f"  checksum  {verdict['checksum']}", "dim"))
+        elif verdict["code"] == "unreadable":  # the reason names it
+            output.line(Styled("✗ not judged", "red"), f": {verdict['reason']}")
+            output.note(Styled("hint:", "cyan"), f" {verdict['mend']}")
         else:
-            where = f"{verdict['path']}, line {verdict['line']}" if verdict["line"] else verdict["path"]
+            where = f"{verdict['path']}, line {verdict['line']}"
             output.line(Styled("✗ not intact", "red"), f": {where}: {verdict['reason']}")
             output.note(Styled("hint:", "cyan"), f" {verdict['mend']}")

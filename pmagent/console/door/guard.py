@@ -207,6 +207,7 @@ class Guard:
             tasks.cancel_scope.cancel()
         if over and begun:
             wire: Wire = scope["state"].get("wire") or Plain()  # as all before it, or no browser understands it
+            wire.dropped()  # what waited to be sent when it was cut off
             await send({"type": "http.response.body", "body": wire.carry([_OVER]) + wire.end(), "more_body": False})
         elif over:
             await _plain(_SIGNED_OUT)(scope, receive, send)

@@ -53,6 +53,12 @@ class Wire(Protocol):
     def carry(self, pieces: Iterable[Piece]) -> bytes:
         """The bytes for these pieces."""
 
+    def sent(self) -> None:
+        """All that was carried has been sent."""
+
+    def dropped(self) -> None:
+        """What was carried since then was not, and will not be."""
+
     def end(self) -> bytes:
         """The bytes for the end, behind which there is nothing."""
 
@@ -65,6 +71,12 @@ class Plain:
     def carry(self, pieces: Iterable[Piece]) -> bytes:
         """See Wire."""
         return b"".join(piece.plain for piece in pieces)
+
+    def sent(self) -> None:
+        """See Wire."""
+
+    def dropped(self) -> None:
+        """See Wire."""
 
     def end(self) -> bytes:
         """See Wire."""
@@ -79,6 +91,7 @@ class Packed:
     def __init__(self) -> None:
         self._begun = False
         self._sum = NOTHING.sum
+        self._sent = (self._begun, self._sum)
 
     def carry(self, pieces: Iterable[Piece]) -> bytes:
         """See Wire."""
@@ -88,6 +101,14 @@ class Packed:
             parts.append(piece.packed)
             self._sum = joined(self._sum, piece.sum, len(piece.plain))
         return b"".join(parts)
+
+    def sent(self) -> None:
+        """See Wire."""
+        self._sent = (self._begun, self._sum)
+
+    def dropped(self) -> None:
+        """See Wire."""
+        self._begun, self._sum = self._sent
 
     def end(self) -> bytes:
         """See Wire."""

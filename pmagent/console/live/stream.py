@@ -121,6 +121,7 @@ class Stream(Response):
         self._scope = anyio.CancelScope()
         self._told_at = 0.0
         self._pending = bytearray()
+        self._said = 0
         self.writing = math.inf
         """Since when it has been waiting for what it sends to be read, on the steady clock."""
         self.over = anyio.Event()
@@ -209,12 +210,15 @@ class Stream(Response):
                 self._told_at = time.monotonic()
             if len(self._pending) >= SEND_BYTES:
                 await self._flush()
+            if self._said >= SEND_BYTES:
+                self._said = 0
                 await anyio.lowlevel.checkpoint()  # what is at hand is taken without waiting; others want their turn
         await self._flush()
 
     def _say(self, told: Piece) -> None:
         """With the next write. Only its bytes are held until then: packed, they may be a thirtieth of the piece."""
         self._pending += self._wire.carry((told,))
+        self._said += len(told.plain)
 
     async def _flush(self) -> None:
         """Send what is to be told, as one write."""
@@ -222,6 +226,7 @@ class Stream(Response):
         if data:
             self.writing = time.monotonic()
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            self._wire.sent()
             self.writing = math.inf
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -254,3 +255,15 @@ def test_every_code_has_a_test() -> None:
     tests = [name for name in globals() if name.startswith("test_")]
     for code in Exit:
         assert any(name.startswith(f"test_{int(code)}_") for name in tests), code
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EPIPE])
+def test_an_error_for_programs_that_cannot_be_written_is_told_on_stderr(error: int, tmp_path: Path) -> None:
+    class Full(io.BytesIO):
+        def write(self, _data: object, /) -> int:
+            raise OSError(error, os.strerror(error))
+
+    told = io.BytesIO()
+    words = ["--workspace", str(tmp_path), "log", "show", "999", "--format", "json"]
+    assert application.run(words, Output(Full(), told, {}), {}) == 1
+    assert told.getvalue().startswith(b"error: there is no log in ")

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pmagent.clean import width
 from pmagent.cli.output import Output
-from pmagent.cli.pla.proposal_screen import list_proposals, show_proposal
+from pmagent.cli.pla.proposal_screen import BECAUSE_LINES, list_proposals, show_proposal
 from pmagent.cli.pla.typed import in_short, show_typed
 from tests.support.commands import _Stream
 from tests.support.hostile import CORPUS, assert_harmless
@@ -153,3 +154,14 @@ def test_of_what_is_masked_is_said_whether_anybody_holds_it(more: dict[str, Any]
 )
 def test_a_list_has_one_line_for_each(action_type: str, payload: dict[str, Any], short: str) -> None:
     assert in_short(action_type, payload) == short
+
+
+@pytest.mark.parametrize("word", ["\u65e5" * 300, ("x" * 24 + " ") * 40, "plain words " * 60])
+@pytest.mark.parametrize("columns", [60, 100])
+def test_a_rationale_stays_in_its_column_and_on_its_lines(word: str, columns: int) -> None:
+    out = _Stream()
+    show_proposal(Output(out, _Stream(), {"COLUMNS": str(columns)}), document("a") | {"rationale": word})
+    lines = out.getvalue().decode().splitlines()
+    because = lines.index(next(line for line in lines if line.startswith("  because")))
+    assert all(width(line) <= columns for line in lines[because : because + BECAUSE_LINES])
+    assert lines[because + BECAUSE_LINES].startswith("  frame"), "no more of them"

@@ -82,6 +82,8 @@ def test_where_there_is_no_workspace_that_is_said(tmp_path: Path) -> None:
 def test_operators_can_be_known_where_nothing_but_the_surfaces_is_yet(tmp_path: Path) -> None:
     (tmp_path / "share").mkdir()
     assert "there are none yet" in pmagent(tmp_path, "operators", "list").text
+    for words in (["remove", "ada"], ["role", "ada", "view"], ["secret", "ada"]):
+        assert "there is no operator ada" in pmagent(tmp_path, "operators", *words).errors
     assert not (tmp_path / ".pmagent").exists()
     added = pmagent(tmp_path, "operators", "add", "ada")
     assert added.code == 0, added.errors

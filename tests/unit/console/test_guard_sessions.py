@@ -12,10 +12,11 @@ import pytest
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
+from events.event import Tail
 from pmagent.console.door import forms, operators
 from pmagent.console.door import guard as guard_module
 from pmagent.console.door.entrance import Entered
-from pmagent.console.live.feed import Feed
+from pmagent.console.live.feed import Feed, Run
 from pmagent.console.live.stream import Streams
 from tests.support.entrances import ABSENT, HOST, ORIGIN, Answer, House, asked, refused, unsynced
 
@@ -351,17 +352,26 @@ def test_live_connections_have_seats_and_end_with_their_session(
     assert len(house.guard._limits.live) == 0
 
 
+@pytest.mark.parametrize("reading", [False, True])
 @pytest.mark.parametrize("accepted", ["deflate", "identity"])
 def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accepted: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, accepted: str, reading: bool
 ) -> None:
+    """``reading``: it is cut off while it reads the log, with something to say that was not sent yet."""
     monkeypatch.setattr(guard_module, "LOOK_SECONDS", 0.01)
     house = House(tmp_path, ada="approve")
     answers: list[Answer] = []
 
+    async def never(_: int) -> Run:
+        await anyio.sleep_forever()
+        raise AssertionError
+
     async def listened() -> None:
         streams = Streams(Feed(tmp_path / "log"), anyio.Event())
         streams.feed.look = lambda: None  # type: ignore[method-assign]
+        if reading:
+            streams.feed.tail = Tail(5, 0, "2026-11-22T09:00:00.000000Z", "")
+            streams.feed.after = never  # type: ignore[method-assign,assignment]
         house.guard._app = Starlette(routes=streams.routes)
         entered = await house.entrance.enter(house.invited("ada"))
         headers = [("host", HOST), ("accept-encoding", accepted), *house.cookies(entered.cookie)]
@@ -371,7 +381,7 @@ def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
             await anyio.sleep_forever()
 
         async def listen() -> None:
-            answers.append(await asked(house.guard, "GET", "/live", headers, staying()))
+            answers.append(await asked(house.guard, "GET", "/live?after=0", headers, staying()))
 
         with anyio.fail_after(10):
             async with anyio.create_task_group() as tasks:
@@ -384,5 +394,5 @@ def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
     coding = answer.header("content-encoding") or ""
     assert coding == ("deflate" if accepted == "deflate" else "")
     body = zlib.decompress(answer.body) if coding else answer.body
-    assert body.startswith(b"retry: ")
+    assert body.startswith(b"retry: ") or reading
     assert body.endswith(b'event: over\ndata: {"why":"signed_out","text":"You are not signed in any more."}\n\n')

@@ -10,6 +10,7 @@ import pytest
 
 from contracts.pla import Action, KeyCombo, MouseClick, MouseMove, TypeText, is_typable
 from firmware import contract
+from firmware.core import Core
 from tests.support.board import FakeBoard
 from tests.support.board_host import FREE, ONE, RELEASE, Host, between_releases, started
 from tests.support.firmware_desk import TIME
@@ -226,6 +227,25 @@ def test_a_kill_is_written_down_though_not_even_letting_go_works() -> None:
 
     board.on_report = fail
     with pytest.raises(ValueError, match="a fault"):
+        board.run(600)
+    again, host = started(TypeText(text="a"), memory=board.memory, reason="WATCHDOG")
+    again.run(300)
+    assert not any(report != FREE for report in again.keys)
+    assert host.refusals == ["KILLED"] * 3
+
+
+def test_a_kill_is_written_down_though_the_core_itself_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    board, _ = started(TypeText(text="abcdef"))
+    board.inputs["GP14"] = lambda: 7 <= len(board.reports) <= 9
+    hear = Core._hear
+
+    def fail(core: Core, received: bytes) -> None:
+        if core.killed:
+            raise ValueError("a fault of the firmware")
+        hear(core, received)
+
+    with monkeypatch.context() as faulty:
+        faulty.setattr(Core, "_hear", fail)
         board.run(600)
     again, host = started(TypeText(text="a"), memory=board.memory, reason="WATCHDOG")
     again.run(300)
