@@ -120,6 +120,9 @@ def test_beside_a_daemon_a_run_that_waits_says_why_and_goes_on_when_effects_are_
                 reason(envelope, workspace=workspace, engine="langchain", model="anthropic:any")
             assert unasked.value.kind == Paused.__name__, "no model is asked in a pause"
             assert reason(envelope, workspace=workspace, engine="rules").decision, "the rules need none"
+            with pytest.raises(RemoteError) as known:
+                reason(envelope, workspace=workspace, engine="langchain", model="anthropic:any")
+            assert known.value.kind == "ModelUnavailable", "what has its result by now waits for nothing"
             while "pmagent resume" not in (line := run.stderr.readline()):
                 assert line, seen
                 seen.append(line)
