@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import CDPSession, Page, expect
+from playwright.sync_api import CDPSession, Page, Response, expect
 
 from benchmarks.console_load import Child
 from tests.browser.conftest import Enter
@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
 
 LIVE = re.compile(r"live · \d+")
 STALE = re.compile(r"stale since \d\d:\d\d")
+
+LIVE_LOG = "/live/log?"
 
 RATE = 1_000
 SECONDS = 5
@@ -131,8 +133,14 @@ def test_what_somebody_writes_stays_while_things_happen(enter: Enter, station: S
 
 def test_the_log_goes_on_where_it_was_when_the_daemon_comes_back(enter: Enter, station: Station) -> None:
     visit = enter(APPROVING)
-    visit.go("/log?n=200")
     page = visit.page
+    answers: list[Response] = []
+
+    def heard(answer: Response) -> None:  # a method of a list is none that a browser calls
+        answers.append(answer)
+
+    page.on("response", heard)
+    visit.go("/log?n=200")
     is_fresh(page, station.position())
     mark(page)
     for _ in range(2):
@@ -147,6 +155,9 @@ def test_the_log_goes_on_where_it_was_when_the_daemon_comes_back(enter: Enter, s
     assert found == list(range(found[0], found[0] - len(found), -1)), "nothing is missed, nothing doubled"
     assert found[0] == station.position()
     assert is_the_same(page)
+    codings = [answer.headers.get("content-encoding") for answer in answers if LIVE_LOG in answer.url]
+    assert codings
+    assert set(codings) == {"deflate"}, "it is packed for this browser"
 
 
 def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:
@@ -168,7 +179,8 @@ def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:
     page.keyboard.type("gijk?")
     assert page.evaluate("document.activeElement.value") == "gijk?"
     assert page.url.endswith("/log")
-    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement === document.body"), "out of the field"
     for key, address in (("i", "/integrity"), ("h", "/help"), ("s", "/sessions"), ("u", "/audits"), ("n", "/")):
         page.keyboard.press("g")
         page.keyboard.press(key)
@@ -177,6 +189,10 @@ def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:
         page.keyboard.press(key)
     types = {line["type"] for line in station.lines(after=end)}
     assert types <= {"console.signed_in"}, types
+    caused = next(line["position"] for line in reversed(station.lines(after=0)) if line.get("causation"))
+    visit.go(f"/log/{caused}")
+    page.keyboard.press("j")
+    assert page.evaluate("document.activeElement.closest('.causes li') !== null"), "through causes, too"
 
 
 def test_a_page_that_is_held_stays_as_it_is_until_one_goes_on(enter: Enter, station: Station) -> None:

@@ -197,7 +197,7 @@ def _heard(state: WardenState, event: Event) -> WardenState:
             return replace(state, armed=False, device=None)
         case HidReported() as told if device is not None and told.boot_id == device.boot_id:
             stands = latched(device.kill_switch_state, told.kill_switch_state)
-            error = "" if told.error_code == "NONE" else f"{told.error_code}: {told.error_message}".removesuffix(": ")
+            error = "" if told.error_code == "NONE" else told.error_message or told.error_code
             device = replace(device, kill_switch_state=stands, caps_lock=told.caps_lock, error=error)
             return replace(state, device=device)
         case HidPinged(boot_id=boot, kill_switch_state=kill, armed=armed) if device and boot == device.boot_id:

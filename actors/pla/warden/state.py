@@ -50,7 +50,7 @@ class Device(msgspec.Struct, frozen=True):
     caps_lock: bool = False
     """The machine's, as the device reports it: with it no letter is typed."""
     error: str = ""
-    """The last one that the device reports of itself."""
+    """The last one that the device reports of itself, in its words."""
 
 
 class WardenState(msgspec.Struct, frozen=True):

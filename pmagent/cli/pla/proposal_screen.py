@@ -50,8 +50,7 @@ def show_proposal(output: Output, document: dict[str, Any], *, hexdump: bool = F
     because = folded(shorten(document["rationale"], BECAUSE_LINES * width), width)
     if len(because) > BECAUSE_LINES:
         because[BECAUSE_LINES - 1 :] = [shorten(" ".join(because[BECAUSE_LINES - 1 :]), width)]
-    for n, line in enumerate(because):
-        output.line(" " * 14 if n else "  because     ", line)
+    _column(output, ("  because     ",), because)
     if document["frame"]:
         output.line(f"  frame       at position {document['frame']} of the log")
         output.line("  on screen   ", shorten(document["ocr_text"] or "nothing was read", output.columns - 14))
@@ -85,9 +84,13 @@ def _weight(output: Output, document: dict[str, Any]) -> None:
 def _whole(output: Output, before: Sequence[Piece], taken: int, text: str) -> None:
     """``text`` behind ``before``, which takes so many columns, on as many lines as it needs: nothing of it is left out,
     for somebody decides by it."""
-    first, *others = folded(text, max(MIN_COLUMNS, output.columns - taken))
-    output.line(*before, first)
-    for line in others:
+    _column(output, before, folded(text, max(MIN_COLUMNS, output.columns - taken)))
+
+
+def _column(output: Output, before: Sequence[Piece], lines: Sequence[str]) -> None:
+    """The first of ``lines`` behind ``before``, the others below it."""
+    output.line(*before, lines[0])
+    for line in lines[1:]:
         output.line(" " * 14, line)
 
 

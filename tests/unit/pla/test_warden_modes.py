@@ -97,13 +97,16 @@ def test_execute_needs_a_device_that_may_type(given: dict[str, Any], reason: str
 def test_what_the_device_reports_of_itself_is_known() -> None:
     desk = Desk()
     desk.link()
-    message = "the machine's Caps Lock is on"
-    report = replace(reported(), caps_lock=True, error_code="CAPS_LOCK", error_message=message)
+    message = "CAPS_LOCK: the machine's Caps Lock is on"
+    report = replace(reported(), caps_lock=True, error_code="UNKNOWN_ERROR", error_message=message)
     desk.tell(report)
     assert desk.warden.device is not None
-    assert (desk.warden.device.caps_lock, desk.warden.device.error) == (True, f"CAPS_LOCK: {message}")
+    assert (desk.warden.device.caps_lock, desk.warden.device.error) == (True, message)
     desk.tell(replace(report, caps_lock=False, error_code="NONE", error_message=""))
     assert (desk.warden.device.caps_lock, desk.warden.device.error) == (False, "")
+    desk.tell(replace(report, error_message=""))
+    assert desk.warden.device.error == "UNKNOWN_ERROR", "where the device says no more"
+    desk.tell(replace(report, caps_lock=False, error_code="NONE", error_message=""))
     desk.tell(replace(report, boot_id="f" * 16))
     assert not desk.warden.device.caps_lock, "of another boot"
 
