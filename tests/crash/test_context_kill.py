@@ -15,6 +15,7 @@ import pytest
 from actors.oa.context import PATH
 from actors.registry import all_actors
 from contracts.payload import typed
+from contracts.reasoning_events import OaContextAnswered
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.reader import events
@@ -103,9 +104,12 @@ def test_writers_killed_at_random_moments_lose_nothing_and_leave_nobody_without_
 
 
 def settle(workspace: Path) -> None:
-    """Let what the last killed writer asked for be done: until then the file is not what a new write is made on."""
-    write = "oa.context_write_requested"
-    while any(one["type"] == write for one in call(workspace, "status").document["open_effects"]):
+    """Let what killed writers asked for be decided, done and answered: until then the file is not what a new write is
+    made on. A request can be in the log without the decision that it leads to, which no list of open effects shows."""
+    while True:
+        asked, answered = asked_and_answered(workspace)
+        if len(answered) == len(asked):
+            return
         call(workspace, "oa.snapshot")
 
 
@@ -115,16 +119,21 @@ def check_log(workspace: Path) -> None:
     assert verify_log(str(layout.log), decode=True).ok
     result = replay_log(str(layout.log), all_actors())
     assert (result.stopped, result.counts) == ("", [])
-    log = SegmentReader(RealDisk(), str(layout.log))
-    blobs = BlobStore(RealDisk(), str(layout.blobs))
-    asked, answered, last = [], [], ""
+    asked, answered = asked_and_answered(workspace)
+    assert sorted(one.request for one in answered) == asked
+    last = [one.sha256 for one in answered if one.sha256][-1]
+    assert last == look(workspace).sha256, "what was answered last is what the file holds"
+
+
+def asked_and_answered(workspace: Path) -> tuple[list[int], list[OaContextAnswered]]:
+    """The positions of the requests in the log, and the answers, each in the order of the log."""
+    layout = Layout(workspace)
+    log, blobs = SegmentReader(RealDisk(), str(layout.log)), BlobStore(RealDisk(), str(layout.blobs))
+    asked, answered = [], []
     for stored in events(log):
         if stored.type == "oa.context_requested":
             asked.append(stored.position)
         elif stored.type == "oa.context_answered":
-            data = typed(stored, blobs).data
-            answered.append(data.request)
-            last = data.sha256 or last
+            answered.append(typed(stored, blobs).data)
     log.close()
-    assert sorted(answered) == asked
-    assert last == look(workspace).sha256, "what was answered last is what the file holds"
+    return asked, answered
