@@ -105,12 +105,13 @@ def test_writers_killed_at_random_moments_lose_nothing_and_leave_nobody_without_
 
 def settle(workspace: Path) -> None:
     """Let what killed writers asked for be decided, done and answered: until then the file is not what a new write is
-    made on. A request can be in the log without the decision that it leads to, which no list of open effects shows."""
+    made on. A reader alone does not see all of it: a crash can leave whole events behind HEAD, which the next opening
+    keeps, and a request without the decision that it leads to, which is no open effect yet."""
     while True:
+        call(workspace, "oa.snapshot")
         asked, answered = asked_and_answered(workspace)
         if len(answered) == len(asked):
             return
-        call(workspace, "oa.snapshot")
 
 
 def check_log(workspace: Path) -> None:
