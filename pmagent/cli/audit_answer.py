@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+from events.log import now
 from pmagent.audit.progress import JUDGES, Criterion, Progress
 from pmagent.clean import shorten
 from pmagent.cli.audit_table import criterion_rows
@@ -27,6 +28,7 @@ def exit_code(progress: Progress) -> int:
 def document(progress: Progress, copies: list[Path]) -> dict[str, Any]:
     """The audit for programs; ``copies``: where its report was left besides."""
     concluded = progress.state == "concluded"
+    ended_at = progress.last_time if progress.over else None
     return {
         "audit_id": progress.audit_id,
         "state": progress.state,
@@ -46,8 +48,8 @@ def document(progress: Progress, copies: list[Path]) -> dict[str, Any]:
         "report_json": f"{progress.asked.output}.json" if concluded else None,
         "copies": [str(path) for path in copies],
         "requested_at": progress.requested_at,
-        "ended_at": progress.last_time if progress.over else None,
-        "duration_ms": round(seconds_between(progress.requested_at, progress.last_time) * 1000),
+        "ended_at": ended_at,
+        "duration_ms": round(seconds_between(progress.requested_at, ended_at or now()) * 1000),
         "criteria": [_criterion(one) for one in progress.criteria.values()],
     }
 

@@ -9,6 +9,7 @@ import msgspec
 
 from actors.orchestra.graph import in_levels
 from contracts.orchestra import TaskDocument
+from events.log import now
 from pmagent.clean import shorten
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.run_table import MARKS, mark
@@ -98,8 +99,9 @@ def levels(progress: Progress) -> list[list[str]]:
 
 
 def duration_ms(progress: Progress) -> int:
-    """From the request to the last event."""
-    return round(seconds_between(progress.requested_at, progress.last_time) * 1000)
+    """From the request to the end, or to now."""
+    until = progress.last_time if progress.over else max(progress.last_time, now())
+    return round(seconds_between(progress.requested_at, until) * 1000)
 
 
 def _failures(output: Output, progress: Progress) -> None:

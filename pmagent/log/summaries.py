@@ -105,7 +105,7 @@ _TEMPLATES: Final[dict[str, str]] = {
     "pla.decision_requested": "{operator_id} says {decision} to {proposal_id} {reason}",
     "pla.disarm_requested": "{operator_id} wants the device disarmed {reason}",
     "pla.end_requested": "{operator_id} ends the session",
-    "pla.executed": "{execution_id} {outcome}: {done} of {of} reports sent {why}",
+    "pla.executed": "{execution_id} {outcome}: {why} ({code})",
     "pla.frame_failed": "no frame: {text} ({code})",
     "pla.frame_observed": "{name}, {width} x {height}: {ocr_text}",
     "pla.frame_requested": "take the newest frame of {source.path}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -221,3 +222,14 @@ def tab_to(page: Page, name: str) -> None:
         if where[0].startswith(name):
             return
     raise AssertionError(f"Tab never comes to {name}")
+
+
+@pytest.mark.parametrize("ahead", [-3600, 3600])
+def test_a_clock_that_goes_wrong_says_nothing_of_when_it_expires(station: Station, enter: Enter, ahead: int) -> None:
+    station.armed()
+    proposal = station.proposed("type: echo later")
+    visit = enter(APPROVING)
+    visit.context.add_init_script(f"const right = Date.now; Date.now = () => right() + {ahead * 1000};")
+    visit.go(f"/approvals/{proposal['proposal_id']}")
+    expect(visit.page.locator("#stands time.until")).to_have_text(re.compile(r"in 4m \d\ds"))
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "seen")

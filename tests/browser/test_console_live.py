@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from benchmarks.console_load import Child
 from tests.browser.conftest import Enter
 from tests.conftest import fresh_example
 from tests.support.screens import Screens, Visit, require_chromium
+from tests.support.started import in_workspace, started
 from tests.support.stations import APPROVING, ASKING, Station, employ, entrance
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
@@ -209,6 +211,44 @@ def test_a_page_that_is_held_stays_as_it_is_until_one_goes_on(enter: Enter, stat
     assert positions(page) == before
     held.click()
     is_fresh(page, station.position())
+
+
+def test_what_is_read_in_the_log_stays_where_it_is_while_events_come(enter: Enter, station: Station) -> None:
+    while station.position() < 120:
+        station.pmagent("oa", "snapshot")
+    visit = enter(APPROVING)
+    visit.go("/log?n=100")
+    page = visit.page
+    is_fresh(page, station.position())
+    page.evaluate("scrollTo(0, 700)")
+    read = page.evaluate(
+        "window.read = Array.from(document.querySelectorAll('#events tr')).find("
+        "(row) => row.getBoundingClientRect().top > 300), window.read.getBoundingClientRect().top"
+    )
+    before = page.locator("#events tr").count()
+    for _ in range(5):
+        station.pmagent("oa", "snapshot")
+    is_fresh(page, station.position())
+    rows = page.locator("#events tr").count()
+    assert rows >= before + 10
+    assert abs(page.evaluate("window.read.getBoundingClientRect().top") - read) < 60
+    assert page.locator("#shown").inner_text() == f"{rows} events"
+    assert page.locator("#looked").inner_text().endswith(f"to {station.position()} of {station.position()}")
+
+
+def test_a_job_that_ends_while_it_is_looked_at_offers_no_cancelling_any_more(enter: Enter, station: Station) -> None:
+    tasks = [{"task_id": "nap", "intent": "Wait", "tools": ["sleep"], "inputs": {"args": ["600"]}}]
+    plan = in_workspace(station.workspace, json.dumps(tasks)) / "plan.yaml"
+    end = station.position()
+    with started(station.workspace, "run", "Wait", "--plan", str(plan)):
+        station.until("task.attempt_requested", after=end)
+        run_id = station.document("runs")["runs"][0]["run_id"]
+        visit = enter(APPROVING)
+        visit.go(f"/runs/{run_id}")
+        expect(visit.page.locator("#cancel")).to_be_visible()
+        station.pmagent("cancel", run_id)
+        expect(visit.page.locator("#run-state")).to_contain_text("cancelled")
+        expect(visit.page.locator("#cancel")).to_be_hidden()
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ async def gathered(desk: Desk, visitor: Visitor, proposal_id: str, *, reveal: bo
     text = content(document)
     return Card(
         document=document, headline=headline(document), text=text, counted=counted(text), hexed=hex_rows(text),
-        notice=stands(document), risk=risk(document), reversal=reversal(document), cost=cost(document),
+        notice=stands(document, told.code), risk=risk(document), reversal=reversal(document), cost=cost(document),
         means=means(pla, paused=paused), rules=rules(document), device=pla["device"], likes=alike(document, others),
         story=told, barred=barred(document, visitor), seen=seen(document, pla, paused=paused),
     )  # fmt: skip

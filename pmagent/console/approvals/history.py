@@ -15,6 +15,7 @@ from actors.pla.warden.state import ProposalView, WardenState
 from contracts.payload import typed
 from contracts.pla_events import (
     PlaDecisionRequested,
+    PlaExecuted,
     PlaExecutionRequested,
     PlaFrameObserved,
     PlaProposalClosed,
@@ -53,7 +54,8 @@ class Step(msgspec.Struct, frozen=True):
 
 class Story(msgspec.Struct, frozen=True, kw_only=True):
     """Of one proposal: the request for it, the frame it rests on, the events that led to it (itself last), all that
-    names it or its execution since (``more``: how many are left out), and the decision as it was handed in."""
+    names it or its execution since (``more``: how many are left out), the decision as it was handed in, and the word in
+    which the device says why it ended ("": it was not executed)."""
 
     asked: PlaProposalRequested | None
     frame: PlaFrameObserved | None
@@ -61,6 +63,7 @@ class Story(msgspec.Struct, frozen=True, kw_only=True):
     steps: list[Step]
     more: int
     decision: PlaDecisionRequested | None
+    code: str = ""
 
 
 class Stories:
@@ -116,11 +119,14 @@ class _Told:
         self.steps: list[Step] = []
         self.more = 0
         self.decision: PlaDecisionRequested | None = None
+        self.code = ""
         self.over = False
         self._story = story
 
     def story(self) -> Story:
-        return msgspec.structs.replace(self._story, steps=list(self.steps), more=self.more, decision=self.decision)
+        return msgspec.structs.replace(
+            self._story, steps=list(self.steps), more=self.more, decision=self.decision, code=self.code
+        )
 
 
 class _Reading:
@@ -156,6 +162,8 @@ class _Reading:
                 told.names.append(self._data(event, PlaExecutionRequested).execution_id.encode())
             elif event.type in ("pla.approved", "pla.rejected"):
                 told.decision = self._data(event_at(self._storage, event.causation), PlaDecisionRequested)
+            elif event.type == "pla.executed":
+                told.code = self._data(event, PlaExecuted).code
             elif event.type == "pla.proposal_closed":
                 told.over = True
                 break

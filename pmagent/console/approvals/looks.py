@@ -98,13 +98,29 @@ _ENDS: Final = {
 }
 
 
-def stands(document: dict[str, Any]) -> Notice | None:
-    """How it stands, if it is not open; an outcome that nobody can tell in strong words."""
+_ENDED_BY: Final = {
+    "KILLED": "The kill switch ended it",
+    "DISARMED": "It was disarmed while it typed",
+    "LEASE": "The device heard nothing from the daemon any more, and ended it",
+    "LINK": "The line was lost while it typed",
+    "USB": "The machine took no more of it",
+    "CAPS_LOCK": "Caps Lock came on while it typed",
+    "MEMORY": "The device had no room for it",
+    "WATCHDOG": "The device's firmware failed",
+}
+"""The device's word for why it ended in the middle (docs/hid-protocol.md) -> what an operator wants to know first."""
+
+
+def stands(document: dict[str, Any], code: str = "") -> Notice | None:
+    """How it stands, if it is not open; an outcome that nobody can tell in strong words, an end in the middle with what
+    the device gave as its ``code``."""
     if document["stands"] == "open":
         return None
     if document["stands"] == "executing":
         return Notice("info", "Approved: it is being typed", "Disarming ends it; so does the kill switch.")
     kind, title, text = _ENDS.get(document["outcome"], ("warn", str(document["outcome"]), ""))
+    if document["outcome"] == "aborted":
+        title = _ENDED_BY.get(code, title)
     by = f" by {document['decided_by']}" if document["decided_by"] and document["outcome"] in _DECISIONS else ""
     why = f"{document['why']}. " if document["why"] else ""
     return Notice(kind, f"{title}{by}", f"{why}{text}".strip())

@@ -11,6 +11,7 @@ import msgspec
 from actors.audit.justice.dissent import NAMES
 from actors.audit.justice.scores import shown
 from contracts.audit_events import AuditCriterionRuled, EvidenceItem, JudgeName, OpinionItem, RuleItem
+from events.log import now
 from events.segments import SegmentReader
 from pmagent.audit.progress import JUDGES, SOURCES
 from pmagent.audit.progress import Criterion as Standing
@@ -139,7 +140,7 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
 def audit_page(story: Story, jobs: Jobs, only: str = "") -> AuditPage:
     """The page; ``only``: of the criteria this one, with all of its evidence. Raises CorruptLog."""
     audit, progress = story.audit, story.progress
-    now = audit.ended or progress.last_time
+    until = audit.ended or max(progress.last_time, now())
     items = sum(map(len, audit.evidence.values()))
     chosen = [one for one in audit.criteria if only in ("", one.id)]
     concluded = audit.concluded
@@ -147,13 +148,13 @@ def audit_page(story: Story, jobs: Jobs, only: str = "") -> AuditPage:
         audit=audit,
         word=progress.state if progress.over else progress.doing,
         score="" if concluded is None else f"{concluded.overall_score:.1f}",
-        took=spoken(max(seconds_between(audit.at, now), 0.0)),
+        took=spoken(max(seconds_between(audit.at, until), 0.0)),
         code=progress.code,
         reasons=progress.reasons,
         mend=progress.mend,
         summary=blocks(concluded.executive_summary) if concluded is not None else [],
         plan=blocks(concluded.remediation_plan) if concluded is not None else [],
-        readings=[_reading(story, now, number) for number in range(len(SOURCES))],
+        readings=[_reading(story, until, number) for number in range(len(SOURCES))],
         parts=[_part(audit, one, progress.criteria[one.id], whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
         judges=[NAMES[judge] for judge in JUDGES],
         only=only,

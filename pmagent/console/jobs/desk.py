@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from typing import Final
 
@@ -19,6 +20,8 @@ from pmagent.layout import Layout
 from pmagent.orchestra.story import Story as RunStory
 
 PAGES_KEPT: Final = 8
+SHARED_SECONDS: Final = 1.0
+"""So long the page of an open run is shared: it tells how long things have run by now."""
 PREFIX_CHARS: Final = frozenset("0123456789abcdefABCDEF-")
 
 
@@ -26,9 +29,9 @@ class JobsAtHand:
     """Made once, with the first page that asks for it. For any number of threads."""
 
     def __init__(self, layout: Layout) -> None:
-        self._pages: OrderedDict[tuple[str, str, int], tuple[int, RunPage]] = OrderedDict()
-        """Pages of runs by what was asked for, each with the position of the run's newest event; the one that was asked
-        for last comes last."""
+        self._pages: OrderedDict[tuple[str, str, int], tuple[int, float, RunPage]] = OrderedDict()
+        """Pages of runs by what was asked for, each with the position of the run's newest event and when it was drawn;
+        the one that was asked for last comes last."""
         self.catalogue = Catalogue(layout)
         self.runs: Shelf[RunStory] = Shelf(layout, self.catalogue, RUNS, RunStory)
         self.audits: Shelf[AuditStory] = Shelf(layout, self.catalogue, AUDITS, AuditStory)
@@ -40,13 +43,15 @@ class JobsAtHand:
         """
         key = (run_id, state, start)
         with self.runs.story(run_id) as (story, log):  # nobody else has the pages meanwhile
-            known = self._pages.pop(key, None)
-            if known is None or known[0] != story.run.position or known[1].run.requested != story.run.requested:
-                known = (story.run.position, run_page(story, log, state, start))
+            known, run = self._pages.pop(key, None), story.run
+            if known is not None and not run.ended and time.monotonic() - known[1] > SHARED_SECONDS:
+                known = None
+            if known is None or known[0] != run.position or known[2].run.requested != run.requested:
+                known = (run.position, time.monotonic(), run_page(story, log, state, start))
             self._pages[key] = known
             while len(self._pages) > PAGES_KEPT:
                 self._pages.popitem(last=False)
-            return known[1]
+            return known[2]
 
 
 def jobs_of(request: Request) -> JobsAtHand:

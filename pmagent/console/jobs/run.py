@@ -12,6 +12,7 @@ import msgspec
 from markupsafe import Markup
 
 from contracts.orchestra_events import PlannedTask
+from events.log import now
 from events.segments import SegmentReader
 from pmagent.clean import shorten
 from pmagent.console.drawing import dag, waterfall
@@ -122,7 +123,7 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
         run=run,
         words=state_of(run),
         word=run.end if run.end is not None else run.doing,
-        took=spoken(max(seconds_between(run.at, run.ended or run.updated), 0.0)),
+        took=spoken(max(seconds_between(run.at, told_until(run)), 0.0)),
         planned_by=f"as given: {run.asked.source}" if run.given else "made by the planner",
         folder=folder_of(run.asked.config, run.run_id),
         documents=[name for name in DOCUMENTS if _has(run, name)],
@@ -160,6 +161,11 @@ def shown_state(task: Task) -> str:
     return task.state
 
 
+def told_until(run: Run) -> str:
+    """The log time up to which it is told: its end, or now. Between two events of a task hours may pass."""
+    return run.ended or max(run.updated, now())
+
+
 def took_of(task: Task, now: str) -> str:
     """From its start to its end, or to ``now``."""
     if not task.started:
@@ -183,7 +189,7 @@ def attempt_rows(run: Run, task: Task, planned: PlannedTask) -> list[AttemptRow]
     return [
         AttemptRow(
             planned.name, f"{address}?attempt={one.attempt}", one.attempt, one.at,
-            spoken(max(seconds_between(one.at, one.ended or run.updated), 0.0)), _end_of(one), one.retry_at,
+            spoken(max(seconds_between(one.at, one.ended or told_until(run)), 0.0)), _end_of(one), one.retry_at,
         )
         for one in task.tries
     ]  # fmt: skip
@@ -231,7 +237,7 @@ def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
     return TaskRow(
         planned.name, shown_state(task), shorten(planned.intent, 160),
         shorten(shlex.join([planned.tools[0], *planned.inputs.args]), 160), attempts_of(task, planned),
-        took_of(task, run.updated), exit_of(task.exit_code), task.reason, task_address(run.run_id, planned.task_id),
+        took_of(task, told_until(run)), exit_of(task.exit_code), task.reason, task_address(run.run_id, planned.task_id),
     )  # fmt: skip
 
 
@@ -240,7 +246,7 @@ def _node(run: Run, task: Task, planned: PlannedTask, *, told: bool) -> dag.Node
     state = shown_state(task)
     if not told:
         return dag.Node(planned.task_id, planned.name, state, planned.depends_on)
-    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(task, run.updated)]
+    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(task, told_until(run))]
     note = " · ".join(part for part in said if part)
     address = task_address(run.run_id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
@@ -263,11 +269,11 @@ def _dull(pair: Pair) -> tuple[bool, int]:
 
 
 def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:
-    said = [took_of(task, run.updated)]
+    said = [took_of(task, told_until(run))]
     said += [f"{task.attempts} attempts"] if task.attempts > 1 else []
     note = ", ".join(part for part in said if part)
     address = task_address(run.run_id, planned.task_id)
-    return Lane(planned.name, shown_state(task), parts_of(task, run.ended or run.updated), note, address)
+    return Lane(planned.name, shown_state(task), parts_of(task, told_until(run)), note, address)
 
 
 def parts_of(task: Task, now: str) -> list[Part]:
@@ -299,7 +305,7 @@ def _kind_of(one: Try, *, ended: bool) -> str:
 def _span(run: Run, lanes: Sequence[Lane]) -> tuple[str, str]:
     """From when the first began to the end of the run, or to its newest event."""
     starts = [part.start for lane in lanes for part in lane.parts]
-    return min(starts, default=run.begun or run.at), run.ended or run.updated
+    return min(starts, default=run.begun or run.at), told_until(run)
 
 
 def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:

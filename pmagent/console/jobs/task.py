@@ -25,6 +25,7 @@ from pmagent.console.jobs.run import (
     parts_of,
     shown_state,
     task_address,
+    told_until,
     took_of,
 )
 from pmagent.console.reading.outputs import Shown, shown
@@ -131,13 +132,13 @@ def task_page(story: Story, jobs: Jobs, task_id: str, attempt: int = 0) -> TaskP
     looked = next((one for one in had if one.number == attempt), None) if attempt else had[-1] if had else None
     if attempt and looked is None:
         raise NotFound(f"task {planned.name} has had no attempt {attempt}", f"it has had {len(had)}")
-    lane = Lane(planned.name, shown_state(task), parts_of(task, run.ended or run.updated), "")
+    lane = Lane(planned.name, shown_state(task), parts_of(task, told_until(run)), "")
     begun = task.tries[0].at if task.tries else run.at
     behind = [one.task_id for one in run.planned_tasks if task_id in one.depends_on]
     given = _given([*planned.inputs.env.items(), *((one.path, one.content) for one in planned.inputs.files)])
     return TaskPage(
         run=run, task=task, planned=planned, state=shown_state(task), attempts_said=attempts_of(task, planned),
-        took=took_of(task, run.updated), exit=exit_of(task.exit_code),
+        took=took_of(task, told_until(run)), exit=exit_of(task.exit_code),
         waits=[_neighbour(run, one) for one in planned.depends_on[:NEIGHBOURS_MAX]],
         waits_more=max(len(planned.depends_on) - NEIGHBOURS_MAX, 0),
         behind=[_neighbour(run, one) for one in behind[:NEIGHBOURS_MAX]],
@@ -146,7 +147,7 @@ def task_page(story: Story, jobs: Jobs, task_id: str, attempt: int = 0) -> TaskP
         arguments=_given([(f"Argument {n}", one) for n, one in enumerate(planned.inputs.args, 1)]),
         variables=given[: len(planned.inputs.env)],
         files=given[len(planned.inputs.env) :],
-        times=waterfall.drawn([lane], begun, task.ended or run.ended or run.updated),
+        times=waterfall.drawn([lane], begun, task.ended or told_until(run)),
         attempts=[_line(story, jobs, task_id, one, one is looked) for one in had[-ATTEMPTS_MAX:]],
         attempts_left_out=max(len(had) - ATTEMPTS_MAX, 0),
         looked=_attempt(story, jobs, looked) if looked is not None else None,
@@ -181,7 +182,7 @@ def _line(story: Story, jobs: Jobs, task_id: str, attempt: Attempt, current: boo
     said, code = _said(ended)
     place = story.run.places[task_id]
     why = next((one.reason for one in story.run.tasks[place].tries if one.attempt == attempt.number), "")
-    until = ended.time if ended is not None else story.run.ended or story.run.updated
+    until = ended.time if ended is not None else told_until(story.run)
     took = spoken(max(seconds_between(asked.time, until), 0.0))
     address = f"{task_address(story.run.run_id, task_id)}?attempt={attempt.number}"
     return AttemptLine(

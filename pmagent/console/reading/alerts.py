@@ -15,6 +15,7 @@ import msgspec
 
 from events.errors import NotFound
 from events.event import StoredEvent
+from events.reader import event_at
 from pmagent.layout import Layout
 from pmagent.log.source import line_runs, opened
 from pmagent.log.summaries import summary
@@ -22,6 +23,9 @@ from pmagent.log.summaries import summary
 KEPT: Final = 20
 WINDOW: Final = 20_000
 """So many events are looked at first; what lies before them is found with the log's own filters."""
+
+_SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
+"""Effects that are asked for all day long, and again after each start."""
 
 _ASKED: Final = ("requested", "ended")
 """Why a mode falls when somebody wanted that."""
@@ -69,9 +73,21 @@ class Alerts:
         for run, _ in line_runs(storage, self._next, end):
             for event in run:
                 found = _JUDGES.get(event.type)
-                if found is not None and (verdict := found(_data(event))) is not None:
+                if found is None or _of_no_account(storage, event):
+                    continue
+                if (verdict := found(_data(event))) is not None:
                     self._kept.append(Alert(event.position, event.time, event.type, *verdict, summary(event)))
             self._next = run[-1].position + 1
+
+
+def _of_no_account(storage: Any, event: StoredEvent) -> bool:
+    """Whether nothing but a wait or a ping was cut off, as each stop of a daemon does."""
+    if event.type != "effect.interrupted":
+        return False
+    request = _data(event).get("request")
+    if not isinstance(request, int) or not 0 < request < event.position:
+        return False
+    return event_at(storage, request).type in _SCHEDULED
 
 
 def _data(event: StoredEvent) -> dict[str, Any]:

@@ -14,6 +14,7 @@
   const UNFINISHED_MS = 2_000; // what goes on without an event for each step is looked at again so often
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
+  const SKEW_MS = 3_000; // so long a page may take to come; beyond that the two clocks differ
   const BUSY_MS = 10_000;
   const SEATS = 4; // a browser has six connections for all its windows here, and some are needed to load pages
 
@@ -269,6 +270,32 @@
     if (!frame && !held && queue.length) frame = requestAnimationFrame(addRows);
   }
 
+  /* What somebody reads stays where it is while rows come above it: the row that has the focus or in which text is
+     selected, else the first in sight, where the table's beginning is out of sight. */
+  function readRow(rows) {
+    const selection = document.getSelection();
+    const chosen = selection && !selection.isCollapsed ? selection.anchorNode : document.activeElement;
+    const row = (chosen instanceof Element ? chosen : chosen?.parentElement)?.closest("tr");
+    if (row && rows.contains(row)) return row;
+    if (rows.getBoundingClientRect().top >= 0) return null;
+    let low = 0;
+    let high = rows.rows.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (rows.rows[middle].getBoundingClientRect().bottom > 0) high = middle;
+      else low = middle + 1;
+    }
+    return rows.rows[low] ?? null;
+  }
+
+  /* The caption counts the rows that stand there, and says how far was looked. */
+  function count(rows) {
+    const said = byId("looked");
+    if (!said) return;
+    byId("shown").textContent = `${rows.rows.length} event${rows.rows.length === 1 ? "" : "s"}`;
+    said.textContent = `looked at ${said.dataset.first} to ${position} of ${position}`;
+  }
+
   function addRows() {
     frame = 0;
     const rows = tail();
@@ -278,6 +305,8 @@
     const top = rows.dataset.newest === "top";
     const scroller = document.scrollingElement;
     const following = !top && scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 48; // read before writing
+    const read = top ? readRow(rows) : null;
+    const before = read?.getBoundingClientRect().top;
     const parsed = new DOMParser().parseFromString(`<table><tbody>${told.html}</tbody></table>`, "text/html");
     const fresh = own("tr", parsed);
     const part = document.createDocumentFragment();
@@ -285,11 +314,17 @@
     rows[top ? "prepend" : "append"](part);
     for (let extra = rows.rows.length - rowsMax(rows); extra > 0; extra -= 1) rows.rows[top ? rows.rows.length - 1 : 0].remove();
     own("[data-when-empty]").forEach((one) => { one.hidden = true; });
+    count(rows);
+    if (read?.isConnected) scroller.scrollTop += read.getBoundingClientRect().top - before;
     if (following) scroller.scrollTop = scroller.scrollHeight;
     addRowsSoon();
   }
 
   /* --- countdowns and badge ---------------------------------------------------------------------------------------- */
+
+  /* The time is the server's: who looks from another machine may have a clock that goes wrong. */
+  const ahead = Date.parse(BODY.dataset.now) - Date.now() || 0;
+  const serverNow = () => Date.now() + (Math.abs(ahead) < SKEW_MS ? 0 : ahead);
 
   const two = (number) => String(number).padStart(2, "0");
 
@@ -302,7 +337,7 @@
 
   function countDown() {
     for (const one of own("time[data-until]")) {
-      const left = Math.ceil((Date.parse(one.dataset.until) - Date.now()) / 1000);
+      const left = Math.ceil((Date.parse(one.dataset.until) - serverNow()) / 1000);
       if (Number.isNaN(left)) continue;
       const text = left > 0 ? `in ${spoken(left)}` : "expired";
       if (one.textContent === text) continue;
@@ -339,7 +374,7 @@
 
   /* What only works with scripts is shown now. */
   function wake(root) {
-    own("[data-copy][hidden], #hold", root).forEach((one) => { one.hidden = false; });
+    own("[data-copy][hidden], #hold, #followed", root).forEach((one) => { one.hidden = false; });
     countDown();
   }
 

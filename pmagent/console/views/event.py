@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,6 +38,15 @@ ENVELOPE: Final = ("type", "kind", "actor", "time", "id", "correlation", "causat
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
 
+_JOB: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+_PAGES: Final = (
+    ("proposal_id", re.compile(r"prop-[0-9a-f]{32}", re.ASCII), (), "/approvals", "Proposal"),
+    ("session_id", re.compile(r"pla-[0-9a-f]{32}", re.ASCII), (), "/sessions", "Session"),
+    ("correlation", _JOB, ("run.", "plan.", "task.", "tasks."), "/runs", "Run"),
+    ("correlation", _JOB, ("audit.",), "/audits", "Audit"),
+)
+"""What names something that has a page of its own: a field of the data, or the correlation of events of some kinds."""
+
 
 async def show(request: Request) -> Response:
     """``GET /log/{position}``; ``?limit=`` so many consequences at most. Raises NotFound, CorruptLog."""
@@ -59,8 +69,23 @@ async def show(request: Request) -> Response:
         seen=found, event=event, envelope=ENVELOPE, summary=summary, sign=sign, above=above, left_out=left_out,
         root=root, limit=limit, limit_more=min(LIMIT_MAX, 5 * limit), line=marked(line[:SHOWN_CHARS]),
         line_cut=len(line) - SHOWN_CHARS, data=marked(data[:SHOWN_CHARS]), data_cut=len(data) - SHOWN_CHARS,
-        blob=named, missing=missing,
+        blob=named, missing=missing, belongs=pages_of(event) if event is not None else (),
     )
+
+
+def pages_of(event: StoredEvent) -> list[tuple[str, str]]:
+    """The pages of what an event tells of: address and word."""
+    try:
+        data = msgspec.json.decode(event.data)
+    except (msgspec.DecodeError, RecursionError):
+        data = None
+    named = {**(data if isinstance(data, dict) else {}), "correlation": event.correlation}
+    found = []
+    for name, shape, kinds, address, word in _PAGES:
+        given = named.get(name)
+        if isinstance(given, str) and shape.fullmatch(given) and (not kinds or event.type.startswith(kinds)):
+            found.append((f"{address}/{given}", f"{word} {given[:13]}"))
+    return found
 
 
 def _kinds(event: StoredEvent | None) -> tuple[str, ...]:

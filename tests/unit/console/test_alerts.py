@@ -65,6 +65,16 @@ def test_what_somebody_should_know_of_is_an_alert(
     assert found(tmp_path) == [(type, *alert)]
 
 
+def test_a_stop_that_cuts_off_nothing_but_waits_and_pings_is_no_alert(tmp_path: Path) -> None:
+    told(
+        tmp_path, ("timer.requested", {}), ("effect.interrupted", {"request": 2, "reason": "stop"}),
+        ("hid.ping_requested", {}), ("effect.interrupted", {"request": 4, "reason": "stop"}),
+        ("task.attempt_requested", {}), ("effect.interrupted", {"request": 6, "reason": "stop"}),
+        ("effect.interrupted", {"request": 99}), ("effect.interrupted", {"request": "x"}),
+    )  # fmt: skip
+    assert [one.position for one in Alerts(Layout(tmp_path)).newest()[0]] == [9, 8, 7]
+
+
 @pytest.mark.parametrize(
     ("type", "data"),
     [

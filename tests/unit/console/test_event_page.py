@@ -142,6 +142,19 @@ def test_a_payload_in_a_blob_is_downloaded_with_its_digest(workspace: Path, brow
     assert "its content is not what its name says" in page.text
 
 
+def test_an_event_leads_to_the_pages_of_what_it_tells_of(tmp_path: Path) -> None:
+    named = {"proposal_id": "prop-" + "a" * 32, "session_id": "pla-" + "b" * 32}
+    hostile = {"proposal_id": "prop-../../x", "session_id": ["pla-" + "b" * 32]}
+    write_log(tmp_path, [note(1, named), note(2, hostile)])
+    with reading(tmp_path) as browser:
+        page = browser.page("/log/2")
+        assert page.links(f"/approvals/{named['proposal_id']}")
+        assert page.links(f"/sessions/{named['session_id']}")
+        page = browser.page("/log/3")
+        assert not page.links("/approvals/")
+        assert not page.links("/sessions/")
+
+
 @pytest.mark.parametrize("position", ["0", "-1", "01", "x", str(END + 1), "9" * 30, "9" * 5000, "%1b", "1%00"])
 def test_what_is_no_position_is_not_found(browser: Reader, position: str) -> None:
     for address in (f"/log/{position}", f"/log/{position}/raw", f"/log/{position}/blob"):

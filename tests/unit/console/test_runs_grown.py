@@ -47,8 +47,12 @@ def audits_told(jobs: JobsAtHand) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "told"), [("runs", runs_told), ("audits", audits_told)], ids=["runs", "audits"])
-def test_what_is_told_is_what_a_first_look_tells(tmp_path: Path, name: str, told: Any) -> None:
+def test_what_is_told_is_what_a_first_look_tells(
+    tmp_path: Path, name: str, told: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     history, log_id = history_of(tmp_path / "recorded", name)
+    for module in ("run", "audit"):  # what is open is told up to now, and two looks are not at the same moment
+        monkeypatch.setattr(f"pmagent.console.jobs.{module}.now", lambda: history[-1].time)
     workspace = tmp_path / "grown"
     blobs = [blob.read_bytes() for blob in (tmp_path / "recorded" / ".pmagent" / "blobs").rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)

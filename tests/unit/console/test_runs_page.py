@@ -11,7 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from contracts.orchestra_events import TaskAttemptRequested
-from events.event import Event
+from events.event import Event, time_after
 from pmagent.console.door.entrance import Visitor
 from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.layout import Layout
@@ -231,7 +231,7 @@ def cut(history: Sequence[Event], kind: type[msgspec.Struct]) -> Sequence[Event]
     return history[: next(number for number, event in enumerate(history, 1) if type(event.data) is kind)]
 
 
-def test_an_open_run_is_drawn_up_to_its_newest_event_and_goes_on(tmp_path: Path) -> None:
+def test_an_open_run_is_drawn_up_to_now_and_goes_on(tmp_path: Path) -> None:
     yard = RunYard()
     yard.request({"a": [], "b": ["a"]})
     yard.run()
@@ -239,7 +239,8 @@ def test_an_open_run_is_drawn_up_to_its_newest_event_and_goes_on(tmp_path: Path)
     with pages(written(tmp_path, open_)) as client:
         shown = page(client, f"/runs/{RUN}")
         assert 'data-live="run.,plan,task,effect.,request.refused"' in shown
-        assert "Drawn up to the run's newest event" in shown
+        assert "Drawn up to now" in shown
+        assert "data-again" in shown, "it is looked at again also while nothing happens"
         assert 'class="bar running"' in shown
         assert "Cancel this run" in shown
         written(tmp_path, yard.history[len(open_) :])
@@ -247,6 +248,25 @@ def test_an_open_run_is_drawn_up_to_its_newest_event_and_goes_on(tmp_path: Path)
         assert 'class="bar running"' not in over
         assert over.count('class="bar done"') == 2
         assert 'data-live=""' in over
+
+
+def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard = RunYard()
+    yard.request({"a": []})
+    yard.run()
+    open_ = cut(yard.history, TaskAttemptRequested)
+    jobs = JobsAtHand(Layout(written(tmp_path, open_)))
+    for seconds, expected in ((0.0, "1m 30s"), (2.0, "2m 00s")):
+        later = time_after(open_[-1].time, 90.0 + 15.0 * seconds)
+        monkeypatch.setattr("pmagent.console.jobs.run.now", lambda later=later: later)
+        monkeypatch.setattr("pmagent.console.jobs.desk.time.monotonic", lambda seconds=seconds: seconds)
+        page_now = jobs.run_page(RUN, "", 0)
+        assert page_now.took == expected
+        assert page_now.tasks[0].took == expected
+        assert expected in page_now.order
+        assert expected in page_now.times
 
 
 def test_only_who_may_approve_is_offered_to_cancel(tmp_path: Path) -> None:

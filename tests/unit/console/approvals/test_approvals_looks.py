@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
+from contracts.pla_documents import AbortCode
 from pmagent.console.approvals.looked import KEPT_MAX, Looked
 from pmagent.console.approvals.looks import alike, by_risk, content, counted, headline, hex_rows, stands
 from tests.support.proposals import clicked, moved, pressed, typed
@@ -165,3 +166,13 @@ def test_only_so_many_looks_are_remembered() -> None:
     clock.seconds += 1
     assert looked.milliseconds("session", "0") == 0
     assert looked.milliseconds("session", str(KEPT_MAX)) == 1000
+
+
+@pytest.mark.parametrize("code", get_args(AbortCode))
+def test_what_ended_in_the_middle_says_first_what_ended_it(code: str) -> None:
+    document = typed("a", stands="closed", outcome="aborted", why="ended after 1 of 2 reports", decided_by="bob")
+    found = stands(document, code)
+    assert found is not None
+    assert (found.title == "It ended in the middle") == (code == "")
+    assert "ended after 1 of 2 reports" in found.text
+    assert ("kill switch" in found.title) == (code == "KILLED")

@@ -51,6 +51,7 @@ def test_masked_text_is_shown_to_who_may_approve_when_they_ask(host: LiveHost, b
     answer = revealed(bob, name)
     page = page_of(answer, 200)
     assert SECRET in told(page)
+    assert "--acknowledge-credentials" in page.source, "the command beside the form is refused without it"
     assert answer.headers["cache-control"] == "no-store"
     assert SECRET not in bob.card(name).source
 

@@ -80,6 +80,15 @@ def test_the_first_button_of_each_form_that_decides_is_disabled(host: LiveHost, 
         assert len(others) == 1
 
 
+def test_the_command_beside_a_form_is_that_of_who_looks(host: LiveHost, bob: Desk) -> None:
+    name = proposed(host)["proposal_id"]
+    for word in ("approve", "reject"):
+        page = bob.card(name, f"?decide={word}")
+        assert f"pmagent pla {word} {name} --operator {APPROVING}" in page.source
+        assert "--reason …" not in page.source, "copied, that would be the reason"
+    assert "--acknowledge-credentials" not in bob.card(name, "?decide=approve").source
+
+
 def test_without_scripts_an_open_card_comes_again_and_a_form_stays_until_it_expires(host: LiveHost, bob: Desk) -> None:
     name = proposed(host)["proposal_id"]
     refresh = re.compile(r'<noscript><meta http-equiv="refresh" content="(\d+);url=/approvals/([^"]+)"></noscript>')
