@@ -37,6 +37,7 @@ from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.watching import watch_surfaces
+from tests.support.commands import SECONDS
 
 PORT = 8321
 ORIGIN = f"http://127.0.0.1:{PORT}"
@@ -63,8 +64,15 @@ class LiveHost:
 
     @property
     def position(self) -> int:
-        """The durable end of its log."""
-        return self.host.tail.position
+        """The durable end of its log, once nothing more comes of what was asked: what was taken back with it (a timer)
+        ends a little later than it is answered."""
+        return self.run(_settled, self.host)
+
+
+async def _settled(host: Host) -> int:
+    with anyio.fail_after(SECONDS):
+        await host.until(lambda: not host.runtime.engine.effects.cancelled)
+    return host.tail.position
 
 
 @asynccontextmanager

@@ -35,13 +35,13 @@ sys.exit(code)
 
 
 class Daemon:
-    """A running daemon process on ``workspace``; ``console``: it serves one."""
+    """A running daemon process on ``workspace``; ``console``: it serves one, at ``port`` (0: at any)."""
 
-    def __init__(self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False) -> None:
+    def __init__(self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False, port: int = 0) -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",
-            env=clean_environment(PMAGENT_CONSOLE_ENABLED=str(console).lower()),
+            env=clean_environment(PMAGENT_CONSOLE_ENABLED=str(console).lower(), PMAGENT_CONSOLE_PORT=str(port)),
         )
 
     def wait_ready(self) -> None:

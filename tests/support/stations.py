@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -46,6 +47,15 @@ def entrance(workspace: Path, operator: str) -> str:
     return command(workspace, "console", "--operator", operator).text.strip()
 
 
+def reserved() -> socket.socket:
+    """A loopback port that stays free for the console while it is open, also while no console is there: a browser comes
+    back to the same port. The kernel gives it to nobody who takes any, and to who asks for it as the console does."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held
+
+
 class Station:
     """``device``: whether there is one."""
 
@@ -55,6 +65,7 @@ class Station:
         link = folder / "device"
         configure(self.workspace, **({"device": str(link)} if device else {}))
         employ(self.workspace)
+        self._port = reserved()
         self.device = Device(link, folder / "typed.txt") if device else None
         self.daemon = self._start()
         if device:
@@ -72,6 +83,7 @@ class Station:
                 self.daemon.end(signal.SIGKILL)
             if self.device is not None:
                 self.device.close()
+            self._port.close()
 
     def kill(self) -> None:
         """The daemon dies, as in a power cut."""
@@ -82,7 +94,7 @@ class Station:
         self.daemon = self._start()
 
     def _start(self) -> Daemon:
-        daemon = Daemon(self.workspace, console=True)
+        daemon = Daemon(self.workspace, console=True, port=self._port.getsockname()[1])
         daemon.wait_ready()
         return daemon
 

@@ -72,8 +72,8 @@ class _Expression:
         return found
 
     def _asked(self, texts: list[str]) -> list[int]:
-        deadline = time.monotonic() + self._seconds
         process = self._process or self._started()
+        deadline = time.monotonic() + self._seconds  # how late the process began says nothing of the expression
         assert process.stdin is not None, "made with a pipe"
         assert process.stdout is not None, "made with a pipe"
         self._move(process.stdin.fileno(), json.dumps(texts).encode() + b"\n", deadline)

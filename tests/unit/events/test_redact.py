@@ -291,15 +291,21 @@ def seconds(text: str) -> float:
     return time.process_time() - start
 
 
+def least(text: str) -> float:
+    """The least of three: what this process does besides, e.g. a collection of garbage, counts in one of them."""
+    return min(seconds(text) for _ in range(3))
+
+
 @pytest.mark.parametrize("lead", ["", "password=", "x://a:b"])
 def test_hostile_text_takes_time_in_proportion_to_its_length(lead: str) -> None:
     """Sixteen times the text may take about 16 times as long, not 256 times."""
     slow = []
     for piece in HOSTILE:
         long, short = ((lead + piece * size)[:size] for size in (1 << 16, 1 << 12))
-        taken = seconds(long)
-        if taken > 0.1 and taken > 64 * seconds(short):
-            slow.append((piece, taken))
+        if seconds(long) > 0.1:
+            taken = least(long)
+            if taken > 64 * least(short):
+                slow.append((piece, taken))
     assert not slow
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
@@ -118,9 +119,10 @@ def test_silence_ends_with_the_calls_seconds(base: pytest.MonkeyPatch) -> None:
 
 
 def test_a_provider_that_is_not_there_is_the_networks_failure(base: pytest.MonkeyPatch) -> None:
-    with provider() as gone:
-        pass
-    [end], _ = ends_at(gone.url, base, limits=ModelLimits(attempts=1))
+    with socket.socket() as held:  # its port is nobody else's, and nobody listens there
+        held.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        [end], _ = ends_at(url, base, limits=ModelLimits(attempts=1))
     assert end.code == "network"
     assert end.text.startswith("the provider could not be reached (")
 

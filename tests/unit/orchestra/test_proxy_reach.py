@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import anyio
 import anyio.abc
@@ -134,12 +134,19 @@ def test_one_bad_address_among_good_ones_spoils_them_all() -> None:
     assert connections == 0
 
 
+@contextlib.contextmanager
+def deaf() -> Iterator[Endpoint]:
+    """Where nobody listens, and nobody begins to: the port is held."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()
+
+
 def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     async def body() -> tuple[bytes, str]:
-        with socket.create_server(("127.0.0.1", 0)) as closed:
-            dead = closed.getsockname()
-        async with host(answering()) as made, proxied(outside([dead, made.endpoint])) as proxy:
-            return await proxy.say(GET), proxy.ledger.contacts[0].reason
+        with deaf() as dead:
+            async with host(answering()) as made, proxied(outside([dead, made.endpoint])) as proxy:
+                return await proxy.say(GET), proxy.ledger.contacts[0].reason
 
     got, reason = anyio.run(body)
     assert got.endswith(b"hi")
@@ -170,9 +177,6 @@ def told(world: Outside, request: bytes = GET, caps: Caps | None = None) -> tupl
 
 
 def test_a_host_without_address_or_ear_is_told_and_was_allowed() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as closed:
-        dead = closed.getsockname()
-
     async def unknown(name: str, port: int) -> Sequence[Endpoint]:
         raise socket.gaierror(socket.EAI_NONAME, f"{name}:{port}")
 
@@ -181,16 +185,17 @@ def test_a_host_without_address_or_ear_is_told_and_was_allowed() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    for world, status, reason in (
-        (outside([dead]), b"502", "api.example.org takes no connection"),
-        (outside([]), b"502", "api.example.org has no address"),
-        (Outside(unknown), b"502", "api.example.org has no address"),
-        (Outside(silent), b"504", "api.example.org: no name server answered in 0.05 s"),
-    ):
-        for request in (GET, TUNNEL):
-            got, contact = told(world, request, Caps(connect_seconds=0.05))
-            assert got.split(b" ")[1] == status
-            assert (contact.verdict, contact.reason) == ("allowed", reason)
+    with deaf() as dead:
+        for world, status, reason in (
+            (outside([dead]), b"502", "api.example.org takes no connection"),
+            (outside([]), b"502", "api.example.org has no address"),
+            (Outside(unknown), b"502", "api.example.org has no address"),
+            (Outside(silent), b"504", "api.example.org: no name server answered in 0.05 s"),
+        ):
+            for request in (GET, TUNNEL):
+                got, contact = told(world, request, Caps(connect_seconds=0.05))
+                assert got.split(b" ")[1] == status
+                assert (contact.verdict, contact.reason) == ("allowed", reason)
 
 
 def test_the_real_world_refuses_what_is_inside() -> None:
