@@ -183,7 +183,10 @@ def test_with_the_keyboard_alone_it_is_found_read_and_approved(
     station.armed()
     before = typed(station)
     proposal = station.proposed("type: echo keys")
-    page = enter(APPROVING).page
+    visit = enter(APPROVING)
+    visit.stop_clock()
+    visit.go("/")
+    page = visit.page
     press(page, "g", "a")
     page.wait_for_url("**/approvals")
     press(page, "j", "Enter")

@@ -28,15 +28,23 @@ LIVE_LOG = "/live/log?"
 RATE = 1_000
 SECONDS = 5
 
-WATCH = """
-() => {
-  const gaps = window.gaps = [];
-  let last = performance.now();
-  const frame = (now) => { gaps.push(now - last); last = now; requestAnimationFrame(frame); };
-  requestAnimationFrame(frame);
+LONGEST = 0.5
+"""Seconds of a processor; who presses a key waits for no task of the page's that takes longer."""
+
+SHOW = """
+(times) => {
+  const rows = document.querySelector("tbody#events");
+  const table = rows.closest("table").cloneNode(false);
+  document.body.append(table);
+  for (let n = 0; n < times; n += 1) {
+    const parsed = new DOMParser().parseFromString(`<table>${rows.outerHTML}</table>`, "text/html");
+    table.replaceChildren(document.adoptNode(parsed.querySelector("tbody")));
+    table.getBoundingClientRect();
+  }
+  table.remove();
 }
 """
-"""Notes how many milliseconds it is from one animation frame to the next."""
+"""Shows the rows that are there so often anew, and does nothing else: what that costs, it costs on this machine."""
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +172,7 @@ def test_the_log_goes_on_where_it_was_when_the_daemon_comes_back(enter: Enter, s
 
 def test_keys_move_and_decide_nothing(enter: Enter, station: Station) -> None:
     visit = enter(ASKING)
+    visit.stop_clock()  # g and the key behind it belong together for a second and a half
     visit.go("/log")
     page = visit.page
     end = station.position()
@@ -270,25 +279,29 @@ def flooded(screens: Screens, tmp_path: Path) -> Iterator[tuple[Child, Visit]]:
         daemon.process.stdout.close()
 
 
-def test_a_thousand_events_a_second_do_not_freeze_the_page(flooded: tuple[Child, Visit]) -> None:
+def test_a_thousand_events_a_second_do_not_freeze_the_page(screens: Screens, flooded: tuple[Child, Visit]) -> None:
     daemon, visit = flooded
     page = visit.page
     visit.go("/log?newest=last")
     expect(page.locator("#connection")).to_have_text(LIVE)
-    page.evaluate(WATCH)
     tools = page.context.new_cdp_session(page)
     tools.send("Performance.enable", {"timeDomain": "threadTicks"})
     before = busy(tools)
+    screens.browser.start_tracing(page=page, categories=["toplevel", "disabled-by-default-devtools.timeline"])
     told: dict[str, Any] = daemon.ask(offer=RATE * SECONDS, rate=RATE)
     is_fresh(page, told["position"])
     took = busy(tools) - before
-    gaps = page.evaluate("window.gaps")
+    tasks = main_thread_tasks(screens.browser.stop_tracing())
     rows = positions(page)
     assert rows == list(range(rows[0], told["position"] + 1)), "nothing is missed, nothing doubled"
     assert len(rows) <= 2_000, "so many are kept as somebody may look at"
-    assert took < 0.5 * SECONDS, "its thread is free for the person who looks for more than half of the time"
-    assert len(gaps) > 4 * SECONDS
-    assert max(gaps) < 3_000
+    before = busy(tools)
+    page.evaluate(SHOW, RATE * SECONDS // len(rows))
+    bare = busy(tools) - before
+    free = "its thread is free for the person who looks for more than half of the time"
+    assert took < max(0.5 * SECONDS, 20 * bare), f"{free}, if the machine is not slow"
+    assert len(tasks) > 4 * SECONDS
+    assert max(tasks) < LONGEST
     page.keyboard.press("?")
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
 
@@ -297,3 +310,13 @@ def busy(tools: CDPSession) -> float:
     """Seconds of a processor that the page's main thread has taken, whatever else the machine does."""
     metrics = tools.send("Performance.getMetrics")["metrics"]
     return next(float(one["value"]) for one in metrics if one["name"] == "TaskDuration")
+
+
+def main_thread_tasks(trace: bytes) -> list[float]:
+    """Seconds of a processor that each task of a page's main thread took, whatever else the machine did meanwhile."""
+    events = json.loads(trace)["traceEvents"]
+    named = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    return [
+        one.get("tdur", 0) / 1e6 for one in events
+        if one["name"] == "RunTask" and named.get((one["pid"], one["tid"])) == "CrRendererMain"
+    ]  # fmt: skip

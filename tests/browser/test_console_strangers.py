@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from tests.support.stations import APPROVING, Station
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
 
+LIVE = re.compile(r"live · \d+")
 PAGE = """<!doctype html><title>elsewhere</title>
 <form method="post" action="HOME/control/pause"><input name="csrf" value="x"></form>
 <a href="HOME/help?from=elsewhere">help</a>
@@ -112,10 +114,14 @@ def test_a_link_on_another_site_leads_to_its_page(enter: Enter) -> None:
 
 def test_an_address_works_once_and_signing_out_ends_every_window(station: Station, enter: Enter) -> None:
     visit = enter(APPROVING)
+    expect(visit.page.locator("#connection")).to_have_text(LIVE)
+    visit.page.evaluate("document.body.dataset.before = ''")
     used = station.entrance(APPROVING)
     second = visit.window()
     second.goto(used)
     expect(second.get_by_role("heading", level=1)).to_have_text("Now")
+    expect(visit.page.locator("body[data-before]")).to_have_count(0)  # its stream was the old session's: it comes anew
+    expect(visit.page.locator("#connection")).to_have_text(LIVE)
     assert visit.go("/help") == 200, "the window that was there has the new session"
     stranger = enter(APPROVING)
     stranger.context.clear_cookies()
@@ -124,5 +130,6 @@ def test_an_address_works_once_and_signing_out_ends_every_window(station: Statio
     second.locator("details.menu summary").click()
     second.get_by_role("button", name="Sign out").click()
     expect(second.get_by_role("heading", level=1)).to_have_text("Sign in")
+    expect(visit.page.get_by_role("heading", level=1)).to_have_text("Sign in")
     visit.go("/runs")
     expect(visit.page.get_by_role("heading", level=1)).to_have_text("Sign in")
