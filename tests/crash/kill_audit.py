@@ -5,7 +5,7 @@ Started by ``test_audit_kill.py`` as ``python -m tests.crash.kill_audit WORKSPAC
 (``KILL``)
 
 ``never``     not at all
-``SECONDS``   so long after its request for a clone was durable
+``SECONDS``   so long after its request for a clone was durable, or was taken up
 ``TYPE:N``    by itself, when its Nth event of this type has become durable
 
 ``MODEL`` ``-`` stands for the rules. One line on stdout says how it ended (its exit code), and how many processes it
@@ -58,6 +58,8 @@ async def carry_out(workspace: Path, sources: Sequence[str], audit_id: str, mode
                         os.kill(os.getpid(), signal.SIGKILL)
 
         host.runtime.listen(hear)
+        if any(event.type == "audit.clone_requested" for event in host.runtime.engine.effects.open.values()):
+            os.write(told, b"began\n")  # what the one before was killed in is taken up
         await host.first_observed()
         repository, report, rubric = sources
         content = await anyio.Path(rubric).read_bytes()

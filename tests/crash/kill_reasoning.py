@@ -2,8 +2,10 @@
 
 Started by ``test_reasoning_kill.py`` as ``python -m tests.crash.kill_reasoning WORKSPACE``. For each number on stdin a
 process asks for one run after another, rules and models, until it is killed at a moment drawn from the number: in even
-ones anywhere, in odd ones after its first result. One line on stdout says how it ended, which envelope it asked for
-last, and the last that it was told the result of, each with the SHA-256 of the result (``-``: it was told none).
+ones anywhere, in odd ones after its first result. In each fourth it kills itself, when it is durable that it asks a
+model: however slow the machine is, that is in the middle of a run. One line on stdout says how it ended, which envelope
+it asked for last, and the last that it was told the result of, each with the SHA-256 of the result (``-``: it was told
+none).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +29,8 @@ from langchain_core.messages import AIMessage
 from actors.kernel import reader
 from actors.kernel.surfaces import BOOTSTRAP, PATHS, REALITY, SSOT
 from contracts.reasoning import PAYLOADS, PROGRAM_IDS, ReasoningEnvelope, ReasoningResult
+from events.event import Event
+from pmagent.host import Host
 from pmagent.oa.reasoning import build_envelope, run
 from replay.simulation.models import PERMITTING
 from tests.support.reasoning import GOALS
@@ -57,9 +62,26 @@ def digest(result: ReasoningResult) -> str:
     return hashlib.sha256(msgspec.json.encode(result, order="sorted")).hexdigest()
 
 
+def cuts_itself_off(number: int) -> bool:
+    """Whether the process of this round kills itself."""
+    return number % 4 == 0
+
+
+hear = Host.hear
+
+
+def deadly(host: Host, events: Sequence[Event], sums: Sequence[str]) -> None:
+    """A host's hearing of what is durable, up to the first call of a model."""
+    if any(event.type == "model.call_requested" for event in events):
+        os.kill(os.getpid(), signal.SIGKILL)
+    hear(host, events, sums)
+
+
 def live(workspace: Path, number: int, told: int) -> None:
     """Ask until killed."""
     reader.QUIET_S = 0.0  # nobody writes surfaces here, and a process that waits is not worth killing
+    if cuts_itself_off(number):
+        Host.hear = deadly  # type: ignore[assignment, method-assign]
     os.write(told, b"began\n")
     for n in range(1000):
         given = envelope(workspace, number, n)
@@ -80,10 +102,11 @@ def play(workspace: Path, number: int) -> str:
             os._exit(70)
     os.close(write_end)
     told = os.read(read_end, 6)
-    while number % 2 and told.count(b"\n") < 3:  # began, asked, answered
-        told += os.read(read_end, 100)
-    time.sleep(random.Random(number).random() * 0.2)
-    os.kill(child, signal.SIGKILL)
+    if not cuts_itself_off(number):
+        while number % 2 and told.count(b"\n") < 3 and (more := os.read(read_end, 100)):  # began, asked, answered
+            told += more
+        time.sleep(random.Random(number).random() * 0.2)
+        os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     while more := os.read(read_end, 1 << 16):
         told += more

@@ -155,6 +155,10 @@ def text(number: int) -> str:
     return f"{number} is the number of this line, which is to be typed here"
 
 
+LONG = text(0) + ", and takes its time" * 40
+"""More than ten seconds of typing: whoever is to kill a daemon within it may be slow."""
+
+
 PHASES = (
     ("pla.proposed:1", {"withdrawn"}),
     ("pla.approved:1", {"not_executed"}),
@@ -206,7 +210,7 @@ def test_a_daemon_that_is_killed_while_the_device_types_finds_out_how_far_it_cam
     with daemons(workspace) as daemon:
         daemon.begin()
         daemon.armed()
-        proposal = daemon.proposed(text(0))
+        proposal = daemon.proposed(LONG)
         daemon.approve(proposal)
         device.wait(lambda told: told.get("heard") == "commit")
         for _ in range(typed):
@@ -214,7 +218,7 @@ def test_a_daemon_that_is_killed_while_the_device_types_finds_out_how_far_it_cam
         daemon.kill()
         device.wait(lambda told: told.get("light") is False)
         stopped_at = device.typed
-        assert typed <= len(stopped_at) < len(text(0))
+        assert typed <= len(stopped_at) < len(LONG)
         if meanwhile == "reset":
             device.do("reset")
         elif meanwhile == "another kill":

@@ -55,7 +55,7 @@ def test_runs_killed_at_random_moments_have_one_result_that_everybody_is_told(
                 assert digest(whole) == result, f"round {number}: what was told is not what is known"
             assert not open_runs(workspace), f"round {number}: the next command has left a run open"
         killer.stdin.close()
-    assert seen["cut off"], "runs were cut off in their middle"
+    assert seen["cut off"] >= ROUNDS // 4, "runs were cut off in their middle"
     assert seen["told"] >= ROUNDS // 2
     layout = Layout(workspace)
     assert verify_log(str(layout.log), decode=True).ok

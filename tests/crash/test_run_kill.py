@@ -68,8 +68,8 @@ def hosts(workspace: Path) -> Iterator[Host]:
 
 
 def run_id(number: int) -> str:
-    """The n-th run's id."""
-    return f"00000000-0000-4000-8000-{number:012x}"
+    """The n-th run's id; of this process alone, since the processes of a run are known by it."""
+    return f"00000000-0000-4000-8000-{os.getpid():08x}{number:04x}"
 
 
 def test_a_run_whose_host_is_killed_at_any_event_goes_on_with_what_is_left(

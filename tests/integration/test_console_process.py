@@ -39,14 +39,15 @@ class Up:
         """Read what it says until ``words`` come; the line."""
         assert self.process.stderr is not None
         while True:
+            *lines, rest = self.said.split("\n")  # several may have come at once
+            for at, line in enumerate(lines):
+                if words in line:
+                    self.said = "\n".join([*lines[at + 1 :], rest])
+                    return line
             ready, _, _ = select.select([self.process.stderr], [], [], SECONDS)
-            line = os.read(self.process.stderr.fileno(), 65_536).decode() if ready else ""
-            assert line, f"{words!r} was not said: {self.said}"
-            self.said += line
-            for whole in self.said.splitlines():
-                if words in whole:
-                    self.said = self.said[self.said.index(whole) + len(whole) :]
-                    return whole
+            more = os.read(self.process.stderr.fileno(), 65_536).decode() if ready else ""
+            assert more, f"{words!r} was not said: {self.said}"
+            self.said += more
 
     def served(self) -> address.Address:
         """Its console, as soon as it is served."""
@@ -96,7 +97,7 @@ def entered(served: address.Address, workspace: Path) -> httpx2.Client:
     printed = spawn("--workspace", str(workspace), "console", cwd=workspace)
     assert printed.code == 0, printed.errors
     assert printed.lines[0].startswith(f"{served.url}/enter?token=")
-    client = httpx2.Client(base_url=served.url)
+    client = httpx2.Client(base_url=served.url, timeout=SECONDS)
     assert client.get(printed.lines[0]).status_code == 303
     return client
 
@@ -105,11 +106,11 @@ def test_a_new_user_comes_in_by_the_printed_address_once(workspace: Path) -> Non
     with up(workspace) as daemon:
         served = daemon.served()
         printed = spawn("--workspace", str(workspace), "console", cwd=workspace)
-        with httpx2.Client(base_url=served.url) as client:
+        with httpx2.Client(base_url=served.url, timeout=SECONDS) as client:
             assert client.get("/").headers["location"] == "/sign-in"
             assert client.get(printed.lines[0]).headers["location"] == "/"
             assert client.get("/").status_code == 200
-        with httpx2.Client(base_url=served.url) as another:
+        with httpx2.Client(base_url=served.url, timeout=SECONDS) as another:
             assert another.get(printed.lines[0]).status_code == 403
             assert another.get("/").status_code == 303
         assert daemon.end() == 0
@@ -166,7 +167,9 @@ def test_over_a_unix_socket_only_this_user_is_answered(workspace: Path) -> None:
         assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
         with (
             reachable(path) as short,
-            httpx2.Client(transport=httpx2.HTTPTransport(uds=short), base_url=served.url) as client,
+            httpx2.Client(
+                transport=httpx2.HTTPTransport(uds=short), base_url=served.url, timeout=SECONDS
+            ) as client,
         ):
             assert client.get("/").headers["location"] == "/sign-in"
         assert daemon.end() == 0

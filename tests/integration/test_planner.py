@@ -19,6 +19,7 @@ from actors.orchestra import claude_code, planner
 from contracts.orchestra_events import PlannerFailed, PlannerReplied
 from events.event import Event
 from tests.support.claude_stand_in import report
+from tests.support.held_clock import held_clock
 from tests.support.planners import RUN, SECONDS, StandIn, all_end, raw, request
 
 PLAN = '[{"task_id": "a", "intent": "say it", "tools": ["echo"]}]'
@@ -259,11 +260,16 @@ def test_what_writes_too_much_is_ended(told: Any, how: dict[str, Any]) -> None:
 @pytest.mark.parametrize("how", ["deaf", "listening"])
 def test_what_hangs_is_ended_gently_then_not(told: Any, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(planner, "GRACE_SECONDS", 0.3 if how == "deaf" else 1_000.0)
+    begin = held_clock(monkeypatch, 1.5)  # ended before it hangs, nobody would ever learn that it does
     stand_in = told({"hang": how, "grandchild": True})
+
+    async def when_it_hangs() -> None:
+        await anyio.to_thread.run_sync(stand_in.wait_hanging)
+        begin()
 
     async def live() -> None:
         async with anyio.create_task_group() as group:
-            group.start_soon(anyio.to_thread.run_sync, stand_in.wait_hanging)
+            group.start_soon(when_it_hangs)
             outcomes.append(await planner.ask(request(seconds=1.5), NO_IO))
 
     outcomes: list[PlannerReplied | PlannerFailed] = []

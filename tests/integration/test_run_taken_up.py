@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from actors.actor import Io, Performers
-from contracts.clock import TimerFired
+from contracts.clock import TimerFired, TimerRequested
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.oa import OaSnapshotRequested
 from contracts.orchestra_events import RunRequested, TaskAttemptFailed, TaskAttemptRequested, TaskExited
@@ -20,6 +20,7 @@ from events.log import now
 from events.reader import runs
 from pmagent import host as composition
 from pmagent.host import open_host
+from pmagent.io import RealIo
 from tests.support.orchestra import RUN, config, exited, plan
 
 PAUSE_SECONDS = 0.25
@@ -38,30 +39,44 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(composition, "run_performers", performers)
 
 
-async def first_attempt(workspace: Path) -> TaskAttemptFailed:
-    """A run of one task, left when its first attempt has failed."""
+async def never(_: RealIo, at: str) -> None:
+    """In place of sleeping until ``at``."""
+    del at
+    await anyio.sleep_forever()
+
+
+async def first_attempt(workspace: Path) -> tuple[TaskAttemptFailed, int]:
+    """A run of one task, left when its first attempt has failed; and the position of the timer for the next."""
     asked = RunRequested(run_id=RUN, intent="x", plan=plan({"a": []}), config=config(retries=1, base=PAUSE_SECONDS))
     async with open_host(workspace, "orchestra.run") as host:
         await host.first_observed()
         failed: TaskAttemptFailed = (await host.ask(asked, RUN, {"task.attempt_failed"}, 20.0)).data
-    return failed
+        wakes = [one for one in host.runtime.engine.effects.open.values() if isinstance(one.data, TimerRequested)]
+        [timer] = [one.position for one in wakes if one.data.at == failed.retry_at]
+    return failed, timer
 
 
-async def opened(workspace: Path, surface: str) -> list[type]:
-    """The kinds of what comes into the log with a host that takes a snapshot of the OA's state."""
+async def opened(workspace: Path, surface: str, pause: int) -> list[type]:
+    """The kinds of what comes into the log with a host that takes a snapshot of the OA's state, when the timer that was
+    asked for at position ``pause`` has fired."""
     async with open_host(workspace, surface) as host:
         await host.ask(OaSnapshotRequested(), "oa.snapshot-1", {"oa.snapshot_taken"}, 20.0)
-        blobs, storage = BlobStore(RealDisk(), str(host.layout.blobs)), host.storage
-        found = [type(typed(stored, blobs).data) for run in runs(storage, 1) for stored in run]
+        effects = host.runtime.engine.effects
+        with anyio.fail_after(20):
+            await host.until(lambda: pause not in effects.open)
+        blobs = BlobStore(RealDisk(), str(host.layout.blobs))
+        found = [type(typed(stored, blobs).data) for run in runs(host.storage, 1) for stored in run]
     return found[found.index(DaemonStopped) + 1 :]
 
 
 async def play(workspace: Path, surface: str) -> list[type]:
     """The kinds of events of a host that was opened when the pause was over."""
-    failed = await first_attempt(workspace)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RealIo, "sleep_until", never)  # however long the first one takes to end, its timer does not fire
+        failed, pause = await first_attempt(workspace)
     while now() <= failed.retry_at:  # noqa: ASYNC110 - the clock tells nobody
         await anyio.sleep(0.01)
-    return await opened(workspace, surface)
+    return await opened(workspace, surface, pause)
 
 
 def test_a_pause_that_is_over_leads_to_no_attempt_where_no_run_is_taken_up(workspace: Path) -> None:

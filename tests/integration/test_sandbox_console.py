@@ -44,18 +44,19 @@ def workspace(tmp_path: Path) -> Path:
 def listening() -> Iterator[tuple[int, Callable[[], bool]]]:
     """Somebody who listens on loopback, as the console does; and whether anybody came."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        listener.settimeout(0.0)
+        listener.settimeout(20.0)
 
         def visited() -> bool:
             try:
                 listener.accept()[0].close()
-            except BlockingIOError:
+            except (BlockingIOError, TimeoutError):
                 return False
             return True
 
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port), timeout=5):
             assert visited(), "from outside it is reached"
+        listener.settimeout(0.0)  # who came inside has come by the time that its run has ended
         yield port, visited
 
 

@@ -41,7 +41,8 @@ def test_where_the_way_in_fails_nothing_runs(
     sleeper.write_text("#!/bin/sh\nexec sleep 600\n")
     sleeper.chmod(0o755)
     monkeypatch.setattr(sys, "executable", program.format(folder=tmp_path))
-    monkeypatch.setattr(doorway, "_SECONDS", 0.2)
+    if "sleeper" in program:  # the others answer, in their own time
+        monkeypatch.setattr(doorway, "_SECONDS", 0.2)
     _starts_nothing(tmp_path, said)
 
 

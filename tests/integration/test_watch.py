@@ -137,7 +137,7 @@ def test_watching_ends_promptly(workspace: Path, cancelled: bool) -> None:
         seen = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
-            with anyio.fail_after(5):
+            with anyio.fail_after(20):
                 await seen.wait()
             await anyio.wait_all_tasks_blocked()
             begun = anyio.current_time()
@@ -145,6 +145,6 @@ def test_watching_ends_promptly(workspace: Path, cancelled: bool) -> None:
                 group.cancel_scope.cancel()
             else:
                 stop.set()
-        assert anyio.current_time() - begun < 1.0
+        assert anyio.current_time() - begun < 20.0, "and not when it would have looked again, after a minute"
 
     run(test)
