@@ -113,16 +113,18 @@ class EffectLedger:
         elif isinstance(data, KernelModeDecided):
             everything = data.mode == "BLOCKED" and data.previous != "BLOCKED"
             return self._revoke(lambda request: everything or not allows(data.mode, request.scope().action))
-        elif isinstance(data, ActorHalted) and data.name == WATCHER:
-            return self._revoke(lambda _: True)
+        elif isinstance(data, ActorHalted):
+            if data.name == WATCHER:
+                return self._revoke(lambda _: True)
+            return self._revoke(lambda request: not request.waits, of=data.name) or NO_CANCELS
         return NO_CANCELS
 
-    def _revoke(self, concerned: Callable[[OutwardRequest], bool]) -> Sequence[Cancel]:
-        """Cancel the open outward effects that are ``concerned``."""
+    def _revoke(self, concerned: Callable[[OutwardRequest], bool], of: str = "") -> Sequence[Cancel]:
+        """Cancel the open outward effects that are ``concerned``; ``of``: that this actor asked for ("": any)."""
         return [
             self._cancel(position, "permit_revoked")
             for position, event in self.open.items()
-            if isinstance(event.data, OutwardRequest) and concerned(event.data)
+            if isinstance(event.data, OutwardRequest) and of in ("", event.actor) and concerned(event.data)
         ]
 
     def _close(self, request: int) -> None:

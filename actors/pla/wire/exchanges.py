@@ -78,8 +78,9 @@ _Asked = (
 def exchange(event: Event, plain: Action | None, now: str) -> Exchange:
     """The conversation for a request of the HID link. ``plain`` is the action of a masked one, None when it is not in
     memory any more; ``now`` is the log's time. Another actor's request is refused, whatever permit it has: only the HID
-    link holds what it asks to the approvals. Raises TypeError for another event."""
-    if event.actor != HID:
+    link holds what it asks to the approvals; but anybody may have it disarmed, as the warden does when the HID link is
+    halted. Raises TypeError for another event."""
+    if event.actor != HID and not isinstance(event.data, HidDisarmRequested):
         return _strange(event)
     match event.data:
         case HidArmRequested() as asked:

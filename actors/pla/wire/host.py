@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from actors.pla.wire.answers import HelloAnswer, StatusAnswer, answer_of, broken, ended_of
+from actors.pla.wire.answers import DisarmAnswer, HelloAnswer, StatusAnswer, answer_of, broken, ended_of
 from actors.pla.wire.lines import SPOILER, Damaged, LineReader, encode
 from actors.pla.wire.words import (
     ANSWER_SECONDS,
@@ -46,7 +46,8 @@ _SPOILT: Final = SPOILER + b"\n"
 _ACTS: Final = frozenset(("arm", "prepare", "commit"))
 """What no device gets that has another contract."""
 _BOUND: Final = _ACTS | {"ping"}
-"""What names the boot that it is for on the line, too."""
+"""What names the boot that it is for on the line, too: all that arms, keeps armed, or has keys pressed. None of it
+leaves between the wish to disarm and the device's word that it is disarmed."""
 _BEGAN_ANEW: Final = frozenset(("BOOT_MISMATCH", "NO_HELLO"))
 """Answers of a device that does not know of this link's hello."""
 
@@ -89,6 +90,7 @@ class HostLink:
         self._committed: set[str] = set()  # each entry took an operator's approval
         self._ended: OrderedDict[str, Ended] = OrderedDict()
         self._unanswered = 0
+        self._disarming = False
         self._heard_at = 0.0
         self._window = (0.0, 0)
         self._heard: list[Heard] = []
@@ -189,7 +191,10 @@ class HostLink:
         request = _Request(self._tickets, op, fields, seconds)
         if op == "commit":
             self._committed.add(fields["execution_id"])
+        if op == "arm":
+            self._disarming = False  # somebody wants it armed anew
         if op == "disarm":
+            self._call_off()
             self._waiting.appendleft(request)
             if self._now is not None and self._now.op != "disarm":
                 self._now.due = min(self._now.due, now + GRACE_SECONDS)
@@ -197,6 +202,14 @@ class HostLink:
             self._waiting.append(request)
         self._go_on(now)
         return request.ticket
+
+    def _call_off(self) -> None:
+        """It is to be disarmed: what waits and would have it armed or typing never leaves, whatever becomes of the
+        disarm's own line, and nothing renews the lease until the device has answered."""
+        self._disarming = True
+        for request in [one for one in self._waiting if one.op in _BOUND]:
+            self._waiting.remove(request)
+            self._answers.append((request.ticket, _called_off()))
 
     def drop(self, ticket: int, now: float) -> None:
         """Nobody waits for this answer any more. What has not left yet never leaves."""
@@ -236,6 +249,8 @@ class HostLink:
         if isinstance(answer, HelloAnswer):
             self._greeted(answer.hello)
             return
+        if isinstance(answer, DisarmAnswer):
+            self._disarming = False
         if isinstance(answer, StatusAnswer) and not self._same_boot(answer.status):
             self._answers.append((request.ticket, Unanswered(sent=True, code="reset", text="the device began anew")))
             return
@@ -322,6 +337,8 @@ class HostLink:
             if op == "commit":
                 return Unanswered(sent=False, code="reset", text=what)
             return Refused("BOOT_MISMATCH", what)
+        if self._disarming and op in _BOUND and op != "arm":
+            return _called_off()
         if op == "commit" and fields["execution_id"] in self._committed:
             return Unanswered(sent=True, code="repeated", text="this execution was committed already")
         return None
@@ -376,6 +393,10 @@ class HostLink:
         """How the line looked, for people who search for the reason."""
         damaged = f"; {self.damaged} lines were damaged" if self.damaged else ""
         return f"{damaged}; {self.foreign} lines were no answers" if self.foreign else damaged
+
+
+def _called_off() -> Unanswered:
+    return Unanswered(sent=False, code="disarmed", text="the device is being disarmed")
 
 
 def difference(hello: dict[str, Any], version: str, schemas: str) -> str:

@@ -1,0 +1,39 @@
+"""Whoever is halted while something is typed: the order is not waited for any more, which has the device disarmed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from actors.pla.hid.actor import HidLink
+from actors.pla.warden.actor import Warden
+from contracts.effect import ActorHalted
+from contracts.hid import HidCommitRequested, HidDisarmRequested, HidPingRequested, HidReported
+from tests.support.pla import BOOT, Desk
+
+
+@pytest.mark.parametrize("who", [(HidLink,), (Warden,), (HidLink, Warden)])
+def test_whoever_is_halted_the_device_is_disarmed(who: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    desk.mute = {HidCommitRequested, HidPingRequested}
+    desk.ready()
+    desk.decide(desk.propose())
+    ordered, before = desk.of(HidCommitRequested)[-1].position, len(desk.of(HidDisarmRequested))
+    with monkeypatch.context() as patch:
+        for cls in who:
+            whole = cls.decide
+
+            def failing(self: Any, state: Any, event: Any, whole: Any = whole) -> Any:
+                if isinstance(event.data, HidReported):
+                    raise ValueError
+                return whole(self, state, event)
+
+            patch.setattr(cls, "decide", failing)
+        desk.fact(HidReported(
+            boot_id=BOOT, mode="EXECUTE", led_state=True, kill_switch_state="ARMED", error_code="NONE",
+            error_message="", error_count=0, action_count=0, caps_lock=False,
+        ))  # fmt: skip
+    assert {event.data.name for event in desk.of(ActorHalted)} == {cls.name for cls in who}
+    cancelled = ordered in desk.engine.effects.cancelled or not desk.engine.effects.is_open(ordered)
+    assert cancelled or len(desk.of(HidDisarmRequested)) > before
