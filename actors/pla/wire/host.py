@@ -191,8 +191,6 @@ class HostLink:
         request = _Request(self._tickets, op, fields, seconds)
         if op == "commit":
             self._committed.add(fields["execution_id"])
-        if op == "arm":
-            self._disarming = False  # somebody wants it armed anew
         if op == "disarm":
             self._call_off()
             self._waiting.appendleft(request)
@@ -205,7 +203,7 @@ class HostLink:
 
     def _call_off(self) -> None:
         """It is to be disarmed: what waits and would have it armed or typing never leaves, whatever becomes of the
-        disarm's own line, and nothing renews the lease until the device has answered."""
+        disarm's own line, and nothing arms it or renews its lease until the device has said that it is disarmed."""
         self._disarming = True
         for request in [one for one in self._waiting if one.op in _BOUND]:
             self._waiting.remove(request)
@@ -249,8 +247,8 @@ class HostLink:
         if isinstance(answer, HelloAnswer):
             self._greeted(answer.hello)
             return
-        if isinstance(answer, DisarmAnswer):
-            self._disarming = False
+        if isinstance(answer, DisarmAnswer) or (isinstance(answer, StatusAnswer) and _is_disarmed(answer.status)):
+            self._disarming = False  # nothing that arms has left since it was wished
         if isinstance(answer, StatusAnswer) and not self._same_boot(answer.status):
             self._answers.append((request.ticket, Unanswered(sent=True, code="reset", text="the device began anew")))
             return
@@ -289,6 +287,8 @@ class HostLink:
         elif self._same_boot(document):
             self._heard_at = now
             self._heard.append(Status(document))
+            if self._now is None and _is_disarmed(document):
+                self._disarming = False  # its lease is over; with a request under way it may have been said before
 
     def _same_boot(self, status: dict[str, Any]) -> bool:
         """Whether the status is of the boot that said hello; else the link is lost."""
@@ -358,8 +358,12 @@ class HostLink:
         self._now = request
 
     def _go_on(self, now: float) -> None:
-        if self._state == "up" and self._now is None and self._waiting:
-            self._send(self._waiting.popleft(), now)
+        while self._state == "up" and self._now is None and self._waiting:
+            request = self._waiting.popleft()
+            if request.op == "arm" and self._disarming:
+                self._answers.append((request.ticket, _called_off()))
+            else:
+                self._send(request, now)
 
     def _overdue(self, request: _Request, now: float) -> None:
         self._now = None
@@ -395,8 +399,12 @@ class HostLink:
         return f"{damaged}; {self.foreign} lines were no answers" if self.foreign else damaged
 
 
+def _is_disarmed(status: dict[str, Any]) -> bool:
+    return status.get("led_state") is False
+
+
 def _called_off() -> Unanswered:
-    return Unanswered(sent=False, code="disarmed", text="the device is being disarmed")
+    return Unanswered(sent=False, code="disarmed", text="the device has not said yet that it is disarmed")
 
 
 def difference(hello: dict[str, Any], version: str, schemas: str) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from contracts.hid import HidEnded, HidSilent
+from contracts.hid import HidArmed, HidEnded, HidSilent
 from contracts.pla import TypeText
 from firmware.core import LEASE_MAX_MS
-from tests.support.pla_wired import DISARM, HI, PING, Wired, commit, prepare
+from tests.support.pla_wired import DISARM, HI, PING, Wired, arm, commit, prepare
 
 LONG = TypeText(text="x" * 1024)
 
@@ -41,6 +41,27 @@ def test_a_disarm_that_is_lost_ends_the_typing_with_the_lease() -> None:
     assert isinstance(ended, HidEnded)
     assert (ended.state, ended.code) == ("ABORTED", "LEASE")
     assert wired.now - since < LEASE_MAX_MS / 1000 + 1.5
+
+
+def test_a_device_that_has_not_said_that_it_is_disarmed_is_not_armed() -> None:
+    wired = Wired().prepared(LONG)
+    typing = wired.begin(commit(LONG))
+    wired.until(lambda: wired.presses > 10)
+    wired.to_device = without("disarm", 3)
+    wired.perform(DISARM)
+    armed, refused = wired.sent("arm"), wired.perform(arm())
+    assert isinstance(refused, HidSilent)
+    assert (refused.sent, wired.sent("arm")) == (False, armed), "what is typed would go on with it"
+    wired.until(lambda: typing in wired.outcomes)
+    over = wired.now
+    wired.until(lambda: wired.now > over + 2)
+    assert isinstance(wired.perform(arm()), HidArmed), "it has said that its lease is over"
+
+
+def test_arming_waits_for_the_answer_to_disarming() -> None:
+    wired = Wired().linked()
+    wired.begin(DISARM)
+    assert isinstance(wired.perform(arm()), HidArmed)
 
 
 def test_an_order_that_waits_when_it_is_to_be_disarmed_never_leaves() -> None:
