@@ -29,7 +29,6 @@ from contracts.payload import Effect, OutwardRequest, effect_of
 from events.commit import Durable
 from events.errors import PmagentError
 from events.event import Draft, Event
-from events.log import now
 from events.storage import Storage
 from events.writer import Writer
 
@@ -123,6 +122,10 @@ class Runtime:
         added."""
         self._listeners.append(listener)
 
+    def now(self) -> str:
+        """The log's clock."""
+        return self._io.now()
+
     # --- facts in -----------------------------------------------------------------------------------------------
 
     async def append(
@@ -136,7 +139,7 @@ class Runtime:
     async def append_draft(self, draft: Draft) -> Event | None:
         """``append`` for a draft that has passed the intake already (in a thread, when it is large)."""
         self._check()
-        output = self.engine.accept(draft, now())
+        output = self.engine.accept(draft, self.now())
         future: asyncio.Future[Event | None] = self._loop.create_future()
         self._futures.add(future)
         # A fact that was sent before may still be on its way to the disk: what is submitted now, if only nothing, is
@@ -361,7 +364,7 @@ class Runtime:
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
-            output = self.engine.finish(event.position, draft, now())
+            output = self.engine.finish(event.position, draft, self.now())
             if output is not None:
                 self._submit(output, None)
 

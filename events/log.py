@@ -15,15 +15,16 @@ import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import ClassVar, Final
 
 import msgspec
 
 from events.commit import Durable
 from events.disk import Disk, RealDisk
 from events.errors import PmagentError
-from events.event import Draft, Event, LogCreated, Tail, format_time
+from events.event import Draft, Event, LogCreated, Tail, format_time, parse_time
 from events.lock import WriterLock
 from events.reader import event_at, runs
 from events.segment_store import SEGMENT_BYTES, SegmentStorage
@@ -35,20 +36,51 @@ LOG_ACTOR = "log"
 """The actor that writes ``log.created`` and ``log.recovered``."""
 
 
-class _Second:
-    """The second that was formatted last: formatting one costs ten times as much as the microseconds behind it."""
-
-    number = -1
-    text = ""
-
-
 def now() -> str:
     """The real time, as the log writes it."""
-    second, micros = divmod(time.time_ns() // 1000, 1_000_000)
-    if second != _Second.number:
-        _Second.text = format_time(datetime.fromtimestamp(second, UTC))[:20]
-        _Second.number = second
-    return f"{_Second.text}{micros:06d}Z"
+    return _written(time.time_ns())
+
+
+class LogClock:
+    """The time of a log that goes on: the real time, or, where that lies behind what the clock or the log has said
+    already (the real clock was set back), a time that goes on from there seven eighths as fast, until the real time has
+    caught up. So what waits for a time or expires at one does so whatever becomes of the real clock. For any thread.
+
+    ``stood`` is the last time in the log ("": none). One that lies more than a year ahead is a fault that nobody should
+    build on, and is passed over.
+    """
+
+    def __init__(self, stood: str = "") -> None:
+        ahead = (parse_time(stood) - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000 if stood else 0
+        if ahead > time.time_ns() + _AHEAD_MAX_NS:
+            ahead = 0
+        self._said = (ahead, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+
+    def now(self) -> str:
+        """The time, as the log writes it."""
+        said, then = self._said
+        steady = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+        time_ns = max(time.time_ns(), said + (steady - then) * 7 // 8)
+        self._said = (time_ns, steady)
+        return _written(time_ns)
+
+
+_AHEAD_MAX_NS: Final = 366 * 24 * 3600 * 10**9
+
+
+class _Second:
+    """The second that was written last: writing one costs ten times as much as the microseconds behind it."""
+
+    last: ClassVar[tuple[int, str]] = (-1, "")  # in one piece, for any thread
+
+
+def _written(time_ns: int) -> str:
+    second, micros = divmod(time_ns // 1000, 1_000_000)
+    number, text = _Second.last
+    if number != second:
+        text = format_time(datetime.fromtimestamp(second, UTC))[:20]
+        _Second.last = (second, text)
+    return f"{text}{micros:06d}Z"
 
 
 def open_storage(disk: Disk, folder: str, segment_bytes: int = SEGMENT_BYTES) -> SegmentStorage:
@@ -85,6 +117,7 @@ class Log:
 
     def __init__(self, storage: Storage, sequencer: Sequencer) -> None:
         self.storage = storage
+        self._clock = LogClock(storage.tail().time)
         self._sequencer = sequencer
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._failed)
@@ -104,7 +137,7 @@ class Log:
                 return self._stored(known, draft)
             waiting.append(future)  # one of its own: who came first may be cancelled
             return await future
-        event = self._sequencer.admit(draft, now())
+        event = self._sequencer.admit(draft, self._clock.now())
         self._pending[event.position] = [future]
         self._writer.submit((event,))
         return await future

@@ -48,7 +48,7 @@ from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Draft, Event, Tail
 from events.lock import WriterLock
-from events.log import now, open_storage, opening_events
+from events.log import open_storage, opening_events
 from events.reader import event_at, runs
 from events.redact import Redactor
 from events.segment_store import SegmentStorage
@@ -291,11 +291,11 @@ async def _live(
     fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
-    io = RealIo(layout.workspace, intake, partial(_event, layout, blobs))
+    io = RealIo(layout.workspace, intake, partial(_event, layout, blobs), storage.tail().time)
 
-    first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now())
+    first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, io.now())
     durable_effects = list(engine.effects.open.values())
-    completed = engine.complete(now())
+    completed = engine.complete(io.now())
     line, vault = Line(), Vault()
     made = {**run_performers(), **model_performers(models), **pla_performers(line, vault.get)}
     runtime = Runtime(engine, storage, {**PERFORMERS, **made}, intake, io)

@@ -14,7 +14,7 @@ from actors.actor import StoredBlob
 from actors.intake import ContentStream, Intake
 from events.blobs import BLOB_BYTES_MAX
 from events.event import Event, parse_time
-from events.log import now
+from events.log import LogClock
 
 _NAP_SECONDS = 60.0
 """A sleeper looks at the clock at least so often, so that a clock that was set, or a machine that slept, is noticed."""
@@ -63,12 +63,14 @@ class RealStream:
 
 
 class RealIo:
-    """The ``Io`` of the daemon. ``read`` gives the durable event at a position; it may block."""
+    """The ``Io`` of the daemon. ``read`` gives the durable event at a position; it may block. ``stood`` is the log's
+    last time ("": it has none)."""
 
-    def __init__(self, workspace: Path, intake: Intake, read: Callable[[int], Event]) -> None:
+    def __init__(self, workspace: Path, intake: Intake, read: Callable[[int], Event], stood: str = "") -> None:
         self._workspace = workspace
         self._intake = intake
         self._read = read
+        self._clock = LogClock(stood)
 
     @property
     def workspace(self) -> Path:
@@ -77,12 +79,12 @@ class RealIo:
 
     def now(self) -> str:
         """See Io."""
-        return now()
+        return self._clock.now()
 
     async def sleep_until(self, at: str) -> None:
         """See Io. Raises ValueError when ``at`` is no log time."""
         due = parse_time(at)
-        while (left := (due - parse_time(now())).total_seconds()) > 0:
+        while (left := (due - parse_time(self.now())).total_seconds()) > 0:
             await anyio.sleep(min(left, _NAP_SECONDS))
 
     def masked(self, text: str) -> str:

@@ -131,7 +131,7 @@ async def propose(host: Host, arguments: dict[str, Any]) -> Answer:
     event = await host.ask_draft(draft, {"pla.proposed", "pla.proposal_refused"}, _proposal_seconds(draft.data))
     if isinstance(event.data, PlaProposed):
         view = reading.called(host.runtime.engine, event.data.proposal_id)
-        document = {"proposed": True, **reading.proposal_document(view, now())}
+        document = {"proposed": True, **reading.proposal_document(view, host.runtime.now())}
         return Answer(document=document, warnings=_held_here(host, secret))
     if secret is not None:
         host.vault.drop(draft.data.digest)
@@ -192,7 +192,7 @@ _FINE: Final = ("executed", "recorded")
 
 def _outcome(view: ProposalView) -> Answer:
     """How a closed proposal ended."""
-    document = reading.proposal_document(view, now())
+    document = reading.proposal_document(view, now())  # it is over: no time counts
     return Answer(document=document, exit_code=0 if document["outcome"] in _FINE else 1)
 
 
@@ -227,7 +227,7 @@ async def status(host: Host, arguments: dict[str, Any]) -> Answer:
     understood(arguments, StatusArguments)
     trouble = host.line.trouble
     document = reading.status_document(
-        host.runtime.engine, now(), running=True, trouble=trouble.message if trouble is not None else None
+        host.runtime.engine, host.runtime.now(), running=True, trouble=trouble.message if trouble is not None else None
     )
     return Answer(document=document)
 
@@ -235,7 +235,7 @@ async def status(host: Host, arguments: dict[str, Any]) -> Answer:
 async def listing(host: Host, arguments: dict[str, Any]) -> Answer:
     """The newest proposals."""
     asked = understood(arguments, ListArguments)
-    return Answer(document=reading.list_document(host.runtime.engine, now(), asked.count))
+    return Answer(document=reading.list_document(host.runtime.engine, host.runtime.now(), asked.count))
 
 
 async def show(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -243,7 +243,8 @@ async def show(host: Host, arguments: dict[str, Any]) -> Answer:
     asked, and stands nowhere else; that it was told does. Raises BadPla, NoSuchProposal."""
     asked = understood(arguments, ShowArguments)
     view = reading.called(host.runtime.engine, asked.proposal_id)
-    document = {**reading.proposal_document(view, now()), "action_proposal": reading.contract_document(view)}
+    document = reading.proposal_document(view, host.runtime.now())
+    document["action_proposal"] = reading.contract_document(view)
     if asked.reveal and view.proposed.masked:
         document["plain"] = await _revealed(host, view, asked, arguments)
     return Answer(document=document)

@@ -20,7 +20,8 @@ from typing import Any, Final
 from unittest.mock import patch
 
 _FORBIDDEN: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
-    (time, ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")),
+    (time, ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep",
+            "clock_gettime", "clock_gettime_ns")),
     (random, ("random", "randint", "randrange", "choice", "shuffle", "getrandbits", "uniform", "seed")),
     (secrets, ("token_hex", "token_bytes", "token_urlsafe", "randbelow", "choice")),
     (uuid, ("uuid1", "uuid4")),

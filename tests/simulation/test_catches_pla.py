@@ -77,7 +77,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (hid_execution, "on_request", "if event.actor == WARDEN else None", ""),
     ]),
     "who has a permit may type": ("exec-of-the-intruder is typed, and was not approved", [
-        (link, "exchange", "if event.actor != HID:", "if False:"),
+        (link, "exchange", "if event.actor != HID and", "if False and"),
     ]),
     "an approval does not expire": ("the approval has expired", [
         (hid_execution, "_lapsed", "if now >= execution.expires_at:", "if False:"),
