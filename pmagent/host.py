@@ -80,7 +80,7 @@ class Refused(PmagentError):
 
 
 class RequestReused(PmagentError):
-    """The request's id belongs to a request of another kind."""
+    """The request's id belongs to another request."""
 
     exit_code = 2
 
@@ -141,10 +141,13 @@ class Host:
         """
         return self.runtime.intake.fact(payload, request_id, OPERATOR, request_id)
 
-    async def ask_draft(self, draft: Draft, answers: Collection[str], seconds: float = 60.0) -> Event:
-        """``ask`` for a request that is ``drafted`` already."""
+    async def ask_draft(
+        self, draft: Draft, answers: Collection[str], seconds: float = 60.0, *, whole: bool = False
+    ) -> Event:
+        """``ask`` for a request that is ``drafted`` already. ``whole``: nothing in it is of the moment or the settings,
+        so that with another content it is another request."""
         request_id = draft.id
-        self._check_unused(draft.type, request_id)
+        self._check_unused(draft, whole=whole)
         wanted = {*answers, "request.refused"}
         event = await self.runtime.ask(draft, lambda found: found.type in wanted, self.answer_in_log, seconds)
         await self.flush()
@@ -158,22 +161,21 @@ class Host:
     async def tell_draft(self, draft: Draft) -> int:
         """Append a request (idempotent by its id) whose answer is not waited for; its position, when it is durable
         together with all that was decided on it at once. Raises RequestReused, OutcomeUnknown."""
-        self._check_unused(draft.type, draft.id)
+        self._check_unused(draft)
         event = await self.runtime.append_draft(draft)
         position = event.position if event is not None else self.runtime.engine.sequencer.seen(draft.id)
         assert position is not None, "appended now or before"
         return position
 
-    def _check_unused(self, type: str, request_id: str) -> None:
+    def _check_unused(self, draft: Draft, *, whole: bool = False) -> None:
         """A request that is sent again is the same request; nothing would ever answer another under its id."""
-        known = self.runtime.engine.sequencer.seen(request_id)
+        known = self.runtime.engine.sequencer.seen(draft.id)
         if known is None or known > self.tail.position:
             return
         stood = event_at(self.storage, known)
-        if stood.type != type:
-            raise RequestReused(
-                f"the request id {request_id} was used for {stood.type} (position {known})", "use a new id"
-            )
+        if stood.type != draft.type or (whole and bytes(stood.data) != draft.raw):
+            what = stood.type if stood.type != draft.type else f"another {stood.type}"
+            raise RequestReused(f"the request id {draft.id} was used for {what} (position {known})", "use a new id")
 
     def answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
         """The answer to a request that stands in the log already: somebody lost a connection and asks again, or looks

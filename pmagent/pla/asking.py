@@ -97,7 +97,7 @@ async def observe(host: Host, arguments: dict[str, Any]) -> Answer:
     settings = await anyio.to_thread.run_sync(standing, host.layout.workspace)
     source = frame_source(asked.frames, settings, host.layout.workspace)
     requested = PlaObserveRequested(frame=source, requested_by=asked.operator, channel=asked.channel)
-    event = await _ask(host, requested, arguments, {"pla.observed"}, FRAME_SECONDS)
+    event = await _ask(host, requested, arguments, {"pla.observed"}, FRAME_SECONDS, whole=False)
     document = {**_fields(event), "observed": _observed(host, event.data.frame)}
     return Answer(document=document, exit_code=0 if event.data.frame else 1)
 
@@ -165,7 +165,8 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
         requested = _completed(host, requested)
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
-    event = await _ask(host, requested, arguments, {"pla.approved", "pla.rejected", "pla.decision_refused"})
+    answers = {"pla.approved", "pla.rejected", "pla.decision_refused"}
+    event = await _ask(host, requested, arguments, answers, whole=False)  # how long it was looked at is of the moment
     taken = event.type != "pla.decision_refused"
     return Answer(document={"decision": event.type.removeprefix("pla."), **_fields(event)}, exit_code=0 if taken else 1)
 
@@ -389,14 +390,15 @@ async def _broken(host: Host, broken: borders.Broken, arguments: dict[str, Any],
 
 
 async def _ask(
-    host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = ANSWER_SECONDS
+    host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = ANSWER_SECONDS,
+    *, whole: bool = True,
 ) -> Event:
     request = _request(arguments)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, payload, request)
     except msgspec.ValidationError as error:
         raise BadPla(f"with its secrets masked, this cannot be asked for: {error}", "use fewer words") from error
-    return await host.ask_draft(draft, answers, seconds)
+    return await host.ask_draft(draft, answers, seconds, whole=whole)
 
 
 def _request(arguments: dict[str, Any]) -> str:

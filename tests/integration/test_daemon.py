@@ -250,6 +250,20 @@ def test_a_request_id_that_was_used_for_something_else_is_refused_at_once(worksp
     assert "oa.boot_requested" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("operation", "first", "second"),
+    [("pla.mode", {"mode": "SUGGEST"}, {"mode": "OBSERVE"}), ("control.pause", {"reason": "a"}, {"reason": "b"})],
+)
+def test_another_wish_under_a_used_request_id_is_not_told_to_be_done(
+    workspace: Path, operation: str, first: dict[str, str], second: dict[str, str]
+) -> None:
+    who = {"operator": "ada", "channel": "api", "request": f"{operation}-1"}
+    done = call(workspace, operation, {**who, **first})
+    assert call(workspace, operation, {**who, **first}) == done
+    with pytest.raises(RequestReused, match="another"):
+        call(workspace, operation, {**who, **second})
+
+
 def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path) -> None:
     with running(workspace):
         call(workspace, "boot.oa", {"request": "boot.oa-1"})
