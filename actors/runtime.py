@@ -99,6 +99,7 @@ class Runtime:
         self.failed = anyio.Event()
         self._performers = performers
         self._io = io
+        self.now: Callable[[], str] = io.now  # the log's clock
         self._listeners: list[Listener] = []
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._fail)
@@ -121,10 +122,6 @@ class Runtime:
         """Add a listener: it hears of what becomes durable from now on. They are called in the order in which they were
         added."""
         self._listeners.append(listener)
-
-    def now(self) -> str:
-        """The log's clock."""
-        return self._io.now()
 
     # --- facts in -----------------------------------------------------------------------------------------------
 

@@ -75,7 +75,7 @@ def test_what_is_being_typed_is_ended_from_its_page(made: Lab, browser: Console)
     assert (answer.status_code, answer.headers["location"]) == (303, f"/approvals/{name}")
     await_event(made.workspace, "pla.proposal_closed", f"data.proposal_id={name}")
     text = told(bob.card(name))
-    assert "It ended in the middle" in text
+    assert "It was disarmed while it typed" in text
     assert "Look at the machine's screen" in text
     assert len(made.device.typed) < len(LONG)
 

@@ -18,7 +18,7 @@ from actors.orchestra.orphans import end_orphans
 from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 from tests.support.boxes import PYTHON, boxed, real_boxes, said, wishes
-from tests.support.held_clock import held_clock
+from tests.support.held_clock import timed_out
 
 pytestmark = real_boxes
 
@@ -40,17 +40,6 @@ def firsts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(processes.Inside, "of", noted)
     return handles
-
-
-def timed_out(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, limits: Limits
-) -> Outcome:
-    """A run whose time begins when ``code`` has said something: TERM finds its handlers in place, however busy the
-    machine is."""
-    begin = held_clock(monkeypatch, limits.seconds)
-    outcome = anyio.run(run, wishes(tmp_path / "artifacts", code, limits=limits), lambda *_: begin())
-    assert outcome.timed_out
-    return outcome
 
 
 def ended(handle: int, seconds: float = 0) -> bool:

@@ -19,7 +19,7 @@ from actors.orchestra.runner import run
 from actors.orchestra.watch import Watch
 from actors.orchestra.wishes import TASK, Limits, Outcome, Wishes
 from tests.support.boxes import boxed, real_boxes, said, wishes
-from tests.support.held_clock import held_clock
+from tests.support.held_clock import timed_out
 
 pytestmark = real_boxes
 
@@ -123,10 +123,8 @@ signal.signal(signal.SIGTERM, flood)
 print("ready", flush=True)
 {SLEEP}
 """
-    begin = held_clock(monkeypatch, 0.75)  # TERM finds the handler in place, however busy the machine is
-    one = wishes(tmp_path / "artifacts", code, limits=Limits(seconds=0.75, grace_seconds=60, artifact_entries=100))
-    outcome = anyio.run(run, one, lambda *_: begin())
-    assert outcome.timed_out
+    limits = Limits(seconds=0.75, grace_seconds=60, artifact_entries=100)
+    outcome = timed_out(monkeypatch, tmp_path, code, limits)
     assert outcome.exceeded == "more than 100 files and folders in /artifacts"
     assert outcome.seconds < 60, "and not when its grace was over"
 

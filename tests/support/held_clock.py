@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import anyio
 import pytest
+
+from actors.orchestra.runner import run
+from actors.orchestra.wishes import Limits, Outcome
+from tests.support.boxes import wishes
 
 
 def held_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Callable[[], None]:
@@ -28,3 +33,12 @@ def held_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> Callable[[], 
 
     monkeypatch.setattr(anyio, "move_on_after", held)
     return begin
+
+
+def timed_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, code: str, limits: Limits) -> Outcome:
+    """A run in a sandbox whose time begins when ``code`` has said something: TERM finds its handlers in place, however
+    busy the machine is."""
+    begin = held_clock(monkeypatch, limits.seconds)
+    outcome = anyio.run(run, wishes(tmp_path / "artifacts", code, limits=limits), lambda *_: begin())
+    assert outcome.timed_out
+    return outcome
