@@ -116,7 +116,7 @@ class Gate:
                 request=event.position, since=since, operator_id=event.data.operator_id, channel=event.data.channel,
                 reason=event.data.reason,
             )  # fmt: skip
-        elif isinstance(event.data, ResumeRequested):
+        elif isinstance(event.data, ResumeRequested) and event.kind == "fact":  # an operator's word, and no actor's
             yield from _resumed(state, event, event.data)
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from actors.engine import DECISIONS_MAX, Engine
 from actors.snapshot import export_engine
+from contracts.control import EffectsResumed, PauseRequested, ResumeRequested
 from contracts.effect import (
     ActorHalted,
     ActorResumed,
@@ -335,6 +336,29 @@ def test_no_actor_halts_or_resumes_another() -> None:
     (cause,) = (event for event in bench.fact(Poked(n=2)).events if event.kind == "fact")
     bench.fact(Poked(n=3))
     assert bench.engine.halted == refolded(bench.actors, bench.history).halted == {"toy": cause.position}
+
+
+def test_a_halted_actor_decides_nothing_until_it_is_resumed() -> None:
+    nothing_registered = Payload()
+    bench = Bench([Scripted("toy", {1: [Echoed(n=9, depth=1)], 2: [nothing_registered]}, [Poked])])
+    bench.fact(Poked(n=2))
+    assert list(bench.engine.halted) == ["toy"]
+    bench.fact(Poked(n=1))
+    assert bench.of(Echoed) == []
+    bench.fact(ActorResumed(name="toy"))
+    bench.fact(Poked(n=1))
+    assert len(bench.of(Echoed)) == 1
+
+
+def test_no_actor_lets_go_what_an_operator_has_paused() -> None:
+    resume = ResumeRequested(operator_id="ada", channel="cli")
+    bench = Bench([worker(resume)])
+    bench.fact(PauseRequested(operator_id="ada", channel="cli"))
+    bench.fact(Poked(n=1))
+    assert bench.of(EffectsResumed) == []
+    assert bench.engine.effects.paused
+    bench.fact(resume)
+    assert not bench.engine.effects.paused
 
 
 def test_too_many_open_effects_halt_who_asks_for_more(monkeypatch: pytest.MonkeyPatch) -> None:

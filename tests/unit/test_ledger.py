@@ -6,9 +6,12 @@ import msgspec
 import pytest
 
 from actors.kernel.actor import KernelWatcher
-from actors.ledger import WATCHER, Cancel, EffectLedger
-from contracts.effect import ActorHalted
+from actors.ledger import GATE, WATCHER, Cancel, EffectLedger
+from contracts.control import EffectsPaused, EffectsResumed
+from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
+from contracts.hid import HidArmRequested
 from contracts.kernel import KernelModeDecided
+from contracts.oa import OaPermitRevoked
 from contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
 from events.event import Event
 from tests.support.toys import START, SendRequested, WorkRequested
@@ -75,3 +78,67 @@ def test_the_watcher_is_the_actor_that_decides_the_mode() -> None:
 def test_when_another_actor_is_halted_effects_go_on(ledger: EffectLedger) -> None:
     halted = ActorHalted(name="toy", input=8, error="ValueError", place="here")
     assert ledger.book(event(9, halted, "engine"))[1] == ()
+
+
+PAUSED = EffectsPaused(request=7, since=7, operator_id="ada", channel="cli", reason="")
+RESUMED = EffectsResumed(request=8, since=7, held=1, operator_id="ada", channel="cli")
+
+
+def test_a_pause_is_the_gates_word_and_holds_what_is_outward_alone(ledger: EffectLedger) -> None:
+    ledger.book(event(7, PAUSED, "toy"))
+    assert ledger.book(event(8, SendRequested(n=1, permit=2), "toy"))[0], "nobody has paused"
+    ledger.book(event(9, PAUSED, GATE))
+    held = event(10, SendRequested(n=1, permit=2), "toy")
+    assert ledger.book(held) == ((), ())
+    assert ledger.book(event(11, WorkRequested(n=1), "toy"))[0]
+    assert ledger.book(event(12, PAUSED, GATE)) == ((), ()), "a second pause lets nothing go"
+    assert ledger.book(event(12, RESUMED, "toy")) == ((), ())
+    assert ledger.book(event(13, RESUMED, GATE))[0] == [held]
+    assert ledger.book(event(14, SendRequested(n=1, permit=2), "toy"))[0]
+
+
+@pytest.mark.parametrize("closing", [EffectRefused(request=10, reasons=["x"]), None])
+def test_what_was_held_and_has_ended_does_not_start_after_the_pause(
+    ledger: EffectLedger, closing: EffectRefused | None
+) -> None:
+    ledger.book(event(9, PAUSED, GATE))
+    ledger.book(event(10, SendRequested(n=1, permit=2), "toy"))
+    if closing is not None:
+        ledger.book(event(11, closing, "toy"))
+        assert ledger.is_open(10), "of another than the gate it is none"
+        ledger.book(event(12, closing, GATE))
+    else:
+        ledger.book(Event(12, START, "o", "fact", "toy", "toy.done", "", 10, None, b"{}"))
+    assert not ledger.is_open(10)
+    assert ledger.book(event(13, RESUMED, GATE))[0] == []
+
+
+def test_a_fact_pauses_resumes_and_requests_nothing(ledger: EffectLedger) -> None:
+    def fact(data: msgspec.Struct) -> Event:
+        return msgspec.structs.replace(event(9, data, GATE), kind="fact")
+
+    assert ledger.book(fact(SendRequested(n=1, permit=2))) == ((), ())
+    assert not ledger.is_open(9)
+    ledger.book(event(10, PAUSED, GATE))
+    ledger.book(fact(RESUMED))
+    assert ledger.book(event(11, SendRequested(n=1, permit=2), "toy")) == ((), ())
+
+
+@pytest.mark.parametrize(("actor", "request_", "cancels"), [("toy", 5, True), ("oa", 5, False), ("toy", 99, False)])
+def test_only_who_asked_takes_it_back(ledger: EffectLedger, actor: str, request_: int, cancels: bool) -> None:
+    taken_back = ledger.book(event(9, EffectCancelRequested(request=request_), actor))[1]
+    assert list(taken_back) == ([Cancel(5, "cancel_requested")] if cancels else [])
+
+
+@pytest.mark.parametrize(("permit", "cancels"), [(2, True), (3, False)])
+def test_a_permit_that_is_taken_back_ends_what_runs_under_it(ledger: EffectLedger, permit: int, cancels: bool) -> None:
+    revoked = ledger.book(event(9, OaPermitRevoked(permit=permit, reason="x")))[1]
+    assert revoked == ([Cancel(5, "permit_revoked")] if cancels else [])
+
+
+@pytest.mark.parametrize(("of", "cancels"), [("hid", True), ("toy", False)])
+def test_what_must_not_wait_ends_with_the_actor_that_asked_for_it(ledger: EffectLedger, of: str, cancels: bool) -> None:
+    arm = HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work")
+    assert ledger.book(event(7, arm, "hid"))[0]
+    halted = ActorHalted(name=of, input=8, error="ValueError", place="here")
+    assert list(ledger.book(event(9, halted, "engine"))[1]) == ([Cancel(7, "permit_revoked")] if cancels else [])

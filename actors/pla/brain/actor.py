@@ -12,6 +12,7 @@ operator has decided on it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Final
 
 import msgspec
 
@@ -55,6 +56,16 @@ from events.event import Event
 
 replace = msgspec.structs.replace
 
+_OUTSIDE: Final = (
+    PlaProposalRequested,
+    PlaObserveRequested,
+    PlaFrameObserved,
+    PlaFrameFailed,
+    ModelReplied,
+    ActorResumed,
+)
+"""What comes from outside: facts. An actor that says such a thing is not heard."""
+
 
 class Brain:
     """See the module."""
@@ -89,6 +100,8 @@ class Brain:
             return _own(state, event)
         if event.kind == "decision" and event.actor == WARDEN:
             return _warden(state, event)
+        if not _is_genuine(event):
+            return state
         match event.data:
             case PlaProposalRequested() as asked if refusal(state, asked) is None:
                 taken = Pending(event.position, event.correlation, state.session_id, state.mode, asked)
@@ -108,6 +121,8 @@ class Brain:
 
     def decide(self, state: BrainState, event: Event) -> Iterable[Decision]:
         """What an input leads to."""
+        if not _is_genuine(event):
+            return []
         match event.data:
             case PlaProposalRequested() as asked:
                 return list(_asked(state, event, asked))
@@ -116,6 +131,10 @@ class Brain:
             case PlaModeChanged() | PlaSessionEnded() | ActorHalted() | ActorResumed():
                 return list(_stopped(state, event))
         return list(_answered(state, event))
+
+
+def _is_genuine(event: Event) -> bool:
+    return event.kind == "fact" or not isinstance(event.data, _OUTSIDE)
 
 
 # --- folding -------------------------------------------------------------------------------------------------------

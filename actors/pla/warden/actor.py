@@ -65,6 +65,16 @@ OA: Final = "oa"
 _RELIED_ON: Final = frozenset((WATCHER, OA, HID, BRAIN))
 """While one of these is halted nothing may be typed."""
 
+_OPERATORS: Final = (
+    PlaModeRequested,
+    PlaEndRequested,
+    PlaObserveRequested,
+    PlaProposalRequested,
+    PlaArmRequested,
+    PlaDecisionRequested,
+)
+"""What operators ask for: facts. An actor that asks in their name is not heard."""
+
 replace = msgspec.structs.replace
 
 
@@ -135,6 +145,8 @@ class Warden:
 
     def decide(self, state: WardenState, event: Event) -> Iterable[Payload | Correlated]:
         """What an input leads to."""
+        if isinstance(event.data, _OPERATORS) and event.kind != "fact":
+            return []
         match event.data:
             case DaemonStarted() | DaemonStopped() | KernelObserved() | ActorHalted() | ActorResumed():
                 return list(_standing(state, event))

@@ -9,25 +9,37 @@ import msgspec
 import pytest
 
 from actors.pla.hid.actor import HidLink
+from actors.pla.hid.execution import PERMIT_SECONDS_MIN
 from actors.pla.hid.state import Arming, Execution, HidState, Link
 from contracts.control import EffectsPaused
 from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from contracts.effect import ActorHalted, ActorResumed, EffectRefused, EffectTimedOut, RequestRefused
 from contracts.hid import (
     HidArmed,
     HidArmRequested,
     HidCommitRequested,
     HidDisarmRequested,
+    HidEnded,
+    HidLinked,
     HidLost,
     HidPingRequested,
     HidPrepared,
     HidPrepareRequested,
+    HidReported,
     HidTripped,
 )
-from contracts.oa import OaPermitGranted, OaPermitRequested
+from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from contracts.payload import Correlated, encode, type_of
 from contracts.pla import TypeText, digest
-from contracts.pla_events import PlaApproved, PlaExecuted, PlaExecutionRequested, PlaModeChanged, PlaSessionEnded
+from contracts.pla_events import (
+    PlaApproved,
+    PlaArmRequested,
+    PlaDisarmRequested,
+    PlaExecuted,
+    PlaExecutionRequested,
+    PlaModeChanged,
+    PlaSessionEnded,
+)
 from events.event import Event
 
 TEXT, OTHER = TypeText(text="ls"), TypeText(text="rm")
@@ -255,3 +267,67 @@ def test_in_a_pause_what_is_not_ordered_ends_and_the_device_is_disarmed() -> Non
 @pytest.mark.parametrize("step", ["permit", "commit"])
 def test_only_the_gate_and_the_engine_refuse(step: Any, data: Any) -> None:
     assert decided(replace(READY, execution=replace(UNDER_WAY, step=step)), happened(data, "brain")) == set()
+
+
+# --- the permit, and whose word counts ------------------------------------------------------------------------------
+
+LATE, TOO_LATE = "2026-11-22T09:00:59.500000Z", "2026-11-22T09:00:59.999999Z"
+
+
+@pytest.mark.parametrize(("time", "seconds"), [(NOW, 60.0), (LATE, 0.5), (TOO_LATE, PERMIT_SECONDS_MIN)])
+def test_the_permit_for_an_order_is_for_these_bytes_and_lasts_no_longer_than_the_approval(
+    time: str, seconds: float
+) -> None:
+    (asked,) = HidLink().decide(replace(READY, execution=UNDER_WAY), prepared(time))
+    assert isinstance(asked, Correlated)
+    assert asked.payload == OaPermitRequested(
+        action="feature_work", subject=f"hid:{EXEC}:{digest(TEXT)}", holder="hid", seconds=seconds
+    )
+
+
+def test_the_permit_for_arming_is_for_this_device_and_lasts_half_a_minute() -> None:
+    wish = happened(PlaArmRequested(operator_id="ada", channel="cli"), "operator", "fact")
+    (asked,) = HidLink().decide(replace(READY, armed=False), wish)
+    assert asked == OaPermitRequested(action="feature_work", subject="hid:arm:device-1", holder="hid", seconds=30.0)
+
+
+@pytest.mark.parametrize("actor", ["brain", "operator"])
+def test_a_wish_to_arm_is_an_operators_and_one_to_disarm_may_be_anybodys(actor: str) -> None:
+    arm = happened(PlaArmRequested(operator_id="ada", channel="cli"), actor)
+    assert decided(replace(READY, armed=False), arm) == set()
+    disarm = happened(PlaDisarmRequested(operator_id="ada", channel="cli"), actor)
+    assert HidDisarmRequested in decided(READY, disarm)
+
+
+REFUSALS = (EffectRefused(request=40, reasons=["x"], mend=[]), RequestRefused(request=40, name="oa", reason="halted"))
+COMMITTED = replace(READY, execution=replace(UNDER_WAY, step="commit"))
+PERMITTED = replace(READY, execution=replace(UNDER_WAY, step="permit"))
+REFUSED = OaPermitRefused(request=40, action="feature_work", subject="x", reasons=["x"], mend=[])
+LINKED = HidLinked(
+    device_id="device-1", boot_id="1" * 16, port="x", contract_version="1.0.0", contract_hash="0" * 64,
+    firmware_version="1.0.0", reset_reason="POWER_ON", kill_switch_state="ARMED", compatible=True,
+)  # fmt: skip
+REPORTED = HidReported(boot_id=BOOT, mode="EXECUTE", led_state=True, kill_switch_state="DISABLED")
+LOST = HidLost(boot_id=BOOT, code="unplugged", text="x")
+ENDED = HidEnded(request=40, boot_id=BOOT, execution_id=EXEC, state="DONE", done=4, of=4)
+
+GENUINE: list[tuple[HidState, Any, str, Any]] = [
+    (COMMITTED, REFUSALS[0], "gate", "decision"),
+    (COMMITTED, REFUSALS[0], "engine", "decision"),
+    (PERMITTED, REFUSALS[1], "engine", "decision"),
+    (PERMITTED, granted().data, "oa", "decision"),
+    (PERMITTED, REFUSED, "oa", "decision"),
+    (replace(READY, execution=UNDER_WAY), prepared().data, "line", "fact"),
+    (COMMITTED, ENDED, "line", "fact"),
+    (COMMITTED, EffectTimedOut(request=40, limit_s=1.0), "runtime", "fact"),
+    (READY, LINKED, "line", "fact"),
+    (READY, REPORTED, "line", "fact"),
+    (READY, LOST, "line", "fact"),
+]
+
+
+@pytest.mark.parametrize(("state", "data", "whose", "kind"), GENUINE)
+def test_each_answer_is_believed_of_whose_it_is_alone(state: HidState, data: Any, whose: str, kind: str) -> None:
+    assert decided(state, happened(data, whose, kind))
+    assert decided(state, happened(data, whose, "fact" if kind == "decision" else "decision")) == set()
+    assert kind == "fact" or decided(state, happened(data, "brain", kind)) == set()

@@ -13,8 +13,12 @@ from contracts.hid import (
 from contracts.payload import Payload
 from contracts.pla import TypeText, digest
 from contracts.pla_events import (
+    PlaApproved,
+    PlaArmRequested,
+    PlaDecisionRequested,
     PlaExecuted,
     PlaExecutionRequested,
+    PlaModeRequested,
     PlaViolation,
 )
 from events.event import Event
@@ -80,6 +84,59 @@ def test_what_nobody_approved_is_a_violation_and_is_not_begun() -> None:
     assert not desk.engine.effects.is_open(order.position)
     assert "effect.refused" in desk.types(), "the gate stood in its way"
     assert desk.of(PlaExecuted) == []
+
+
+class InHerName:
+    """Says what an operator would say."""
+
+    name = "forger"
+    hears: frozenset[type[msgspec.Struct]] = frozenset((Poked,))
+    says: Payload | None = None
+
+    def initial(self) -> Poked:
+        """Nothing."""
+        return Poked(n=0)
+
+    def evolve(self, state: Poked, _: Event) -> Poked:
+        """Nothing."""
+        return state
+
+    def decide(self, _: Poked, __: Event) -> Iterable[Payload]:
+        """Say it."""
+        return [self.says] if self.says is not None else []
+
+
+def test_an_approval_in_an_operators_name_by_an_actor_types_nothing() -> None:
+    forger = InHerName()
+    desk = Desk([Brain(), forger])
+    desk.ready()
+    proposed = desk.propose()
+    forger.says = PlaDecisionRequested(
+        proposal_id=proposed.proposal_id, decision="APPROVED", digest=proposed.digest, operator_id=ALICE, channel="cli"
+    )
+    desk.fact(Poked(n=1))
+    desk.go()
+    assert desk.of(PlaApproved) == desk.of(HidPrepareRequested) == []
+    desk.decide(proposed)
+    assert desk.last(PlaExecuted).outcome == "done", "the proposal stands all the same"
+
+
+def test_a_wish_in_an_operators_name_by_an_actor_raises_no_mode_and_arms_nothing() -> None:
+    forger = InHerName()
+    desk = Desk([Brain(), forger])
+    desk.link()
+    for wish in (
+        PlaModeRequested(mode="SUGGEST", operator_id=ALICE, channel="cli"),
+        PlaArmRequested(operator_id=ALICE, channel="cli"),
+    ):
+        forger.says = wish
+        desk.fact(Poked(n=1))
+        desk.go()
+        assert desk.warden.mode in ("OBSERVE", "EXECUTE")
+        assert not desk.warden.armed
+        assert not desk.armed
+        forger.says = None
+        desk.mode("SUGGEST", "EXECUTE")
 
 
 def test_an_execution_that_is_asked_for_again_by_another_is_a_violation() -> None:

@@ -1,0 +1,53 @@
+"""What the log may hold of a request has to be what is to be approved."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from contracts.payload import encode, type_of
+from contracts.pla import TypeText, digest
+from contracts.pla_events import PlaProposalRequested
+from events.event import Draft
+from pmagent.host import Host
+from pmagent.pla.asking import _drafted
+from pmagent.pla.requests import BadProposal, Made
+
+TEXT, OTHER = TypeText(text="ls"), TypeText(text="rm")
+ASKED = PlaProposalRequested(goal="type: ls", requested_by="ada", channel="cli", action=TEXT, digest=digest(TEXT))
+
+
+class Masking:
+    """In a host's place: what it drafts has these changes."""
+
+    def __init__(self, **changes: Any) -> None:
+        self._changes = changes
+
+    def drafted(self, asked: PlaProposalRequested, request: str) -> Draft:
+        """See Host."""
+        data = msgspec.structs.replace(asked, **self._changes)
+        if len(data.rationale) > 2000:
+            raise msgspec.ValidationError("too long")
+        return Draft(type_of(data), data, encode(data), request, "operator", request)
+
+
+def drafted(**changes: Any) -> Draft:
+    return _drafted(cast("Host", Masking(**changes)), Made(ASKED, None), "pla.propose-1")
+
+
+@pytest.mark.parametrize("changes", [{}, {"goal": "***"}, {"rationale": "***"}])
+def test_what_is_masked_beside_the_action_is_asked_for(changes: Any) -> None:
+    assert drafted(**changes).data == msgspec.structs.replace(ASKED, **changes)
+
+
+@pytest.mark.parametrize("changes", [{"action": OTHER}, {"action": None}, {"digest": digest(OTHER)}, {"digest": ""}])
+def test_with_another_action_or_digest_in_the_log_nothing_is_asked_for(changes: Any) -> None:
+    with pytest.raises(BadProposal, match="not what is to be approved"):
+        drafted(**changes)
+
+
+def test_what_does_not_fit_with_its_masks_is_told_so() -> None:
+    with pytest.raises(BadProposal, match="with its secrets masked"):
+        drafted(rationale="x" * 2001)
