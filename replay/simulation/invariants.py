@@ -34,7 +34,7 @@ from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
 from replay.simulation.invariants_models import check_models, check_models_ended
 from replay.simulation.invariants_pauses import Pauses, check_pauses
-from replay.simulation.invariants_pla import OWN, check_pla, check_pla_ended
+from replay.simulation.invariants_pla import ANSWERS, OWN, check_pla, check_pla_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
 from replay.simulation.invariants_runs import check_runs
 from replay.simulation.invariants_session_logs import check_session_logs
@@ -102,6 +102,10 @@ class Watch:
         self.acknowledged: dict[str, int] = {}
         """Facts whose sender was told that they are durable: id -> position."""
         self.performed: Counter[int] = Counter()
+        self.fatal: dict[str, frozenset[str]] = {}
+        """Id of a fact -> whose code fails on it."""
+        self.noticed: Callable[[Event], None] = lambda _: None
+        """Called with each event when it has become durable."""
         self._durable_documents = documents() if documents else None
         self._shown: dict[str, Content] = {}
         self._folded = 0
@@ -137,6 +141,7 @@ class Watch:
             self.history.append(event)
             self.sums.append(sum_)
             self.pauses.take(event)
+            self.noticed(event)
 
     def committed(self, tail: Tail) -> None:
         """A batch was written: HEAD says so to whoever reads (synced or not)."""
@@ -298,12 +303,14 @@ class Watch:
                 require(ends[request.position] <= 1, f"effect {request.position} has {ends[request.position]} ends")
 
     def check_actors(self) -> None:
-        """Only the fragile actor halts, once at a time, and a halted one decides nothing."""
+        """Only the fragile actor halts, and on what is fatal to them others; once at a time, and a halted one decides
+        nothing."""
         halted: set[str] = set()
         for event in self.history:
             if isinstance(event.data, ActorHalted) and event.actor == ENGINE:
                 name = event.data.name
-                require(name == "fragile", f"{name} halted: {event.data.error} in {event.data.place}")
+                fated = name in self.fatal.get(self.history[event.data.input - 1].id, ())
+                require(name == "fragile" or fated, f"{name} halted: {event.data.error} in {event.data.place}")
                 require(name not in halted, f"{name} halted twice")
                 halted.add(name)
             elif isinstance(event.data, ActorResumed):
@@ -333,6 +340,11 @@ class Watch:
         check_models_ended(self.history)
         check_pla_ended(self.history)
         ends, answers = _ends(self.history), Counter(map(_answered, self.history))
+        refused = Counter((e.data.request, e.data.name) for e in self.history if isinstance(e.data, RequestRefused))
+        for (at, name), count in refused.items():
+            require(count == 1, f"request {at} was refused {count} times because of {name}")
+            if ANSWERS.get(type(self.history[at - 1].data), name) != name:
+                answers[at] -= 1  # beside the answer of whoever gives it
         for event in self.history:
             at = event.position
             if event.kind == "decision" and effect_of(event.data) is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from contracts.control import EffectsPaused, EffectsResumed
 from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import EffectRefused
+from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
 from contracts.hid import (
     HidArmed,
     HidCommitRequested,
@@ -24,6 +24,7 @@ from contracts.hid import (
     HidPinged,
     HidPrepared,
     HidPrepareRequested,
+    HidRefused,
     HidReported,
     HidTold,
 )
@@ -31,12 +32,16 @@ from contracts.kernel import KernelModeDecided, KernelObserved
 from contracts.pla import APPROVAL_SECONDS, CREDENTIAL_SECONDS, MODES
 from contracts.pla_events import (
     PlaApproved,
+    PlaArmRequested,
     PlaContractBroken,
     PlaDecisionRequested,
+    PlaDisarmRequested,
+    PlaEndRequested,
     PlaExecuted,
     PlaExecutionRequested,
     PlaModeChanged,
     PlaModeRequested,
+    PlaObserveRequested,
     PlaProposalClosed,
     PlaProposalRequested,
     PlaProposed,
@@ -55,6 +60,12 @@ OWN: Final[dict[type, str]] = {
     HidDisarmRequested: "hid", EffectsPaused: "gate", EffectsResumed: "gate",
 }  # fmt: skip
 """Who decides what; what somebody else decides, or brings as a fact, is nobody's word."""
+
+ANSWERS: Final[dict[type, str]] = {
+    PlaModeRequested: "warden", PlaEndRequested: "warden", PlaDecisionRequested: "warden",
+    PlaProposalRequested: "brain", PlaObserveRequested: "brain", PlaArmRequested: "hid", PlaDisarmRequested: "hid",
+}  # fmt: skip
+"""Who answers what operators ask for; another of the PLA that hears it and is halted has it refused beside that."""
 
 
 def check_pla(history: Sequence[Event]) -> None:
@@ -131,6 +142,8 @@ class _Check:
         self._broken: int | None = None
         self._paused = False
         self._paused_at = 0
+        self._halted: set[str] = set()
+        self._disarms: set[int] = set()
 
     # --- one event after the other --------------------------------------------------------------------------------
 
@@ -139,12 +152,34 @@ class _Check:
             if not isinstance(event.data, LogRecovered):  # it stands before the rest of a reaction that was cut short
                 self._settled()
             self._fact(event)
+            if isinstance(event.data, ActorResumed):
+                self._resumed(event.data.name)
+        elif isinstance(event.data, ActorHalted | RequestRefused) and event.actor == "engine":
+            self._halts(event)
         elif OWN.get(type(event.data), event.actor) == event.actor:
             self._decision(event)
+        if isinstance(event.data, HidDisarmRequested):
+            self._disarms.add(event.position)
+
+    def _resumed(self, name: str) -> None:
+        if name == "warden" and name in self._halted:
+            self._low = "the warden was halted"
+        self._halted.discard(name)
+
+    def _halts(self, event: Event) -> None:
+        """Nothing is typed while one of these is halted: the warden lowers the mode, or does once it decides again."""
+        match event.data:
+            case ActorHalted(name=name):
+                self._halted.add(name)
+                if name in ("brain", "hid"):
+                    self._low = f"{name} was halted at {event.position}"
+            case RequestRefused(request=request, name="warden") if request == self._broken:
+                self._broken = None
 
     def _settled(self) -> None:
         """Whatever the last fact led to has been decided."""
-        require(not self._low or self.mode == "OBSERVE", f"{self._low}, and the mode is {self.mode}")
+        if "warden" not in self._halted:
+            require(not self._low or self.mode == "OBSERVE", f"{self._low}, and the mode is {self.mode}")
         require(self._broken is None, f"nothing is told of the broken contract at {self._broken}")
         require(len(list(self._open())) <= 1, "two proposals are open")
         self._low = ""
@@ -170,7 +205,7 @@ class _Check:
                 if self._device is not None and boot == self._device.boot_id and kill != "ARMED":
                     self._ready = False
                     self._low = f"the kill switch was hit, as told at {event.position}"
-            case HidArmed() | HidDisarmed() | HidPrepared() | HidEnded() | HidTold():
+            case HidArmed() | HidDisarmed() | HidRefused() | HidPrepared() | HidEnded() | HidTold():
                 self._outcome(event)
             case PlaModeRequested() | PlaProposalRequested() | PlaDecisionRequested():
                 self._asked[event.position] = event
@@ -188,6 +223,8 @@ class _Check:
                 self._armed = True
             case HidDisarmed(request=request) if request == event.causation:
                 self._armed = False
+            case HidRefused(request=request, code=code) if request == event.causation and request in self._disarms:
+                require(code != "APPROVAL", f"the disarm at {request} was refused at {event.position}")
             case HidPrepared(request=request) if request == event.causation and request in self._prepares:
                 self.executions[self._prepares[request]].prepared = True
             case (
@@ -257,6 +294,7 @@ class _Check:
             require(MODES.index(changed.mode) == MODES.index(changed.previous) + 1, f"{where}: it skips a mode")
             require(self._kernel not in ("", "BLOCKED"), f"{where}: the kernel is {self._kernel or 'not known'}")
             require(not self._paused, f"{where}: effects are paused")
+            require(not self._halted, f"{where}: halted are {self._halted}")
             if changed.mode == "EXECUTE":
                 require(self._ready and self._lasting, f"{where}: there is no device that is ready")
         self.mode = changed.mode
@@ -333,7 +371,9 @@ class _Check:
         proposal.outcome = outcome
         execution = next((one for one in self.executions.values() if one.asked.proposal_id == name), None)
         ended = _outcome_of(execution.end) if execution is not None and execution.end is not None else ""
-        if execution is not None:
+        if execution is not None and execution.end is None and "hid" in self._halted:
+            require(outcome == "unknown", f"proposal {name} is closed as {outcome}, and nobody can tell")
+        elif execution is not None:
             require(outcome == ended, f"proposal {name} is closed as {outcome}, and its execution was {ended}")
         elif proposal.approval is not None:
             require(outcome == "recorded", f"proposal {name}: approved in SUGGEST, and closed as {outcome}")
@@ -387,6 +427,7 @@ class _Check:
         require(self.mode == "EXECUTE", f"{where}: the mode is {self.mode}")
         require(execution.approval.position > self._paused_at, f"{where}: approved before effects were paused")
         require(self._ready and self._armed, f"{where}: the device is not ready and armed")
+        require(not self._halted & {"brain", "warden", "hid"}, f"{where}: halted are {self._halted}")
         require(execution.prepared, f"{where}: it was not prepared")
         boot_id = self._device.boot_id if self._device is not None else ""
         require(order.boot_id == boot_id, f"{where}: another boot")
@@ -427,4 +468,4 @@ def approved(
     return found.asked
 
 
-__all__ = ["OWN", "Execution", "Proposal", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]
+__all__ = ["ANSWERS", "OWN", "Execution", "Proposal", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]

@@ -66,6 +66,8 @@ class Machine:
         )
         self.perform: Perform = lambda _: None
         self.observe: Callable[[], None] = lambda: None
+        self.tells: Callable[[str, msgspec.Struct], None] = lambda *_: None
+        """Hears the id of each fact before the engine takes it."""
         self.boot = 0
         self.up = False
         self.surface = ""
@@ -261,6 +263,7 @@ class Machine:
         """Take a fact; ``done`` is called with its position when it and what follows from it are durable."""
         correlation = payload.run_id if isinstance(payload, RunRequested) else f"c-{id}"
         draft = self._intake.fact(payload, id, actor, correlation)
+        self.tells(draft.id, payload)
         output = self.engine.accept(draft, self._world.now())
         position = self.engine.sequencer.seen(draft.id) or 0
         self._submit(output or Output([], [], []), lambda: done(position) if done is not None else None)
@@ -442,6 +445,7 @@ class Machine:
     def _conclude(self, event: Event, payload: msgspec.Struct, word: str = "outcome") -> None:
         area = type_of(payload).split(".", 1)[0]
         draft = self._intake.fact(payload, f"{event.position}.{word}", area, event.correlation, event.position)
+        self.tells(draft.id, payload)
         output = self.engine.finish(event.position, draft, self._world.now())
         if output is not None:
             self._submit(output)

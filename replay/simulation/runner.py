@@ -6,6 +6,7 @@ import gc
 import platform
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from random import Random
 from typing import Final, NamedTuple
 
@@ -29,8 +30,9 @@ from replay.simulation.met import met_in
 from replay.simulation.outside import Outside
 from replay.simulation.pausing import PAUSE_CHANCES, PAUSE_CONSEQUENCES, Switch
 from replay.simulation.pla.desk import Desk
-from replay.simulation.pla.faults import PLA_CHANCES, PLA_CONSEQUENCES
+from replay.simulation.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES, WHERE_LONG, WHILE_TYPING
 from replay.simulation.pla.forger import Forger
+from replay.simulation.pla.halting import FRAIL, Fatal, Frail
 from replay.simulation.tripwires import tripwires
 from replay.simulation.workload import HANDS, Fragile, Hand
 from replay.simulation.world import Violation, World, require
@@ -102,9 +104,10 @@ class SimulationFailed(PmagentError):
         self.reason = reason
 
 
-def actors() -> Sequence[AnyActor]:
-    """The real actors, and those that give them work."""
-    return [*all_actors(), *map(Hand, HANDS), Fragile(), Forger()]
+def actors(fatal: Fatal) -> Sequence[AnyActor]:
+    """The real actors, some of which fail on what is ``fatal`` to them, and those that give them work."""
+    real = [Frail(actor, fatal) if actor.name in FRAIL else actor for actor in all_actors()]
+    return [*real, *map(Hand, HANDS), Fragile(), Forger()]
 
 
 def simulate(
@@ -120,7 +123,8 @@ def simulate(
         chance = Random(seed)  # noqa: S311 - chance that can be repeated is the point
         # The same; what has nothing to do with the PLA, or with pauses, stays as it was.
         pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:switch")  # noqa: S311
-        return play(chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop)
+        fail = Random(f"{seed}:failing")  # noqa: S311
+        return play(chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop, fail=fail)
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
 
@@ -128,16 +132,17 @@ def simulate(
 def play(
     random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
     only: frozenset[str] | None = None, load: Load | None = None, pla: Random | None = None,
-    stop: Random | None = None,
+    stop: Random | None = None, fail: Random | None = None,
 ) -> SimResult:
-    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s.
+    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s, and those
+    of how what is to end the typing fails ``fail``'s (without it, nothing of that does).
 
     Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(random, seed, documents, only, load, pla or random, stop or random)
+            return _play(random, seed, documents, only, load, pla or random, stop or random, fail)
     finally:
         if collecting:
             gc.enable()
@@ -145,18 +150,20 @@ def play(
 
 def _play(
     random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    load: Load | None, pla: Random, stop: Random,
+    load: Load | None, pla: Random, stop: Random, fail: Random | None,
 ) -> SimResult:
     world = World(random, only)
+    fatal: Fatal = {}
     secret = f"hush-{random.getrandbits(64):016x}"
-    machine = Machine(world, actors, documents, [secret])
+    machine = Machine(world, partial(actors, fatal), documents, [secret])
+    machine.watch.fatal = fatal
     outside = Outside(world, machine, secret)
     if load is None:
         demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
         checks, audits = random.randrange(6), random.randrange(5)
         changes, typings, pauses = random.randrange(12), pla.choice((0, 0, 0, 2)), stop.choice((0, 0, 3))
         load = Load(demands, thoughts, runs, checks, audits, changes, typings, pauses)
-    desk = _desk(world, machine, outside, pla, only, secret) if load.typings else None
+    desk = _desk(world, machine, outside, pla, fail, only, secret) if load.typings else None
     if load.pauses:
         _switch(world, machine, outside, stop, only)
     outside.plan(*load, SAFETY_SECONDS)
@@ -202,7 +209,7 @@ def _play(
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
         world.faults.note("log: rolled")
-    if altered_is_found(watch.history, actors(), machine.blobs, random):
+    if altered_is_found(watch.history, actors(fatal), machine.blobs, random):
         world.faults.note("replay: alteration found")
     return SimResult(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
@@ -211,14 +218,24 @@ def _play(
 
 
 def _desk(
-    world: World, machine: Machine, outside: Outside, pla: Random, only: frozenset[str] | None, secret: str
-) -> Desk:
+    world: World, machine: Machine, outside: Outside, pla: Random, fail: Random | None, only: frozenset[str] | None,
+    secret: str,
+) -> Desk:  # fmt: skip
+    chance = fail or Random(0)  # noqa: S311 - without a chance of its own nothing of that befalls
+    failing = Faults(chance, only if fail else frozenset(), ENDING_CHANCES, ())
     faults = Faults(pla, only, PLA_CHANCES, PLA_CONSEQUENCES)
     for often in _OFTEN:
         world.faults.chances[often] *= 0.15
+    if failing.strike("goal: long"):
+        for often in WHILE_TYPING:
+            faults.chances[often] *= 0.05
+        failing.chances.update({name: ENDING_CHANCES[name] for name in WHERE_LONG if not only})
     private = f"{pla.getrandbits(64):016x}"
     machine.watch.keep_out(private.encode())
-    outside.desk = Desk(world, machine, pla, faults, secret, private, outside.demand, outside.put_in_order)
+    outside.desk = Desk(
+        world, machine, pla, faults, secret, private, (chance, failing), machine.watch.fatal, outside.demand,
+        outside.put_in_order,
+    )  # fmt: skip
     return outside.desk
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from actors.ledger import EffectLedger
 from actors.pla.brain import objections as brain
 from actors.pla.hid import actor as hid
 from actors.pla.hid import arming as hid_arming
@@ -16,6 +17,7 @@ from actors.pla.hid import tripping
 from actors.pla.warden import actor as warden
 from actors.pla.warden import approvals, modes
 from actors.pla.wire import exchanges
+from actors.pla.wire.host import HostLink
 from firmware import executions
 from firmware.core import Core
 from firmware.executions import Executions
@@ -145,6 +147,19 @@ PLANTED: dict[str, tuple[str, Planted]] = {
     ]),
     "the ticks do not wrap": (".", [
         (Core, "_pass", "(now_ms - self._now) % TICKS", "now_ms - self._now"),
+    ]),
+    "what waits leaves though it is to be disarmed": ("its order left", [
+        (HostLink, "ask", "self._call_off()", "self._disarming = True"),
+    ]),
+    "the lease is renewed though it is to be disarmed": ("a renewal of its lease left", [
+        (HostLink, "_barred", 'if self._disarming and op in _BOUND and op != "arm":', "if False:"),
+    ]),
+    "a halted HID link's order goes on": ("is halted at [0-9]+: a renewal of its lease left", [
+        (EffectLedger, "_end", "return self._revoke(lambda request: not request.waits, of=data.name) or NO_CANCELS",
+         "return NO_CANCELS"),
+    ]),
+    "the warden may not have it disarmed": ("was refused at", [
+        (link, "exchange", " and not isinstance(event.data, HidDisarmRequested)", ""),
     ]),
     "keys stay down": ("stays down|still down", [
         (Core, "_stop", "self._release = True", "pass"),

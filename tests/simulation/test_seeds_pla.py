@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replay.simulation.pla.faults import PLA_CHANCES, PLA_CONSEQUENCES
+from replay.simulation.pla.faults import ENDING_CHANCES, PLA_CHANCES, PLA_CONSEQUENCES
 from replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.simulated import RUNS, TYPINGS, documents
 
@@ -30,7 +30,7 @@ print(*(simulate(seed, load=Load(0, 0, 0, 0, 0, 2, 6)).history for seed in range
 def test_nothing_is_typed_that_nobody_approved_and_every_fault_strikes() -> None:
     summary = run_seeds(1, 110, load=TYPINGS)
     assert summary.failures == []
-    assert [name for name in (*PLA_CHANCES, *PLA_CONSEQUENCES) if not summary.struck.get(name)] == []
+    assert [name for name in (*PLA_CHANCES, *ENDING_CHANCES, *PLA_CONSEQUENCES) if not summary.struck.get(name)] == []
 
 
 def test_session_logs_violations_and_jobs_are_what_the_log_says() -> None:
@@ -59,7 +59,9 @@ FOUND = {
 
 @pytest.mark.parametrize("seed", FOUND)
 def test_a_seed_that_found_something_finds_nothing_any_more(seed: int) -> None:
-    assert simulate(seed, load=TYPINGS).seed == seed
+    """In the world that it had, in which nobody was halted and no disarm lost but with other lines."""
+    pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:switch")
+    assert play(Random(seed), seed=seed, load=TYPINGS, pla=pla, stop=stop).seed == seed
 
 
 def test_a_seed_has_one_history() -> None:
@@ -86,4 +88,5 @@ def test_what_has_nothing_to_do_with_the_pla_takes_no_part_in_its_chance() -> No
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32), st.integers(0, 2**32), st.integers(0, 4), st.integers(1, 4))
 def test_nothing_is_typed_unapproved_in_any_world(one: int, other: int, changes: int, typings: int) -> None:
-    play(Random(one), load=Load(0, 0, 0, 0, 0, changes, typings), pla=Random(other))
+    load = Load(0, 0, 0, 0, 0, changes, typings)
+    play(Random(one), load=load, pla=Random(other), fail=Random(f"{other}:failing"))

@@ -17,7 +17,7 @@ from contracts.hid import (
     HidPrepareRequested,
     HidStatusRequested,
 )
-from contracts.pla import LEASE_SECONDS, Action
+from contracts.pla import Action
 from contracts.pla_events import (
     PlaExecutionRequested,
     PlaFrameFailed,
@@ -31,7 +31,9 @@ from replay.simulation.invariants_typing import check_typing
 from replay.simulation.machine import Machine
 from replay.simulation.pausing import Switch
 from replay.simulation.pla.device import Device
+from replay.simulation.pla.ending import Ending
 from replay.simulation.pla.goals import Goals
+from replay.simulation.pla.halting import Fatal, Halting
 from replay.simulation.pla.intruder import Intruder
 from replay.simulation.pla.link import HostSide
 from replay.simulation.pla.met import pla_met_in
@@ -53,11 +55,13 @@ REQUESTS: Final = (
 
 class Desk:
     """``demand`` sends a wish until it is known to be in the log, ``put_in_order`` mends the kernel. ``secret`` is one
-    that the redactor knows, ``private`` one that it does not."""
+    that the redactor knows, ``private`` one that it does not. ``failing``: what befalls whatever is to end the typing,
+    with a chance of its own, and ``fatal`` the facts on which actors fail because of it."""
 
     def __init__(
         self, world: World, machine: Machine, random: Random, faults: Faults, secret: str, private: str,
-        demand: Callable[[msgspec.Struct], None], put_in_order: Callable[[], None],
+        failing: tuple[Random, Faults], fatal: Fatal, demand: Callable[[msgspec.Struct], None],
+        put_in_order: Callable[[], None],
     ) -> None:  # fmt: skip
         self._world = world
         self._put_in_order = put_in_order
@@ -68,21 +72,28 @@ class Desk:
         self._vault: dict[str, Action] = {}
         self._vault_of = 0
         self._frames = 0
-        self._fell = 0, 0.0
-        """With which event the mode fell, and when a key was first pressed behind it (seconds)."""
         self.witness = Witness(lambda: world.micros, self._approved)
         self.device = Device(world, faults, random, self.witness)
         self.device.typing = self._mid_typing
-        self.link = HostSide(world, faults, random, machine, self.device, self._plain)
-        goals = Goals(faults, random, secret, private, self._put)
+        self._failing = failing[1]
+        self._ending = Ending(lambda: world.seconds, self._failing)
+        self._halting = Halting(world, *failing, fatal, demand, lambda: machine.watch.history)
+        machine.watch.noticed, machine.tells = self._ending.durable, self._halting.tells
+        self._long = bool(self._failing.struck["goal: long"])
+        self.link = HostSide(world, faults, random, machine, self.device, self._plain, self._ending)
+        goals = Goals(faults, random, secret, private, self._put, self._is_long)
         self.operators = Operators(world, faults, random, goals, demand, lambda: machine.watch.history)
         self.operators.approved = self._after_approval
+        self.link.waits = lambda: world.later(self._between(0.0, 0.9), "operator", self.operators.disarm)
         self.switch: Switch | None = None
         """The stop switch, where the run has one."""
         self._intruder = Intruder(world, machine, random, faults, self.operators, demand)
 
     def _approved(self, execution: str, digest: str) -> PlaExecutionRequested:
         return approved(self._machine.watch.history, self._machine.watch.performed, execution, digest)
+
+    def _is_long(self) -> bool:
+        return self._long and self._failing.active and self._random.random() < 0.7
 
     # --- what only the process knows ------------------------------------------------------------------------------
 
@@ -139,7 +150,14 @@ class Desk:
 
     def _mid_typing(self) -> None:
         """A report leaves the device: what may befall just now."""
-        self._soon_over()
+        typing = self.witness.typing
+        assert typing is not None, "the witness holds each report to its order"
+        self._ending.pressed(*typing)
+        self._halting.typing()
+        if self._failing.strike("operator: has it ended, and disarms are lost"):
+            self.link.losing = self._random.randrange(1, 5)
+            ends = (self.operators.disarm, self.operators.end, lambda: self.operators.mode("OBSERVE"))
+            self._world.later(self._between(0.0, 0.02), "operator", self._random.choice(ends))
         if self.switch is not None:
             self.switch.typing()
         device, world, strike = self.device, self._world, self._faults.strike
@@ -157,15 +175,6 @@ class Desk:
         ):
             if strike(fault):
                 world.later(self._between(0.0, 0.02), fault, action)
-
-    def _soon_over(self) -> None:
-        """Once the mode has fallen, what is being typed ends: at the latest with the lease."""
-        sight, now = self.operators.sight, self._world.seconds
-        if sight.mode == "EXECUTE":
-            return
-        if self._fell[0] != sight.mode_since:
-            self._fell = sight.mode_since, now
-        require(now - self._fell[1] < LEASE_SECONDS + 1.0, "the device still types though the mode has fallen")
 
     def _stop(self) -> None:
         if self._machine.up:
@@ -205,21 +214,23 @@ class Desk:
             return True
         if not isinstance(data, REQUESTS):
             return False
-        if self._faults.strike("performer: limit reached"):
+        mute = self._faults.strike("performer: limit reached")
+        if mute and not isinstance(data, HidDisarmRequested):
             return True
         masked = data.digest if isinstance(data, HidPrepareRequested) and data.masked else ""
         at = data.at if isinstance(data, HidPingRequested | HidStatusRequested) else ""
         seconds = self._world.until(at) + 0.000001 if at else self._between(0.0, 0.003)
-        self._world.later(seconds, "perform", lambda: self._performed(running, masked))
+        self._world.later(seconds, "perform", lambda: self._performed(running, masked, mute=mute))
         return True
 
-    def _performed(self, running: Running, masked: str) -> None:
+    def _performed(self, running: Running, masked: str, *, mute: bool = False) -> None:
+        """``mute``: the link gets what is asked, as a disarm does at once; its outcome is never told."""
         at = getattr(running.event.data, "at", "")
         left = self._world.until(at) if at else 0.0
         if left > 0:  # the clock was set back meanwhile
             self._world.later(left + 0.000001, "perform", lambda: self._performed(running, masked))
         elif self._machine.up and running.boot == self._machine.boot and not running.ended and not running.stopped:
-            self.link.perform(running, masked)
+            self.link.perform(running, masked, mute=mute)
 
     def _frame(self, event: Event) -> PlaFrameObserved | PlaFrameFailed:
         if self._faults.strike("frame: none"):
@@ -239,6 +250,8 @@ class Desk:
         """Nothing is wrong any more. Once that is noticed, an operator has one more text typed, which must succeed;
         then everything comes to rest."""
         self._faults.calm()
+        self._halting.calm()
+        self.link.losing = 0
         self.device.mend()
         self._machine.always_daemon = True
         if self._machine.surface != "daemon":
@@ -290,7 +303,7 @@ class Desk:
         """How often each fault struck, and what followed."""
         for met in pla_met_in(self._machine.watch.history):
             self._faults.note(met)
-        return self._faults.struck
+        return self._faults.struck + self._failing.struck
 
     def _between(self, low: float, high: float) -> float:
         return self._random.randint(int(low * 1_000_000), int(high * 1_000_000)) / 1_000_000

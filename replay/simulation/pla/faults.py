@@ -82,6 +82,30 @@ PLA_CHANCES: Final[dict[str, float]] = {
 }
 """Fault -> the chance that it strikes at an occasion, at its most frequent."""
 
+ENDING_CHANCES: Final[dict[str, float]] = {
+    "goal: long": 0.9,
+    "line: a disarm is lost": 0.8,
+    "operator: disarms while an order waits": 0.5,
+    "operator: has it ended, and disarms are lost": 0.006,
+    "actor: brain halts": 0.01,
+    "actor: warden halts": 0.01,
+    "actor: hid halts": 0.01,
+    "actor: warden halts while it types": 0.002,
+    "actor: hid halts while it types": 0.002,
+    "actor: warden and hid halt while it types": 0.004,
+    "actor: nobody resumes it": 0.2,
+}
+"""What is to end the typing fails, and there is much to type: drawn from a source of its own."""
+
+WHILE_TYPING: Final = (
+    *(name for name in PLA_CHANCES if name.endswith("while it types")),
+    "device: a report is not taken", "device: its firmware fails", "device: its loop stalls",
+)  # fmt: skip
+"""What has its occasion with each keystroke. Where much is typed nothing would come to its end with all of it."""
+
+WHERE_LONG: Final = ("operator: has it ended, and disarms are lost", "actor: warden and hid halt while it types")
+"""What takes a long text to be seen: whatever else a run leaves out, it has these where it has such texts."""
+
 PLA_CONSEQUENCES: Final = (
     "pla: typed", "pla: aborted", "pla: not executed", "pla: outcome unknown", "pla: recorded only", "pla: rejected",
     "pla: expired", "pla: withdrawn", "pla: recovered by asking", "pla: typed in plain what the log masks",

@@ -30,16 +30,19 @@ BAD: Final = {
 
 class Goals:
     """``secret`` is one that everybody's redactor knows; ``private`` one that only detection finds. ``put`` gets what
-    is to be known in plain, ``held`` says whether that is wanted in the vault."""
+    is to be known in plain, ``held`` says whether that is wanted in the vault. ``long``: whether much is to be typed
+    now."""
 
     def __init__(
-        self, faults: Faults, random: Random, secret: str, private: str, put: Callable[[str, Action, bool], None]
-    ) -> None:
+        self, faults: Faults, random: Random, secret: str, private: str, put: Callable[[str, Action, bool], None],
+        long: Callable[[], bool],
+    ) -> None:  # fmt: skip
         self._faults = faults
         self._random = random
         self._secret = secret
         self._private = private
         self._put = put
+        self._long = long
 
     def asked(self, n: int, operator: str, goal: str = "") -> PlaProposalRequested:
         """The ``n``-th request, of ``operator``; for ``goal``, or any."""
@@ -61,6 +64,8 @@ class Goals:
 
     def _goal(self, n: int) -> str:
         random = self._random
+        if self._long():
+            return f"type: {n} " + random.choice(("rows ", "all is well; ")) * 60
         if self._faults.strike("goal: holds a secret"):
             private = random.choice((f"password={self._private}\n", f"my password is {self._private}"))
             return f"type: {random.choice((private, private, f'export TOKEN={self._secret}'))}"

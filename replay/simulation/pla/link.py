@@ -21,6 +21,7 @@ from replay.simulation.faults import Faults
 from replay.simulation.machine import Machine
 from replay.simulation.pla.cable import GARBAGE, Cable
 from replay.simulation.pla.device import Device
+from replay.simulation.pla.ending import Ending
 from replay.simulation.running import Running
 from replay.simulation.world import World
 
@@ -36,7 +37,7 @@ class HostSide:
 
     def __init__(
         self, world: World, faults: Faults, random: Random, machine: Machine, device: Device,
-        plain: Callable[[str], Action | None],
+        plain: Callable[[str], Action | None], ending: Ending,
     ) -> None:  # fmt: skip
         self._world = world
         self._faults = faults
@@ -44,6 +45,7 @@ class HostSide:
         self._machine = machine
         self._device = device
         self._plain = plain
+        self._ending = ending
         self._cable = Cable(world, faults, random)
         self._link: HostLink | None = None
         self._talks: Talks | None = None
@@ -56,6 +58,12 @@ class HostSide:
         self._facts = 0
         self._running: dict[int, Running] = {}
         self.resting = False
+        self.losing = 0
+        """So many disarms are lost."""
+        self._behind: Running | None = None
+        """An order that is given to the link with the next ping, which is lost."""
+        self.waits: Callable[[], None] = lambda: None
+        """Called when an order waits in the link."""
         device.send = self._from_device
         device.connected = lambda: self.holds and not self._impostor
         device.left = self._unplugged
@@ -130,6 +138,14 @@ class HostSide:
         if self._impostor:
             self._to_host(self._random.choice(GARBAGE))
             return
+        self._ending.leaves(data)
+        if b'"op":"disarm"' in data and (self.losing or self._ending.faults.strike("line: a disarm is lost")):
+            self.losing = max(0, self.losing - 1)
+            return
+        if b'"op":"ping"' in data and self._behind is not None:
+            self._world.later(0.0, "order", self._order)
+            self.waits()
+            return
         opening = self._opening
         self._cable.to_device(data, self._device.hear, lambda piece: self._arrived(opening, piece))
         if b'"op":"commit"' in data and self._faults.strike("line: an order comes again"):
@@ -190,15 +206,29 @@ class HostSide:
 
     # --- effects --------------------------------------------------------------------------------------------------
 
-    def perform(self, running: Running, digest: str) -> None:
-        """Carry out what ``running`` asks of the device."""
+    def perform(self, running: Running, digest: str, *, mute: bool = False) -> None:
+        """Carry out what ``running`` asks of the device (``mute``: and never tell what came of it)."""
+        ordered = isinstance(running.event.data, HidCommitRequested)
+        if ordered and self._ending.faults.strike("operator: disarms while an order waits"):
+            self._behind = running
+            self._world.later(1.5, "order", self._order)
+        else:
+            self._begin(running, digest, mute=mute)
+
+    def _order(self) -> None:
+        running, self._behind = self._behind, None
+        if running is not None and not running.ended and not running.stopped and running.boot == self._machine.boot:
+            self._begin(running, "")
+
+    def _begin(self, running: Running, digest: str, *, mute: bool = False) -> None:
         link, talks = self._link, self._talks
         if link is None or talks is None or not self.holds:
             self._machine.answer(running, without_device(running.event))
             return
         now = self._world.seconds
         number = talks.begin(exchange(running.event, self._plain(digest) if digest else None, self._world.now()), now)
-        self._running[number] = running
+        if not mute:
+            self._running[number] = running
         running.on_stop = lambda: self._stopped(link, number, running.event.data)
         self._pump()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from contracts.pla import Action
 from contracts.pla import digest as digest_of
@@ -21,6 +21,13 @@ _MARGIN: Final = 1_000
 
 Report = tuple[Any, ...]
 """("keyboard", modifiers, usages), ("mouse", buttons, x, y) or ("release",)."""
+
+
+class Orders(NamedTuple):
+    """Numbers of the requests on whose strength something is typed: the order, and what renewed the lease last."""
+
+    commit: int
+    lease: int
 
 
 class Witness:
@@ -46,7 +53,13 @@ class Witness:
         self._lease = 0
         self._killed = False
         self._current: tuple[str, str] | None = None
+        self._orders = Orders(0, 0)
         self._over: set[str] = set()
+
+    @property
+    def typing(self) -> tuple[str, Orders] | None:
+        """The execution that is being typed, if one is, and what for."""
+        return None if self._current is None else (self._current[0], self._orders)
 
     def powered(self, boot_id: str, *, cold: bool) -> None:
         """The device begins anew; ``cold``: its power was cut, which alone takes a kill away."""
@@ -132,12 +145,18 @@ class Witness:
         elif op == "arm" and mine and isinstance(told.get("lease_ms"), int):
             self._lease = told["lease_ms"] * 1000
             self._until = self._now() + self._lease
+            self._renewed(told)
         elif op == "ping" and mine and self._now() < self._until + _MARGIN:
             self._until = self._now() + self._lease
+            self._renewed(told)
         elif op == "commit" and mine and self._now() < self._until + _MARGIN:
-            self._order(str(told.get("execution_id")), str(told.get("digest")))
+            self._order(str(told.get("execution_id")), str(told.get("digest")), told["n"])
 
-    def _order(self, execution: str, digest: str) -> None:
+    def _renewed(self, told: dict[str, Any]) -> None:
+        """A line may come again, and later than those that left after it."""
+        self._orders = self._orders._replace(lease=max(self._orders.lease, told["n"]))
+
+    def _order(self, execution: str, digest: str, number: int) -> None:
         """Only one thing is typed at a time, and nothing that is over."""
         if execution in self._over or (self._current is not None and self._current[0] == execution):
             return
@@ -146,6 +165,7 @@ class Witness:
                 return
             self._over.add(self._current[0])
         self._current = execution, digest
+        self._orders = self._orders._replace(commit=number)
 
     def _disarmed(self) -> None:
         self._until = 0
