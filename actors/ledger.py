@@ -3,7 +3,7 @@
 An effect is opened by its request and closed by exactly one terminal event: the gate's refusal (the engine's, while the
 gate is halted), or the fact whose cause is the request. A cancellation is asked for by the requesting actor, or follows
 from the permit's revocation, or from a mode that forbids what runs: an effect may outlast its permit, which nobody then
-revokes any more.
+revokes any more. What must not wait (``OutwardRequest.waits``) ends with the halt of the actor that asked for it.
 
 While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.
 """
@@ -34,7 +34,7 @@ OPEN_EFFECTS_MAX: Final = 100_000
 
 
 class Cancel(msgspec.Struct, frozen=True):
-    """The performer of ``request`` is to be ended. ``reason``: cancel_requested or permit_revoked."""
+    """The performer of ``request`` is to be ended. ``reason``: cancel_requested, permit_revoked or halted."""
 
     request: int
     reason: str
@@ -116,15 +116,19 @@ class EffectLedger:
         elif isinstance(data, ActorHalted):
             if data.name == WATCHER:
                 return self._revoke(lambda _: True)
-            return self._revoke(lambda request: not request.waits, of=data.name) or NO_CANCELS
+            return [
+                self._cancel(position, "halted")
+                for position, event in self.open.items()
+                if event.actor == data.name and isinstance(event.data, OutwardRequest) and not event.data.waits
+            ]
         return NO_CANCELS
 
-    def _revoke(self, concerned: Callable[[OutwardRequest], bool], of: str = "") -> Sequence[Cancel]:
-        """Cancel the open outward effects that are ``concerned``; ``of``: that this actor asked for ("": any)."""
+    def _revoke(self, concerned: Callable[[OutwardRequest], bool]) -> Sequence[Cancel]:
+        """Cancel the open outward effects that are ``concerned``."""
         return [
             self._cancel(position, "permit_revoked")
             for position, event in self.open.items()
-            if isinstance(event.data, OutwardRequest) and of in ("", event.actor) and concerned(event.data)
+            if isinstance(event.data, OutwardRequest) and concerned(event.data)
         ]
 
     def _close(self, request: int) -> None:

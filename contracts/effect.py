@@ -44,8 +44,8 @@ class EffectInterrupted(Payload, frozen=True, kw_only=True):
 
 @event_type("effect.cancelled")
 class EffectCancelled(Payload, frozen=True, kw_only=True):
-    """The running performer was ended because of ``reason`` (permit_revoked, cancel_requested, or paused: it had
-    not begun, and must not wait)."""
+    """The running performer was ended because of ``reason`` (permit_revoked, cancel_requested, paused: it had not
+    begun, and must not wait; or halted: the actor that asked for it was, and it must not go on alone)."""
 
     request: int
     reason: str

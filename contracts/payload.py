@@ -31,7 +31,8 @@ class OutwardRequest(Payload, frozen=True, kw_only=True):
     """Base of requests for outward effects. ``permit`` is the position of the ``oa.permit_granted`` it uses."""
 
     waits: ClassVar[bool] = True
-    """Whether it may wait, permitted, while effects are paused, and start when they are resumed; else it is refused."""
+    """Whether it may wait, permitted, while effects are paused, and start when they are resumed; else it is refused,
+    and what goes on ends when the actor that asked for it is halted."""
 
     permit: int
 

@@ -55,13 +55,15 @@ class LogClock:
         if ahead > time.time_ns() + _AHEAD_MAX_NS:
             ahead = 0
         self._said = (ahead, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+        self._lock = threading.Lock()
 
     def now(self) -> str:
         """The time, as the log writes it."""
-        said, then = self._said
-        steady = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        time_ns = max(time.time_ns(), said + (steady - then) * 7 // 8)
-        self._said = (time_ns, steady)
+        with self._lock:
+            said, then = self._said
+            steady = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+            time_ns = max(time.time_ns(), said + (steady - then) * 7 // 8)
+            self._said = (time_ns, steady)
         return _written(time_ns)
 
 

@@ -104,6 +104,7 @@ class Host:
         """The plain text of what is masked in the log, while it may still be typed."""
         self._heard = storage.tail().position
         self._news = anyio.Event()
+        self._asking: dict[str, Draft] = {}
         self.observed: KernelObserved | None = None
         """The newest durable reading of the surfaces since this start."""
         self._observed = anyio.Event()
@@ -142,14 +143,20 @@ class Host:
         return self.runtime.intake.fact(payload, request_id, OPERATOR, request_id)
 
     async def ask_draft(
-        self, draft: Draft, answers: Collection[str], seconds: float = 60.0, *, whole: bool = False
+        self, draft: Draft, answers: Collection[str], seconds: float = 60.0, *, whole: bool = False,
+        but: Collection[str] = (),
     ) -> Event:
-        """``ask`` for a request that is ``drafted`` already. ``whole``: nothing in it is of the moment or the settings,
-        so that with another content it is another request."""
+        """``ask`` for a request that is ``drafted`` already. ``whole``: nothing in it, ``but`` these fields, is of the
+        moment or the settings, so that with another content it is another request."""
         request_id = draft.id
-        self._check_unused(draft, whole=whole)
+        self._check_unused(draft, whole=whole, but=but)
         wanted = {*answers, "request.refused"}
-        event = await self.runtime.ask(draft, lambda found: found.type in wanted, self.answer_in_log, seconds)
+        first = self._asking.setdefault(request_id, draft) is draft
+        try:
+            event = await self.runtime.ask(draft, lambda found: found.type in wanted, self.answer_in_log, seconds)
+        finally:
+            if first:
+                del self._asking[request_id]
         await self.flush()
         if isinstance(event.data, RequestRefused):
             raise Refused(
@@ -167,14 +174,20 @@ class Host:
         assert position is not None, "appended now or before"
         return position
 
-    def _check_unused(self, draft: Draft, *, whole: bool = False) -> None:
+    def _check_unused(self, draft: Draft, *, whole: bool = False, but: Collection[str] = ()) -> None:
         """A request that is sent again is the same request; nothing would ever answer another under its id."""
         known = self.runtime.engine.sequencer.seen(draft.id)
-        if known is None or known > self.tail.position:
+        if known is None:
             return
-        stood = event_at(self.storage, known)
-        if stood.type != draft.type or (whole and bytes(stood.data) != draft.raw):
-            what = stood.type if stood.type != draft.type else f"another {stood.type}"
+        if known <= self.tail.position:
+            stood = event_at(self.storage, known)
+            type, raw = stood.type, bytes(stood.data)
+        elif draft.id in self._asking:  # on its way to the disk
+            type, raw = self._asking[draft.id].type, self._asking[draft.id].raw
+        else:
+            return
+        if type != draft.type or (whole and _without(raw, but) != _without(draft.raw, but)):
+            what = type if type != draft.type else f"another {type}"
             raise RequestReused(f"the request id {draft.id} was used for {what} (position {known})", "use a new id")
 
     def answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
@@ -236,6 +249,13 @@ class Host:
         durable = self.tail.position
         while self._heard < durable:
             await self._news.wait()
+
+
+def _without(raw: bytes, fields: Collection[str]) -> object:
+    """A payload's content, without these of its fields."""
+    if not fields:
+        return raw
+    return {name: value for name, value in msgspec.json.decode(raw).items() if name not in fields}
 
 
 def fold_into(

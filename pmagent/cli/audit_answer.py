@@ -49,7 +49,7 @@ def document(progress: Progress, copies: list[Path]) -> dict[str, Any]:
         "copies": [str(path) for path in copies],
         "requested_at": progress.requested_at,
         "ended_at": ended_at,
-        "duration_ms": round(seconds_between(progress.requested_at, ended_at or now()) * 1000),
+        "duration_ms": round(seconds_between(progress.requested_at, ended_at or max(progress.last_time, now())) * 1000),
         "criteria": [_criterion(one) for one in progress.criteria.values()],
     }
 

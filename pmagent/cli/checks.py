@@ -276,7 +276,7 @@ def _clock_against_log(layout: Layout) -> Check:
     ahead = (parse_time(last) - datetime.now(UTC)).total_seconds() if last else 0.0
     if ahead > 1:
         return Check("log time", "warn", f"the last event is {spoken(ahead)} in the future",
-                     "set the clock; until then new events bear that event's time")
+                     "set the clock; until then the log's time goes on ahead of it, or by over a year, stands")
     return Check("log time", "ok", f"the last event is {spoken(-ahead)} old" if last else "the log is empty")
 
 

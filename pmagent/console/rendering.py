@@ -16,10 +16,14 @@ from typing import Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined, Undefined
 from markupsafe import Markup, escape
 
+from events.disk import RealDisk
+from events.errors import CorruptLog, NotFound
 from events.event import parse_time
-from events.log import now
+from events.log import LogClock
+from events.segments import SegmentReader
 from pmagent import __version__
 from pmagent.clean import clean_block, clean_line
+from pmagent.layout import Layout
 from pmagent.when import short, sized, spoken
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -43,8 +47,23 @@ def environment(workspace: Path) -> Environment:
         "visible": visible, "when": when, "ago": ago, "sized": sized, "spoken": spoken, "command": command,
         "one_line": one_line,
     }
-    made.globals |= {"version": __version__, "workspace_name": workspace.name or str(workspace), "now": now}
+    made.globals |= {"version": __version__, "workspace_name": workspace.name or str(workspace)}
+    made.globals["now"] = LogClock(_stood(workspace)).now  # what expires does so by the log's time
     return made
+
+
+def _stood(workspace: Path) -> str:
+    """The last time in the log; "" where there is none to be read."""
+    try:
+        storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
+    except (NotFound, OSError):
+        return ""
+    try:
+        return storage.tail().time
+    except CorruptLog:
+        return ""
+    finally:
+        storage.close()
 
 
 def shown(value: Any) -> Any:

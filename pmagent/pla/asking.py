@@ -60,6 +60,10 @@ ANSWER_SECONDS: Final = 60.0
 WAY_SECONDS: Final = 15.0
 
 
+_OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode")
+"""What a decision that is sent again may say anew: it is the same decision by the same operator on the same bytes."""
+
+
 class OutcomeOpen(PmagentError):
     """It is not over yet; it goes on."""
 
@@ -166,7 +170,7 @@ async def decide(host: Host, arguments: dict[str, Any]) -> Answer:
     if requested.decision == "REJECTED" and not is_seen(requested.reason):
         requested = msgspec.structs.replace(requested, reason="")  # the warden says that it needs one
     answers = {"pla.approved", "pla.rejected", "pla.decision_refused"}
-    event = await _ask(host, requested, arguments, answers, whole=False)  # how long it was looked at is of the moment
+    event = await _ask(host, requested, arguments, answers, but=_OF_THE_MOMENT)
     taken = event.type != "pla.decision_refused"
     return Answer(document={"decision": event.type.removeprefix("pla."), **_fields(event)}, exit_code=0 if taken else 1)
 
@@ -391,14 +395,14 @@ async def _broken(host: Host, broken: borders.Broken, arguments: dict[str, Any],
 
 async def _ask(
     host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = ANSWER_SECONDS,
-    *, whole: bool = True,
+    *, whole: bool = True, but: tuple[str, ...] = (),
 ) -> Event:
     request = _request(arguments)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, payload, request)
     except msgspec.ValidationError as error:
         raise BadPla(f"with its secrets masked, this cannot be asked for: {error}", "use fewer words") from error
-    return await host.ask_draft(draft, answers, seconds, whole=whole)
+    return await host.ask_draft(draft, answers, seconds, whole=whole, but=but)
 
 
 def _request(arguments: dict[str, Any]) -> str:

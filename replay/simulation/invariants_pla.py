@@ -51,6 +51,7 @@ from contracts.pla_events import (
     PlaViolation,
 )
 from events.event import Event, LogRecovered, time_after
+from replay.simulation.pla.told import Execution, Proposal
 from replay.simulation.world import require
 
 OWN: Final[dict[type, str]] = {
@@ -98,30 +99,6 @@ def check_pla_idle(states: Mapping[str, Any]) -> None:
     require(not warden.session_id and not warden.open_proposals, "the warden waits for something")
     left = {name: getattr(hid, name) for name in ("arming", "execution", "disarming", "wishes", "approvals")}
     require(not any(left.values()) and not hid.armed, f"the HID link waits for something: {left}")
-
-
-class Proposal:
-    """A proposal and what came of it."""
-
-    def __init__(self, event: Event) -> None:
-        self.event = event
-        self.proposed: PlaProposed = event.data
-        self.approval: Event | None = None
-        self.rejected = False
-        self.outcome = ""
-
-
-class Execution:
-    """An execution that the warden asked for. ``ordered``: positions of the orders that the gate let through."""
-
-    def __init__(self, event: Event, approval: Event) -> None:
-        self.event = event
-        self.asked: PlaExecutionRequested = event.data
-        self.approval = approval
-        self.prepared = False
-        self.ordered: list[int] = []
-        self.told = ""
-        self.end: Event | None = None
 
 
 class _Check:
@@ -468,4 +445,4 @@ def approved(
     return found.asked
 
 
-__all__ = ["ANSWERS", "OWN", "Execution", "Proposal", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]
+__all__ = ["ANSWERS", "OWN", "approved", "check_pla", "check_pla_ended", "check_pla_idle"]

@@ -66,8 +66,7 @@ class Machine:
         )
         self.perform: Perform = lambda _: None
         self.observe: Callable[[], None] = lambda: None
-        self.tells: Callable[[str, msgspec.Struct], None] = lambda *_: None
-        """Hears the id of each fact before the engine takes it."""
+        self.tells: Callable[[str, msgspec.Struct], None] = lambda *_: None  # each fact's id, ahead of the engine
         self.boot = 0
         self.up = False
         self.surface = ""
@@ -97,17 +96,14 @@ class Machine:
             self._die()
 
     def _die(self) -> None:
-        world = self._world
+        world, disk = self._world, self._world.disk
         power = self._power or (world.faults.active and world.random.random() < 0.2)
-        self.up = False
-        self._power = False
-        world.disk.crash(power)
-        if world.random.random() < 0.8:
-            world.disk.full = False
+        self.up = self._power = False
+        disk.crash(power)
+        disk.full = world.random.random() >= 0.8 and disk.full
         # What a process left unsynced is lost only if the next one takes it for durable, and the power goes then.
-        again = world.disk.between_names or world.faults.strike("crash: power, soon after a start")
-        self._again = again and not power
-        world.disk.between_names = False
+        self._again = (disk.between_names or world.faults.strike("crash: power, soon after a start")) and not power
+        disk.between_names = False
         world.later(world.between(0.01, 2.0), "start", self.start)
 
     def _lose_power(self) -> None:

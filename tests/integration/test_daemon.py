@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import anyio
 import pytest
 
 from contracts.daemon import DaemonStopped
@@ -24,9 +25,10 @@ from events.event import Event
 from events.reader import Follower, Progress
 from events.segments import SegmentReader
 from events.verify import verify_log
-from pmagent.host import RequestReused
+from pmagent.host import RequestReused, open_host
 from pmagent.layout import Layout
 from pmagent.operations import call
+from pmagent.pla import asking
 from pmagent.wire import REQUEST_BYTES_MAX, RemoteError, reachable
 from projections.rebuild import check_documents
 from tests.support.daemons import Daemon, running
@@ -262,6 +264,39 @@ def test_another_wish_under_a_used_request_id_is_not_told_to_be_done(
     assert call(workspace, operation, {**who, **first}) == done
     with pytest.raises(RequestReused, match="another"):
         call(workspace, operation, {**who, **second})
+
+
+def test_a_used_request_id_is_refused_for_another_decision_and_while_the_first_is_on_its_way(workspace: Path) -> None:
+    async def go() -> None:
+        async with open_host(workspace, "daemon") as host:
+            who = {"operator": "ada", "channel": "api"}
+            await asking.mode(host, {**who, "mode": "SUGGEST", "request": "pla.mode-1"})
+            decide = {"operator": "bob", "channel": "api", "request": "pla.decide-1"}
+            one = (await asking.propose(host, {**who, "goal": "type: one", "request": "pla.propose-1"})).document
+            approved = {**decide, "proposal_id": one["proposal_id"], "decision": "APPROVED", "digest": one["digest"]}
+            done = await asking.decide(host, approved)
+            assert await asking.decide(host, {**approved, "looked_ms": 7}) == done
+            two = (await asking.propose(host, {**who, "goal": "type: two", "request": "pla.propose-2"})).document
+            with pytest.raises(RequestReused, match="another"):
+                await asking.decide(host, {
+                    **decide, "proposal_id": two["proposal_id"], "decision": "REJECTED", "reason": "no",
+                })  # fmt: skip
+            ends: list[object] = []
+
+            async def wish(mode: str) -> None:
+                try:
+                    await asking.mode(host, {**who, "mode": mode, "request": "pla.mode-2"})
+                    ends.append(mode)
+                except RequestReused:
+                    ends.append(RequestReused)
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wish, "OBSERVE")
+                tasks.start_soon(wish, "EXECUTE")
+            assert len(ends) == 2
+            assert ends.count(RequestReused) == 1
+
+    anyio.run(go)
 
 
 def test_drift_and_revocation_belong_to_the_session_and_the_run(workspace: Path) -> None:

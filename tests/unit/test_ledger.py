@@ -77,7 +77,7 @@ def test_the_watcher_is_the_actor_that_decides_the_mode() -> None:
 
 def test_when_another_actor_is_halted_effects_go_on(ledger: EffectLedger) -> None:
     halted = ActorHalted(name="toy", input=8, error="ValueError", place="here")
-    assert ledger.book(event(9, halted, "engine"))[1] == ()
+    assert list(ledger.book(event(9, halted, "engine"))[1]) == []
 
 
 PAUSED = EffectsPaused(request=7, since=7, operator_id="ada", channel="cli", reason="")
@@ -141,4 +141,4 @@ def test_what_must_not_wait_ends_with_the_actor_that_asked_for_it(ledger: Effect
     arm = HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work")
     assert ledger.book(event(7, arm, "hid"))[0]
     halted = ActorHalted(name=of, input=8, error="ValueError", place="here")
-    assert list(ledger.book(event(9, halted, "engine"))[1]) == ([Cancel(7, "permit_revoked")] if cancels else [])
+    assert list(ledger.book(event(9, halted, "engine"))[1]) == ([Cancel(7, "halted")] if cancels else [])

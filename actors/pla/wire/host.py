@@ -208,6 +208,10 @@ class HostLink:
         for request in [one for one in self._waiting if one.op in _BOUND]:
             self._waiting.remove(request)
             self._answers.append((request.ticket, _called_off()))
+        under_way = self._now
+        if under_way is not None and not under_way.sent and under_way.op in _BOUND:  # its line is still here
+            self._now, self._out = None, b""
+            self._answers.append((under_way.ticket, _called_off()))
 
     def drop(self, ticket: int, now: float) -> None:
         """Nobody waits for this answer any more. What has not left yet never leaves."""

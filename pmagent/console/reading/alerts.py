@@ -15,7 +15,6 @@ import msgspec
 
 from events.errors import NotFound
 from events.event import StoredEvent
-from events.reader import event_at
 from pmagent.layout import Layout
 from pmagent.log.source import line_runs, opened
 from pmagent.log.summaries import summary
@@ -24,8 +23,8 @@ KEPT: Final = 20
 WINDOW: Final = 20_000
 """So many events are looked at first; what lies before them is found with the log's own filters."""
 
-_SCHEDULED: Final = ("timer.requested", "hid.ping_requested")
-"""Effects that are asked for all day long, and again after each start."""
+_PING: Final = "hid.ping_requested"
+"""While a device is armed one is always under way: each stop of a daemon cuts one off."""
 
 _ASKED: Final = ("requested", "ended")
 """Why a mode falls when somebody wanted that."""
@@ -52,6 +51,7 @@ class Alerts:
         self._next = 0
         self._first = 1
         self._kept: deque[Alert] = deque(maxlen=KEPT)
+        self._ping = 0
 
     def newest(self) -> tuple[list[Alert], int]:
         """The newest first, and the position from which on they are known. Blocking. Raises CorruptLog."""
@@ -63,6 +63,7 @@ class Alerts:
                         self._log_id = storage.log_id()
                         self._first = self._next = max(1, end - WINDOW + 1)
                         self._kept.clear()
+                        self._ping = 0
                     if self._next <= end:
                         self._read(storage, end)
             except NotFound:
@@ -72,22 +73,18 @@ class Alerts:
     def _read(self, storage: Any, end: int) -> None:
         for run, _ in line_runs(storage, self._next, end):
             for event in run:
+                if event.type == _PING:
+                    self._ping = event.position
                 found = _JUDGES.get(event.type)
-                if found is None or _of_no_account(storage, event):
+                if found is None or self._is_ping(event):
                     continue
                 if (verdict := found(_data(event))) is not None:
                     self._kept.append(Alert(event.position, event.time, event.type, *verdict, summary(event)))
             self._next = run[-1].position + 1
 
-
-def _of_no_account(storage: Any, event: StoredEvent) -> bool:
-    """Whether nothing but a wait or a ping was cut off, as each stop of a daemon does."""
-    if event.type != "effect.interrupted":
-        return False
-    request = _data(event).get("request")
-    if not isinstance(request, int) or not 0 < request < event.position:
-        return False
-    return event_at(storage, request).type in _SCHEDULED
+    def _is_ping(self, event: StoredEvent) -> bool:
+        """Whether nothing but the newest ping was cut off."""
+        return event.type == "effect.interrupted" and self._ping > 0 and _data(event).get("request") == self._ping
 
 
 def _data(event: StoredEvent) -> dict[str, Any]:

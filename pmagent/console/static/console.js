@@ -14,7 +14,7 @@
   const UNFINISHED_MS = 2_000; // what goes on without an event for each step is looked at again so often
   const HIDDEN_LOOK_MS = 20_000;
   const AGAIN_MS = 5_000;
-  const SKEW_MS = 3_000; // so long a page may take to come; beyond that the two clocks differ
+  const SKEW_MS = 3_000; // so long a page may take to be made; beyond that the two clocks differ
   const BUSY_MS = 10_000;
   const SEATS = 4; // a browser has six connections for all its windows here, and some are needed to load pages
 
@@ -322,8 +322,10 @@
 
   /* --- countdowns and badge ---------------------------------------------------------------------------------------- */
 
-  /* The time is the server's: who looks from another machine may have a clock that goes wrong. */
-  const ahead = Date.parse(BODY.dataset.now) - Date.now() || 0;
+  /* The time is the server's: who looks from another machine may have a clock that goes wrong. It was written when the
+     page began to come, which is a while ago where that is slow. */
+  const came = performance.getEntriesByType("navigation")[0]?.responseStart ?? performance.now();
+  const ahead = Date.parse(BODY.dataset.now) - (Date.now() - Math.max(0, performance.now() - came)) || 0;
   const serverNow = () => Date.now() + (Math.abs(ahead) < SKEW_MS ? 0 : ahead);
 
   const two = (number) => String(number).padStart(2, "0");

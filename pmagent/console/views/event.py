@@ -42,6 +42,8 @@ _JOB: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _PAGES: Final = (
     ("proposal_id", re.compile(r"prop-[0-9a-f]{32}", re.ASCII), (), "/approvals", "Proposal"),
     ("session_id", re.compile(r"pla-[0-9a-f]{32}", re.ASCII), (), "/sessions", "Session"),
+    ("run_id", _JOB, (), "/runs", "Run"),
+    ("audit_id", _JOB, (), "/audits", "Audit"),
     ("correlation", _JOB, ("run.", "plan.", "task.", "tasks."), "/runs", "Run"),
     ("correlation", _JOB, ("audit.",), "/audits", "Audit"),
 )
@@ -80,12 +82,12 @@ def pages_of(event: StoredEvent) -> list[tuple[str, str]]:
     except (msgspec.DecodeError, RecursionError):
         data = None
     named = {**(data if isinstance(data, dict) else {}), "correlation": event.correlation}
-    found = []
+    found: dict[tuple[str, str], None] = {}
     for name, shape, kinds, address, word in _PAGES:
         given = named.get(name)
         if isinstance(given, str) and shape.fullmatch(given) and (not kinds or event.type.startswith(kinds)):
-            found.append((f"{address}/{given}", f"{word} {given[:13]}"))
-    return found
+            found[f"{address}/{given}", f"{word} {given[:13]}"] = None
+    return list(found)
 
 
 def _kinds(event: StoredEvent | None) -> tuple[str, ...]:

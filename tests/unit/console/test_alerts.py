@@ -65,14 +65,30 @@ def test_what_somebody_should_know_of_is_an_alert(
     assert found(tmp_path) == [(type, *alert)]
 
 
-def test_a_stop_that_cuts_off_nothing_but_waits_and_pings_is_no_alert(tmp_path: Path) -> None:
+def test_a_stop_that_cuts_off_nothing_but_a_ping_is_no_alert(tmp_path: Path) -> None:
     told(
-        tmp_path, ("timer.requested", {}), ("effect.interrupted", {"request": 2, "reason": "stop"}),
-        ("hid.ping_requested", {}), ("effect.interrupted", {"request": 4, "reason": "stop"}),
-        ("task.attempt_requested", {}), ("effect.interrupted", {"request": 6, "reason": "stop"}),
+        tmp_path, ("hid.ping_requested", {}), ("effect.interrupted", {"request": 2, "reason": "stop"}),
         ("effect.interrupted", {"request": 99}), ("effect.interrupted", {"request": "x"}),
     )  # fmt: skip
-    assert [one.position for one in Alerts(Layout(tmp_path)).newest()[0]] == [9, 8, 7]
+    alerts_of = Alerts(Layout(tmp_path))
+    assert [one.position for one in alerts_of.newest()[0]] == [5, 4]
+    told(
+        tmp_path, ("hid.ping_requested", {}), ("task.attempt_requested", {}),
+        ("effect.interrupted", {"request": 6, "reason": "stop"}),
+        ("effect.interrupted", {"request": 7, "reason": "stop"}),
+    )  # fmt: skip
+    assert [one.position for one in alerts_of.newest()[0]] == [9, 5, 4]
+
+
+def test_damage_far_behind_hides_no_alert(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(
+        tmp_path, ("hid.ping_requested", {"at": "marked"}), *[("toy.noted", {})] * 20,
+        ("effect.interrupted", {"request": 2}), ("pla.violation", {"severity": "error"}),
+    )  # fmt: skip
+    (segment,) = Layout(tmp_path).log.glob("*.jsonl")
+    segment.write_bytes(segment.read_bytes().replace(b"marked", b"marred"))
+    monkeypatch.setattr(alerts, "WINDOW", 10)
+    assert [one.position for one in Alerts(Layout(tmp_path)).newest()[0]] == [24, 23]
 
 
 @pytest.mark.parametrize(

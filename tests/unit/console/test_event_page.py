@@ -144,8 +144,9 @@ def test_a_payload_in_a_blob_is_downloaded_with_its_digest(workspace: Path, brow
 
 def test_an_event_leads_to_the_pages_of_what_it_tells_of(tmp_path: Path) -> None:
     named = {"proposal_id": "prop-" + "a" * 32, "session_id": "pla-" + "b" * 32}
+    run = {"run_id": "11111111-2222-4333-8444-555555555555"}
     hostile = {"proposal_id": "prop-../../x", "session_id": ["pla-" + "b" * 32]}
-    write_log(tmp_path, [note(1, named), note(2, hostile)])
+    write_log(tmp_path, [note(1, named), note(2, hostile), note(3, run)])
     with reading(tmp_path) as browser:
         page = browser.page("/log/2")
         assert page.links(f"/approvals/{named['proposal_id']}")
@@ -153,6 +154,7 @@ def test_an_event_leads_to_the_pages_of_what_it_tells_of(tmp_path: Path) -> None
         page = browser.page("/log/3")
         assert not page.links("/approvals/")
         assert not page.links("/sessions/")
+        assert len(browser.page("/log/4").links(f"/runs/{run['run_id']}")) == 1
 
 
 @pytest.mark.parametrize("position", ["0", "-1", "01", "x", str(END + 1), "9" * 30, "9" * 5000, "%1b", "1%00"])

@@ -12,9 +12,11 @@ from starlette.testclient import TestClient
 
 from contracts.orchestra_events import TaskAttemptRequested
 from events.event import Event, time_after
+from events.log import now
 from pmagent.console.door.entrance import Visitor
 from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.layout import Layout
+from pmagent.when import seconds_between
 from projections.rebuild import documents_of
 from tests.support.hostile import hostile_log
 from tests.support.logged import flip, note, segments, write_log
@@ -267,6 +269,18 @@ def test_what_runs_is_told_up_to_now_also_while_nothing_happens(
         assert page_now.tasks[0].took == expected
         assert expected in page_now.order
         assert expected in page_now.times
+
+
+def test_countdowns_go_by_the_time_of_a_log_that_lies_ahead_of_the_clock(tmp_path: Path) -> None:
+    yard = RunYard()
+    yard.request({"a": []})
+    yard.run()
+    ahead = seconds_between(yard.history[-1].time, now()) + 3600
+    events = [msgspec.structs.replace(event, time=time_after(event.time, ahead)) for event in yard.history]
+    with pages(written(tmp_path, events)) as client:
+        found = re.search(r'data-now="([^"]+)"', page(client, f"/runs/{RUN}"))
+    assert found is not None
+    assert found[1] >= events[-1].time
 
 
 def test_only_who_may_approve_is_offered_to_cancel(tmp_path: Path) -> None:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+import pytest
+
+from actors.pla.wire.words import Op, Unanswered
 from contracts.hid import HidSilent
 from contracts.pla import TypeText
 from tests.support.pla_links import greeted
@@ -15,6 +20,25 @@ def test_a_dropped_order_that_has_not_left_never_leaves() -> None:
     ticket = link.ask("commit", {"execution_id": "exec-0001", "digest": "0" * 64}, 0.0)
     link.drop(ticket, 0.0)
     assert link.to_send() == b""
+
+
+ORDERS: Final[list[tuple[Op, dict[str, Any]]]] = [
+    ("commit", {"execution_id": "exec-0001", "digest": "0" * 64}), ("arm", {"lease_ms": 5000}), ("ping", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "fields"), ORDERS)
+def test_an_order_whose_line_is_still_here_when_it_is_to_be_disarmed_never_leaves(
+    op: Op, fields: dict[str, Any]
+) -> None:
+    link = greeted()
+    ticket = link.ask(op, fields, 0.0)
+    link.ask("disarm", {}, 0.0)
+    assert b'"op":"disarm"' in link.to_send()
+    ((told, reply),) = link.answers()
+    assert told == ticket
+    assert isinstance(reply, Unanswered)
+    assert not reply.sent
 
 
 def test_a_device_that_began_anew_cannot_say_that_nothing_was_typed() -> None:
