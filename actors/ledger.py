@@ -3,7 +3,7 @@
 An effect is opened by its request and closed by exactly one terminal event: the gate's refusal (the engine's, while the
 gate is halted), or the fact whose cause is the request. A cancellation is asked for by the requesting actor, or follows
 from the permit's revocation, or from a mode that forbids what runs: an effect may outlast its permit, which nobody then
-revokes any more. What must not wait (``OutwardRequest.waits``) ends with the halt of the actor that asked for it.
+revokes any more. What is to be attended (``Effect.attended``) ends with the halt of the actor that asked for it.
 
 While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.
 """
@@ -119,7 +119,7 @@ class EffectLedger:
             return [
                 self._cancel(position, "halted")
                 for position, event in self.open.items()
-                if event.actor == data.name and isinstance(event.data, OutwardRequest) and not event.data.waits
+                if event.actor == data.name and (effect := effect_of(event.data)) is not None and effect.attended
             ]
         return NO_CANCELS
 

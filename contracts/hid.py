@@ -70,7 +70,7 @@ class HidLost(Payload, frozen=True, kw_only=True):
 # --- what is asked of it ------------------------------------------------------------------------------------------
 
 
-@event_type("hid.arm_requested", effect=Effect(repeatable=False, limit_s=10.0, concurrency=1))
+@event_type("hid.arm_requested", effect=Effect(repeatable=False, limit_s=10.0, concurrency=1, attended=True))
 class HidArmRequested(OutwardRequest, frozen=True, kw_only=True):
     """Arm the device with this boot, for a lease that pings renew. Outward: from here on it can type."""
 
@@ -114,7 +114,7 @@ class HidDisarmed(Payload, frozen=True, kw_only=True):
     boot_id: Word
 
 
-@event_type("hid.ping_requested", effect=Effect(repeatable=False, limit_s=30.0, concurrency=4))
+@event_type("hid.ping_requested", effect=Effect(repeatable=False, limit_s=30.0, concurrency=4, attended=True))
 class HidPingRequested(Payload, frozen=True, kw_only=True):
     """At ``at`` (log time), renew the lease of the device with this boot."""
 
@@ -158,7 +158,7 @@ class HidPrepared(Payload, frozen=True, kw_only=True):
     of: int
 
 
-@event_type("hid.commit_requested", effect=Effect(repeatable=False, limit_s=180.0, concurrency=1))
+@event_type("hid.commit_requested", effect=Effect(repeatable=False, limit_s=180.0, concurrency=1, attended=True))
 class HidCommitRequested(OutwardRequest, frozen=True, kw_only=True):
     """Carry out the prepared execution, now. The one request that presses keys; it is sent once, whatever happens."""
 

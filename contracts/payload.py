@@ -31,8 +31,7 @@ class OutwardRequest(Payload, frozen=True, kw_only=True):
     """Base of requests for outward effects. ``permit`` is the position of the ``oa.permit_granted`` it uses."""
 
     waits: ClassVar[bool] = True
-    """Whether it may wait, permitted, while effects are paused, and start when they are resumed; else it is refused,
-    and what goes on ends when the actor that asked for it is halted."""
+    """Whether it may wait, permitted, while effects are paused, and start when they are resumed; else it is refused."""
 
     permit: int
 
@@ -54,13 +53,15 @@ class Effect(msgspec.Struct, frozen=True):
 
     ``repeatable``: may be performed again after a crash; otherwise it ends as ``effect.interrupted``.
     ``limit_s``: seconds after which the performer is stopped (None: none). ``concurrency``: at most so many at once.
-    ``bulky``: the outcome may be large, so it is redacted and encoded in a thread.
+    ``bulky``: the outcome may be large, so it is redacted and encoded in a thread. ``attended``: it goes on only while
+    the actor that asked for it does; with that one's halt it is cancelled.
     """
 
     repeatable: bool
     limit_s: float | None = 60.0
     concurrency: int = 64
     bulky: bool = False
+    attended: bool = False
 
 
 class Unknown(msgspec.Struct, frozen=True):

@@ -52,8 +52,8 @@ def test_a_demo_that_is_ended_puts_everything_away(tmp_path: Path, ending: signa
         while b"the device is linked" not in (line := demo.stdout.readline()):
             assert line, "the device was linked before the end"
         demo.send_signal(ending)
-        demo.communicate(timeout=SECONDS)
-    assert demo.returncode == 130
+        told = demo.communicate(timeout=SECONDS)
+    assert demo.returncode == 130, told
     assert list(tmp_path.iterdir()) == []
     assert not [words for words in commands() if str(tmp_path).encode() in words], "daemon and device have ended"
 

@@ -155,8 +155,7 @@ PLANTED: dict[str, tuple[str, Planted]] = {
         (HostLink, "_barred", 'if self._disarming and op in _BOUND and op != "arm":', "if False:"),
     ]),
     "a halted HID link's order goes on": ("is halted at [0-9]+: a renewal of its lease left", [
-        (EffectLedger, "_end", "return self._revoke(lambda request: not request.waits, of=data.name) or NO_CANCELS",
-         "return NO_CANCELS"),
+        (EffectLedger, "_end", "is not None and effect.attended", "is not None and False"),
     ]),
     "the warden may not have it disarmed": ("was refused at", [
         (link, "exchange", " and not isinstance(event.data, HidDisarmRequested)", ""),

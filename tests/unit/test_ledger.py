@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -9,7 +11,7 @@ from actors.kernel.actor import KernelWatcher
 from actors.ledger import GATE, WATCHER, Cancel, EffectLedger
 from contracts.control import EffectsPaused, EffectsResumed
 from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
-from contracts.hid import HidArmRequested
+from contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested, HidPingRequested
 from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitRevoked
 from contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
@@ -137,8 +139,21 @@ def test_a_permit_that_is_taken_back_ends_what_runs_under_it(ledger: EffectLedge
 
 
 @pytest.mark.parametrize(("of", "cancels"), [("hid", True), ("toy", False)])
-def test_what_must_not_wait_ends_with_the_actor_that_asked_for_it(ledger: EffectLedger, of: str, cancels: bool) -> None:
-    arm = HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work")
-    assert ledger.book(event(7, arm, "hid"))[0]
+@pytest.mark.parametrize(
+    "attended",
+    [
+        HidArmRequested(permit=2, device_id="device-1", boot_id="0" * 16, action_class="feature_work"),
+        HidPingRequested(boot_id="0" * 16, at=START),
+        HidCommitRequested(
+            permit=2, boot_id="0" * 16, execution_id="exec-1", digest="0" * 64, action_class="feature_work"
+        ),
+    ],
+    ids=["arm", "ping", "commit"],
+)
+def test_what_arms_keeps_armed_or_types_ends_with_the_actor_that_asked_for_it(
+    ledger: EffectLedger, attended: Any, of: str, cancels: bool
+) -> None:
+    assert ledger.book(event(7, attended, "hid"))[0]
+    assert ledger.book(event(8, HidDisarmRequested(boot_id="0" * 16, why="x"), "hid"))[0]
     halted = ActorHalted(name=of, input=8, error="ValueError", place="here")
     assert list(ledger.book(event(9, halted, "engine"))[1]) == ([Cancel(7, "halted")] if cancels else [])

@@ -68,7 +68,8 @@ def _new_folder(folder: Path) -> None:
 def _put_away() -> Iterator[None]:
     """While this lasts, a signal that would end this process at once is as Ctrl-C: daemon and device are ended, and the
     folder is removed."""
-    before = {number: signal.signal(number, _interrupt) for number in _ENDING}
+    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, _interrupt) for number in heeded}
     try:
         yield
     finally:

@@ -211,7 +211,8 @@ class Stage:
 
     def ask(self, operation: str, **arguments: object) -> dict[str, Any]:
         """What the daemon answers to an operation that only looks; not shown. Raises PmagentError."""
-        return call(self.workspace, operation, arguments).document
+        with _undisturbed():  # imports and event loops lose a Ctrl-C that comes at a bad moment
+            return call(self.workspace, operation, arguments).document
 
     def position(self) -> int:
         """The log's end. Raises PmagentError."""

@@ -86,7 +86,7 @@ ENDING_CHANCES: Final[dict[str, float]] = {
     "goal: long": 0.9,
     "line: a disarm is lost": 0.8,
     "operator: disarms while an order waits": 0.5,
-    "operator: has it ended, and disarms are lost": 0.006,
+    "operator: has it ended, and disarms are lost": 0.012,
     "actor: brain halts": 0.01,
     "actor: warden halts": 0.01,
     "actor: hid halts": 0.01,
