@@ -196,7 +196,8 @@ class HostSide:
             seconds = self._between(0.0, 0.004)
             if self._faults.strike("host: the log is slow"):
                 seconds = self._between(0.1, 2.0)
-            self._told_at = max(self._told_at, self._world.seconds + seconds)
+            # Each a little later than the one before: at one and the same time rounding could turn two of them round.
+            self._told_at = max(self._told_at + 0.000001, self._world.seconds + seconds)
             self._world.later(self._told_at - self._world.seconds, "fact", partial(self._fact, fact, self._boot))
 
     def _fact(self, payload: Payload, boot: int) -> None:
