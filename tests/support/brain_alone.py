@@ -13,7 +13,7 @@ from contracts.model import (
     ModelReplied,
     ModelUsage,
 )
-from contracts.payload import Correlated, encode, type_of
+from contracts.payload import encode, type_of
 from contracts.pla import TypeText, digest
 from contracts.pla_events import (
     FrameSource,
@@ -23,6 +23,7 @@ from contracts.pla_events import (
 )
 from events.event import Event
 from events.secret_forms import MASK
+from tests.support.alone import Alone
 
 TEXT, SECRET = TypeText(text="ls"), TypeText(text="the password is swordfish")
 SESSION, NAME, MODEL = "pla-1", "prop-0001", "object:test"
@@ -52,14 +53,8 @@ def happened(data: Any, actor: str = "operator", kind: Any = "fact", position: i
     )  # fmt: skip
 
 
-def made(state: BrainState, event: Event) -> list[Any]:
-    """What it decides on what has just been folded."""
-    decided = Brain().decide(Brain().evolve(state, event), event)
-    return [one.payload if isinstance(one, Correlated) else one for one in decided]
-
-
-def kinds(state: BrainState, event: Event) -> set[type]:
-    return {type(one) for one in made(state, event)}
+_ALONE = Alone[BrainState](Brain())
+made, kinds = _ALONE.made, _ALONE.kinds
 
 
 def remembered(state: BrainState, data: Any, actor: str = "warden", kind: Any = "decision") -> BrainState:

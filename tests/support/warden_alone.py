@@ -11,13 +11,14 @@ from actors.pla.warden.state import Device, ProposalView, WardenState
 from contracts.control import EffectsPaused
 from contracts.daemon import DaemonStarted
 from contracts.effect import ActorHalted
-from contracts.payload import Correlated, encode, type_of
+from contracts.payload import encode, type_of
 from contracts.pla import TypeText, digest
 from contracts.pla_events import (
     PlaDecisionRequested,
     PlaProposed,
 )
 from events.event import Event
+from tests.support.alone import Alone
 
 TEXT = TypeText(text="ls")
 BOOT, OTHER_BOOT, SESSION, NAME, EXEC = "0" * 16, "1" * 16, "pla-1", "prop-0001", "exec-0001"
@@ -55,14 +56,8 @@ def happened(data: Any, actor: str = "operator", kind: Any = "fact", time: str =
     )  # fmt: skip
 
 
-def made(state: WardenState, event: Event) -> list[Any]:
-    """What it decides on what has just been folded."""
-    decided = Warden().decide(Warden().evolve(state, event), event)
-    return [one.payload if isinstance(one, Correlated) else one for one in decided]
-
-
-def kinds(state: WardenState, event: Event) -> set[type]:
-    return {type(one) for one in made(state, event)}
+_ALONE = Alone[WardenState](Warden())
+made, kinds = _ALONE.made, _ALONE.kinds
 
 
 def remembered(state: WardenState, data: Any, actor: str = "warden", kind: Any = "decision") -> WardenState:
