@@ -6,8 +6,6 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
 from pmagent._origin import FIRST_PARTY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -23,33 +21,35 @@ def modules(*folders: str) -> list[Path]:
     return sorted(file.relative_to(ROOT) for folder in folders for file in (ROOT / folder).rglob("*.py"))
 
 
-def named(files: list[Path]) -> list[object]:
-    """Parameters with the path as their name."""
-    return [pytest.param(file, id=file.as_posix()) for file in files]
+def test_each_module_has_a_docstring_and_is_short_and_finished() -> None:
+    offenders = []
+    for file in modules(*CODE):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        if not ast.get_docstring(ast.parse(text)):
+            offenders.append(f"{file}: a module begins with a docstring")
+        if text.count("\n") >= LINES_MAX:
+            offenders.append(f"{file}: a file has fewer than {LINES_MAX} lines; split it")
+        if BANNED_WORDS.search(text):
+            offenders.append(f"{file}: unfinished work is not merged")
+    assert offenders == []
 
 
-@pytest.mark.parametrize("file", named(modules(*CODE)))
-def test_module_says_what_it_is_and_is_short_and_finished(file: Path) -> None:
-    text = (ROOT / file).read_text(encoding="utf-8")
-    assert ast.get_docstring(ast.parse(text)), "a module begins with a docstring"
-    assert text.count("\n") < LINES_MAX, f"a file has fewer than {LINES_MAX} lines; split it"
-    assert not BANNED_WORDS.search(text), "unfinished work is not merged"
-
-
-@pytest.mark.parametrize("file", named(modules(*FIRST_PARTY)))
-def test_only_the_output_writer_writes_to_the_terminal(file: Path) -> None:
-    if file.as_posix() in TERMINAL_WRITERS:
-        return
-    for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
-        direct = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
-        stream = (
-            isinstance(node, ast.Attribute)
-            and node.attr in {"stdout", "stderr"}
-            and isinstance(node.value, ast.Name)
-            and node.value.id == "sys"
-        )
-        assert not direct, f"line {getattr(node, 'lineno', '?')}: print(); use the output writer"
-        assert not stream, f"line {getattr(node, 'lineno', '?')}: sys stream; use the output writer"
+def test_only_the_output_writer_writes_to_the_terminal() -> None:
+    offenders = []
+    for file in modules(*FIRST_PARTY):
+        if file.as_posix() in TERMINAL_WRITERS:
+            continue
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+            direct = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+            stream = (
+                isinstance(node, ast.Attribute)
+                and node.attr in {"stdout", "stderr"}
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "sys"
+            )
+            if direct or stream:
+                offenders.append(f"{file}:{getattr(node, 'lineno', '?')}: use the output writer")
+    assert offenders == []
 
 
 def test_no_package_below_tests() -> None:

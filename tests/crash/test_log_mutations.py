@@ -18,11 +18,13 @@ from events.line import decode_line
 from events.segment_store import SegmentStorage
 from events.segments import segment_name
 from pmagent.layout import Layout
+from tests.support.blob_mutations import BLOB_MUTATIONS
 from tests.support.commands import Ran, pmagent
+from tests.support.log_mutations import LOG_MUTATIONS, Evidence
 from tests.support.logs import LOG_ID, write_log
 from tests.support.memory_disk import MemoryDisk
-from tests.support.mutations import MUTATIONS, Evidence
 
+MUTATIONS = LOG_MUTATIONS | BLOB_MUTATIONS
 ROUNDS = 100
 SEGMENT_BYTES = 12_000
 PLAN = """

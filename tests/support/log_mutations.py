@@ -1,7 +1,6 @@
-"""Alterations of a log and its blobs, each as somebody with access to the files might make it, or a disk.
+"""Alterations of a log, each as somebody with access to its files might make it, or a disk.
 
-Each kind takes a random source and a copy of the evidence and alters it once. ``MUTATIONS`` must all be reported by
-``pmagent log verify``; ``HARMLESS`` must leave the evidence as it is.
+Each takes a source of chance and the evidence, and alters it once; ``pmagent log verify`` must report each.
 """
 
 from __future__ import annotations
@@ -59,12 +58,12 @@ def _in_bytes(change: Callable[[Random, bytearray, int], None]) -> Mutation:
         before = bytes(data)
         while bytes(data) == before:
             change(random, data, random.randrange(len(data)))
-        _write(path, bytes(data))
+        write(path, bytes(data))
 
     return mutate
 
 
-def _flip(random: Random, data: bytearray, at: int) -> None:
+def flip(random: Random, data: bytearray, at: int) -> None:
     data[at] ^= 1 << random.randrange(8)
 
 
@@ -72,7 +71,7 @@ def _other_byte(random: Random, data: bytearray, at: int) -> None:
     data[at] = random.randrange(256)
 
 
-def _other_digit(random: Random, data: bytearray, at: int) -> None:
+def _other_digit(random: Random, data: bytearray, _: int) -> None:
     digits = [place for place, byte in enumerate(data) if 48 <= byte <= 57]
     data[random.choice(digits)] = 48 + random.randrange(10)
 
@@ -85,12 +84,12 @@ def _delete(random: Random, data: bytearray, at: int) -> None:
     del data[at : at + random.randrange(1, 9)]
 
 
-def _zero_page(random: Random, data: bytearray, at: int) -> None:
+def _zero_page(_: Random, data: bytearray, at: int) -> None:
     start = at // 4096 * 4096
     data[start : start + 4096] = bytes(len(data[start : start + 4096]))
 
 
-def _zero_sector(random: Random, data: bytearray, at: int) -> None:
+def _zero_sector(_: Random, data: bytearray, at: int) -> None:
     start = at // 512 * 512
     data[start : start + 512] = bytes(len(data[start : start + 512]))
 
@@ -104,15 +103,15 @@ def _cut_middle(random: Random, data: bytearray, at: int) -> None:
     del data[at : at + random.randrange(100, 3000)]
 
 
-def _carriage_returns(random: Random, data: bytearray, at: int) -> None:
+def _carriage_returns(_: Random, data: bytearray, __: int) -> None:
     data[:] = data.replace(b"\n", b"\r\n")
 
 
-def _byte_order_mark(random: Random, data: bytearray, at: int) -> None:
+def _byte_order_mark(_: Random, data: bytearray, __: int) -> None:
     data[:0] = b"\xef\xbb\xbf"
 
 
-def _blank_line(random: Random, data: bytearray, at: int) -> None:
+def _blank_line(_: Random, data: bytearray, at: int) -> None:
     end = data.find(b"\n", at)
     data[end:end] = b"\n"
 
@@ -130,7 +129,7 @@ def _in_lines(change: Callable[[Random, list[bytes], Evidence], None], at_least:
         before = list(lines)
         while lines == before:
             change(random, lines, evidence)
-        _write(path, b"".join(lines))
+        write(path, b"".join(lines))
 
     return mutate
 
@@ -191,7 +190,8 @@ def _resealed_line(random: Random, lines: list[bytes], evidence: Evidence) -> No
 
 def _edit_field(random: Random, lines: list[bytes], name: str, value: str) -> None:
     at = random.randrange(len(lines))
-    lines[at] = re.sub(rb'"%b":"[^"]*"' % name.encode(), b'"%b":"%b"' % (name.encode(), value.encode()), lines[at], count=1)
+    key = name.encode()
+    lines[at] = re.sub(rb'"%b":"[^"]*"' % key, b'"%b":"%b"' % (key, value.encode()), lines[at], count=1)
 
 
 # --- whole segments -----------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def _remove_newest_segment(_: Random, evidence: Evidence) -> None:
 
 
 def _empty_segment(random: Random, evidence: Evidence) -> None:
-    _write(random.choice(evidence.segments()), b"")
+    write(random.choice(evidence.segments()), b"")
 
 
 def _rename_segment(random: Random, evidence: Evidence) -> None:
@@ -226,8 +226,8 @@ def _double_segment(random: Random, evidence: Evidence) -> None:
 def _swap_segments(random: Random, evidence: Evidence) -> None:
     one, other = random.sample(evidence.segments(), 2)
     kept = one.read_bytes()
-    _write(one, other.read_bytes())
-    _write(other, kept)
+    write(one, other.read_bytes())
+    write(other, kept)
 
 
 def _segment_with_odd_name(random: Random, evidence: Evidence) -> None:
@@ -238,7 +238,7 @@ def _segment_with_odd_name(random: Random, evidence: Evidence) -> None:
 def _cut_segment_end(random: Random, evidence: Evidence) -> None:
     path = random.choice(evidence.segments())
     data = path.read_bytes()
-    _write(path, data[: random.randrange(len(data))])
+    write(path, data[: random.randrange(len(data))])
 
 
 def _resealed_segment(random: Random, evidence: Evidence) -> None:
@@ -246,7 +246,7 @@ def _resealed_segment(random: Random, evidence: Evidence) -> None:
     path = random.choice(evidence.segments()[:-1])
     lines = path.read_bytes().splitlines(keepends=True)
     at = random.randrange(len(lines))
-    previous = _sum_before(evidence, lines, 0, path)
+    previous = _sum_before(evidence, lines, 0)
     sealed = []
     for place, line in enumerate(lines):
         body = LINE_TAIL.sub(b"", line.rstrip(b"\n"))
@@ -254,7 +254,7 @@ def _resealed_segment(random: Random, evidence: Evidence) -> None:
             body = body.replace(b'"kind":"', b'"kind": "', 1)
         sealed.append(_sealed(previous, body))
         previous = bytes.fromhex(sealed[-1][-67:-3].decode())
-    _write(path, b"".join(sealed))
+    write(path, b"".join(sealed))
 
 
 # --- truncation ---------------------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def _truncate_with_head(random: Random, evidence: Evidence) -> None:
     _keep_events(evidence, kept)
     last = json.loads(evidence.segments()[-1].read_bytes().splitlines()[-1])
     slot = HeadSlot(_log_id(evidence), kept, last["batch"], last["time"], last["sum"])
-    _write(evidence.head, encode_slot(slot) * 2)
+    write(evidence.head, encode_slot(slot) * 2)
 
 
 def _resealed_log(random: Random, evidence: Evidence) -> None:
@@ -288,11 +288,11 @@ def _resealed_log(random: Random, evidence: Evidence) -> None:
             sealed.append(_sealed(previous, body))
             previous = bytes.fromhex(sealed[-1][-67:-3].decode())
             number += 1
-        _write(path, b"".join(sealed))
+        write(path, b"".join(sealed))
     assert data != b"".join(path.read_bytes() for path in evidence.segments())
     last = json.loads(evidence.segments()[-1].read_bytes().splitlines()[-1])
     slot = HeadSlot(_log_id(evidence), last["position"], last["batch"], last["time"], last["sum"])
-    _write(evidence.head, encode_slot(slot) * 2)
+    write(evidence.head, encode_slot(slot) * 2)
 
 
 # --- HEAD ---------------------------------------------------------------------------------------------------------
@@ -300,8 +300,8 @@ def _resealed_log(random: Random, evidence: Evidence) -> None:
 
 def _flip_head(random: Random, evidence: Evidence) -> None:
     data = bytearray(evidence.head.read_bytes())
-    _flip(random, data, random.randrange(len(data)))
-    _write(evidence.head, bytes(data))
+    flip(random, data, random.randrange(len(data)))
+    write(evidence.head, bytes(data))
 
 
 def _remove_head(_: Random, evidence: Evidence) -> None:
@@ -309,18 +309,18 @@ def _remove_head(_: Random, evidence: Evidence) -> None:
 
 
 def _cut_head(random: Random, evidence: Evidence) -> None:
-    _write(evidence.head, evidence.head.read_bytes()[: random.randrange(2 * SLOT_BYTES)])
+    write(evidence.head, evidence.head.read_bytes()[: random.randrange(2 * SLOT_BYTES)])
 
 
 def _grow_head(random: Random, evidence: Evidence) -> None:
-    _write(evidence.head, evidence.head.read_bytes() + random.randbytes(random.randrange(1, 600)))
+    write(evidence.head, evidence.head.read_bytes() + random.randbytes(random.randrange(1, 600)))
 
 
 def _foreign_head(random: Random, evidence: Evidence) -> None:
     newest = decode_head(evidence.head.read_bytes()).newest
     assert newest is not None
     slot = msgspec.structs.replace(newest, log_id=random.randbytes(16).hex())
-    _write(evidence.head, encode_slot(slot) * 2)
+    write(evidence.head, encode_slot(slot) * 2)
 
 
 def _head_ahead(random: Random, evidence: Evidence) -> None:
@@ -328,79 +328,11 @@ def _head_ahead(random: Random, evidence: Evidence) -> None:
     assert newest is not None
     ahead = newest.position + random.randrange(1, 50)
     slot = msgspec.structs.replace(newest, position=ahead, batch=newest.batch + 1, sum=random.randbytes(32).hex())
-    _write(evidence.head, encode_slot(slot) * 2)
+    write(evidence.head, encode_slot(slot) * 2)
 
 
-# --- blobs --------------------------------------------------------------------------------------------------------
-
-
-def _blob(change: Callable[[Random, Path, Evidence], None]) -> Mutation:
-    """A change of one blob that is not empty."""
-
-    def mutate(random: Random, evidence: Evidence) -> None:
-        path = random.choice([path for path in evidence.all_blobs() if path.stat().st_size])
-        change(random, path, evidence)
-
-    return mutate
-
-
-def _flip_blob(random: Random, path: Path, _: Evidence) -> None:
-    data = bytearray(path.read_bytes())
-    _flip(random, data, random.randrange(len(data)))
-    _write(path, bytes(data))
-
-
-def _remove_blob(_: Random, path: Path, __: Evidence) -> None:
-    path.unlink()
-
-
-def _cut_blob(random: Random, path: Path, _: Evidence) -> None:
-    _write(path, path.read_bytes()[: random.randrange(path.stat().st_size)])
-
-
-def _grow_blob(random: Random, path: Path, _: Evidence) -> None:
-    _write(path, path.read_bytes() + random.randbytes(random.randrange(1, 50)))
-
-
-def _other_blob(random: Random, path: Path, _: Evidence) -> None:
-    _write(path, b"x" * path.stat().st_size)
-
-
-def _link_blob(random: Random, path: Path, _: Evidence) -> None:
-    path.unlink()
-    path.symlink_to("/etc/hostname")
-
-
-def _swap_blobs(random: Random, path: Path, evidence: Evidence) -> None:
-    other = random.choice([one for one in evidence.all_blobs() if one != path and one.read_bytes() != path.read_bytes()])
-    kept = path.read_bytes()
-    _write(path, other.read_bytes())
-    _write(other, kept)
-
-
-def _empty_blob(_: Random, path: Path, __: Evidence) -> None:
-    _write(path, b"")
-
-
-def _folder_for_blob(_: Random, path: Path, __: Evidence) -> None:
-    path.unlink()
-    path.mkdir()
-
-
-def _misplaced_blob(_: Random, path: Path, evidence: Evidence) -> None:
-    path.rename(evidence.blobs / path.name)
-
-
-def _remove_blob_folder(_: Random, path: Path, __: Evidence) -> None:
-    shutil.rmtree(path.parent)
-
-
-def _remove_all_blobs(_: Random, __: Path, evidence: Evidence) -> None:
-    shutil.rmtree(evidence.blobs)
-
-
-MUTATIONS: Final[dict[str, Mutation]] = {
-    "a bit": _in_bytes(_flip),
+LOG_MUTATIONS: Final[dict[str, Mutation]] = {
+    "a bit": _in_bytes(flip),
     "a byte": _in_bytes(_other_byte),
     "a digit": _in_bytes(_other_digit),
     "a byte inserted": _in_bytes(_insert),
@@ -442,18 +374,6 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "HEAD grown": _grow_head,
     "HEAD of another log": _foreign_head,
     "HEAD ahead": _head_ahead,
-    "a bit of a blob": _blob(_flip_blob),
-    "a blob removed": _blob(_remove_blob),
-    "a blob cut short": _blob(_cut_blob),
-    "a blob grown": _blob(_grow_blob),
-    "a blob's content replaced": _blob(_other_blob),
-    "a blob that is a link": _blob(_link_blob),
-    "blobs swapped": _blob(_swap_blobs),
-    "a blob emptied": _blob(_empty_blob),
-    "a folder for a blob": _blob(_folder_for_blob),
-    "a blob misplaced": _blob(_misplaced_blob),
-    "a folder of blobs removed": _blob(_remove_blob_folder),
-    "all blobs removed": _blob(_remove_all_blobs),
 }  # fmt: skip
 """Name -> alteration that must be reported."""
 
@@ -461,7 +381,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
 # --- helpers ------------------------------------------------------------------------------------------------------
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes) -> None:
     """Replace a file's content, also of a sealed segment."""
     os.chmod(path, 0o600)
     path.write_bytes(data)
@@ -471,7 +391,7 @@ def _sealed(previous: bytes, body: bytes) -> bytes:
     return body + b',"sum":"%b"}\n' % sha256(previous + body).hexdigest().encode()
 
 
-def _sum_before(evidence: Evidence, lines: list[bytes], at: int, path: Path | None = None) -> bytes:
+def _sum_before(evidence: Evidence, lines: list[bytes], at: int) -> bytes:
     """The sum that precedes ``lines[at]``, of whichever segment they are."""
     if at:
         return bytes.fromhex(lines[at - 1][-67:-3].decode())
@@ -493,7 +413,7 @@ def _keep_events(evidence: Evidence, count: int) -> None:
         if count <= 0:
             path.unlink()
         elif len(lines) > count:
-            _write(path, b"".join(lines[:count]))
+            write(path, b"".join(lines[:count]))
         count -= len(lines)
 
 
