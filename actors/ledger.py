@@ -69,6 +69,12 @@ class EffectLedger:
         """Whether no more effects may be requested until some end."""
         return len(self.open) >= OPEN_EFFECTS_MAX
 
+    def unfinished(self) -> list[Event]:
+        """Open effects that a process before this one may have begun, for recovery: all but those that only waited for
+        a pause to end. Ask before the engine completes a reaction: a resumption that a crash cut off releases what was
+        held, and that starts like any other."""
+        return [event for at, event in self.open.items() if at not in self.held or at in self.cancelled]
+
     def is_open(self, request: int) -> bool:
         """Whether the request has no terminal event yet."""
         return request in self.open

@@ -11,6 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from operator import attrgetter
 from typing import Any, Final
 
 import anyio
@@ -36,6 +37,8 @@ Listener = Callable[[Sequence[Event], Sequence[str]], None]
 """Hears of durable events, with their sums, in order; called on the event loop and must not wait."""
 
 _SWITCHED: Final = frozenset((EffectsPaused, EffectsResumed))
+
+_position: Final = attrgetter("position")
 
 STOP_SECONDS: Final = 10.0
 """How long an orderly stop waits for performers to end; a cancelled performer gets as long before it is given up."""
@@ -283,7 +286,7 @@ class Runtime:
         """Start what is held here, if it may start by now."""
         if not self._unread and not self._shut:
             held, self._held = self._held, []
-            for event in held:
+            for event in sorted(held, key=_position):  # one that waited for a free place is held after later ones
                 self._start(event)
 
     def _performed(self, task: asyncio.Task[None]) -> None:
@@ -394,9 +397,9 @@ class Runtime:
     @asynccontextmanager
     async def run(self, recovered: Sequence[Event] = (), *, hold_outward: bool = False) -> AsyncIterator[TaskGroup]:
         """Be live within the block, whose task group is for sources of facts. ``recovered`` are the open effects
-        that were requested before this start: the repeatable ones are performed again, the others end as interrupted.
-        With ``hold_outward`` no outward effect starts before ``release_outward``: what permits were granted on may
-        have changed while nothing was live to see it.
+        that a process before this one may have begun (``EffectLedger.unfinished``): the repeatable ones are performed
+        again, the others end as interrupted. With ``hold_outward`` no outward effect starts before ``release_outward``:
+        what permits were granted on may have changed while nothing was live to see it.
 
         Leaving the block is an orderly stop: no new effects, running ones ended or recorded as interrupted, the log
         settled. Raises what the log failed with.
@@ -408,8 +411,6 @@ class Runtime:
                 self._unread, self._paused = hold_outward, self._shut
                 for event in recovered:
                     effect, cancelled = effect_of(event.data), event.position in self.engine.effects.cancelled
-                    if event.position in self.engine.effects.held and not cancelled:
-                        continue  # it was never started, and waits on
                     if cancelled or (effect is not None and effect.repeatable):
                         self._start(event)
                     else:

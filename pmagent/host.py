@@ -316,7 +316,7 @@ async def _live(
     io = RealIo(layout.workspace, intake, partial(_event, layout, blobs), storage.tail().time)
 
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, io.now())
-    durable_effects = list(engine.effects.open.values())
+    unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     line, vault = Line(), Vault()
     made = {**run_performers(), **model_performers(models), **pla_performers(line, vault.get)}
@@ -329,7 +329,7 @@ async def _live(
     for output in (Output(first, [], []), completed):  # in the order of their positions
         if output.events:
             runtime.submit(output)
-    recovered = [event for event in durable_effects if engine.effects.is_open(event.position)]
+    recovered = [event for event in unfinished if engine.effects.is_open(event.position)]
     async with runtime.run(recovered, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)

@@ -153,7 +153,7 @@ class Machine:
         first = opening_events(
             self.storage, self._log_id, self.storage.recovered, self.engine.sequencer, world.now(), f"boot-{self.boot}"
         )
-        before = list(self.engine.effects.open.values())
+        before = self.engine.effects.unfinished()
         now = world.now()
         completed = self.engine.complete(now)
         if from_snapshot and not first and not completed.events:
@@ -162,6 +162,8 @@ class Machine:
         for output in (Output(first, [], []), completed):
             if output.events:
                 self._submit(output)
+        if self.engine.effects.held:
+            world.faults.note("effect: paused over a start")
         self._take_up([event for event in before if self.engine.effects.is_open(event.position)])
         command = world.faults.strike("start: takes no runs up")
         self.surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
@@ -191,9 +193,6 @@ class Machine:
         for event in recovered:
             effect = effect_of(event.data)
             cancelled = event.position in self.engine.effects.cancelled
-            if event.position in self.engine.effects.held and not cancelled:
-                self._world.faults.note("effect: paused over a start")
-                continue
             if cancelled or (effect is not None and effect.repeatable):
                 if not cancelled:
                     self._world.faults.note("effect: performed again")
@@ -378,7 +377,7 @@ class Machine:
     def _let_go(self) -> None:
         if self._held and not self._unread and not self._paused and not self.engine.effects.paused:
             held, self._held = self._held, []
-            for event in held:
+            for event in sorted(held, key=lambda event: event.position):
                 self._start_effect(event)
 
     def answer(self, running: Running, payload: msgspec.Struct, word: str = "outcome") -> None:

@@ -16,6 +16,7 @@ from actors.engine import Engine
 from actors.intake import Intake
 from actors.runtime import Runtime
 from contracts.clock import TimerFired, TimerRequested
+from contracts.control import PauseRequested, ResumeRequested
 from contracts.effect import EffectCancelled, EffectCancelRequested, EffectInterrupted
 from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitGranted
@@ -85,7 +86,7 @@ async def live(
     engine = Engine(actors, Sequencer(Tail()))
     for stored in events(storage):
         engine.fold(typed(stored))
-    recovered = list(engine.effects.open.values())
+    recovered = engine.effects.unfinished()
     completed = engine.complete(now())
     intake = Intake(Redactor(), BlobStore(RealDisk(), str(folder)))
     io = RealIo(folder, intake, lambda position: typed(event_at(storage, position)))
@@ -233,3 +234,62 @@ async def test_what_a_crash_cut_off_and_must_not_be_repeated_ends_as_interrupted
     assert interrupted.data.reason == "crash"
     assert performer.began == 0
     assert kinds(storage).count("effect.interrupted") == 1
+
+
+async def test_a_resumption_that_a_crash_cut_off_starts_what_was_held_once(tmp_path: Path) -> None:
+    """The operator's word is durable, the decision on it is not: recovery makes it, and with it the only start."""
+
+    def script(event: Event) -> Iterable[Payload]:
+        if isinstance(event.data, OaPermitGranted):
+            yield SendRequested(n=1, permit=event.position)
+            yield FetchRequested(n=2, permit=event.position)
+
+    bench = Bench([Grantor(), Script(script)])
+    bench.fact(PauseRequested(operator_id="ada", channel="cli"))
+    bench.fact(permit_for("toy", uses=2, seconds=10**8))
+    bench.fact(ResumeRequested(operator_id="ada", channel="cli"))
+    assert bench.types()[-1] == "control.resumed"
+    storage, send, fetch = stored_log(bench.history[:-1]), Performer(), Performer()
+    performers: Performers = {SendRequested: send, FetchRequested: fetch}
+    async with live(storage, tmp_path, [Grantor(), Script(script)], performers):
+        await send.running.wait()
+        await fetch.running.wait()
+    assert (send.began, fetch.began) == (1, 1)
+
+
+async def test_what_a_pause_caught_starts_in_the_order_of_its_requests(tmp_path: Path) -> None:
+    """The third waits for a free place when effects are paused, and is held only when one becomes free: after the
+    fourth, which was held at once."""
+    began: list[int] = []
+    go_on = {n: anyio.Event() for n in range(5)}
+
+    async def send(event: Event, _: Io) -> Done:
+        began.append(event.data.n)
+        await go_on[event.data.n].wait()
+        return Done(n=event.data.n)
+
+    def script(event: Event) -> Iterable[Payload]:
+        if isinstance(event.data, OaPermitGranted):
+            yield from (SendRequested(n=n, permit=event.position) for n in range(3))
+        elif isinstance(event.data, Poked):
+            yield SendRequested(n=3, permit=event.data.n)
+
+    storage = MemoryStorage()
+    async with live(storage, tmp_path, [Grantor(), Script(script)], {SendRequested: send}) as runtime:
+        granted = await runtime.append(permit_for("toy", uses=9), "permit", "tests")
+        assert granted is not None
+        # Decided while the fourth is on its way to the disk, so that it is the runtime that holds it.
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(runtime.append, Poked(n=granted.position + 1), "poke", "tests")
+            await anyio.lowlevel.checkpoint()
+            tasks.start_soon(runtime.append, PauseRequested(operator_id="ada", channel="cli"), "pause", "tests")
+        go_on[0].set()
+        go_on[1].set()
+        while kinds(storage).count("toy.done") < 2:
+            await anyio.lowlevel.checkpoint()
+        for event in go_on.values():
+            event.set()
+        await runtime.append(ResumeRequested(operator_id="ada", channel="cli"), "resume", "tests")
+        while kinds(storage).count("toy.done") < 4:
+            await anyio.lowlevel.checkpoint()
+    assert began == [0, 1, 2, 3]
