@@ -30,6 +30,7 @@ from events.blobs import BlobStore
 from events.commit import Committer
 from events.disk import RealDisk
 from events.event import DATA_BYTES_MAX, Draft, Event
+from events.evidence import evidence
 from events.log import now
 from events.sequencer import Sequencer
 
@@ -129,11 +130,10 @@ def _commit(committer: Committer) -> None:
 
 def _write(workspace: Path, events: int, tasks: int, numbers: Sequence[int] = range(2 * RUNS)) -> None:
     """A log of about ``events`` events of others; half of the runs stand before them."""
-    folder = workspace / ".pmagent"
-    folder.mkdir(parents=True)
-    blobs = BlobStore(RealDisk(), str(folder / "blobs"))
+    kept = evidence(workspace)
+    blobs = BlobStore(RealDisk(), str(kept.blobs))
     blobs.put(b"")
-    storage, committer, sequencer = open_new(folder / "log")
+    storage, committer, sequencer = open_new(kept.log)
     writer = _Writer(sequencer, committer, blobs)
     half = len(numbers) // 2
     for number in numbers[:half]:

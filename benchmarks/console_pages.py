@@ -17,6 +17,7 @@ import anyio
 
 from benchmarks.harness import Bench, Row, Spread, child, peak_memory
 from benchmarks.workload import write_steps
+from events.evidence import evidence
 
 BOUND_SECONDS = 4.0
 """No page may take longer: two looks of two seconds, and making it."""
@@ -32,7 +33,7 @@ def run(bench: Bench) -> list[Row]:
     found: dict[int, dict[str, list[float]]] = {}
     memory: dict[int, float] = {}
     for size in bench.sizes:
-        write_steps(bench.folder / f"w-{size}" / ".pmagent" / "log", size)
+        write_steps(evidence(bench.folder / f"w-{size}").log, size)
         told = child("console_pages", bench.folder / f"w-{size}", size, bench.runs)
         found[size], memory[size] = told["pages"], told["memory"]
     rows = []

@@ -48,6 +48,7 @@ class Committer:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._tail = storage.tail()  # our own: the storage is asked to agree, and notices when it does not
         self._waiting: list[Submission] = []
         self._swap = threading.Lock()
 
@@ -66,16 +67,17 @@ class Committer:
         taken, events = self._take()
         if not taken:
             return None
-        before = self._storage.tail()
+        before = self._tail
         if not events:
             return Durable(taken, (), before)
         lines, sums = seal(events, before.batch + 1, before)
         tail = Tail(events[-1].position, before.batch + 1, events[-1].time, sums[-1])
         self._storage.append_batch(before, lines, tail)
+        self._tail = tail
         return Durable(taken, sums, tail)
 
     def settle(self) -> None:
-        """Tell the storage that it is idle."""
+        """Tell the storage that it is idle. Raises OutcomeUnknown."""
         self._storage.settle()
 
     def _take(self) -> tuple[list[Submission], list[Event]]:

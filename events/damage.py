@@ -39,6 +39,14 @@ def sum_of(lines: bytes, index: int) -> str:
     return line[-TAIL_BYTES + 8 : -2].decode("ascii", "replace")
 
 
+def belongs_elsewhere(file: DiskFile, offset: int, position: int) -> bool:
+    """Whether at ``offset``, where the event at ``position`` belongs, a whole line stands that claims another one: no
+    torn write leaves that."""
+    line, newline, _ = file.read_at(offset, LINE_BYTES_MAX).partition(b"\n")
+    claim = line_start(line)
+    return bool(newline) and claim is not None and claim[0] != position
+
+
 def later_batch(file: DiskFile, offset: int, size: int, tail: Tail) -> int:
     """The batch of a valid linked line behind the bad one at ``offset`` that proves it was durable; 0: there is none.
 

@@ -10,7 +10,17 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+
+class Status(NamedTuple):
+    """Which file or folder it is (``device`` and ``inode``, the same as long as somebody has it open), its ``size`` in
+    bytes (a folder's says nothing), and how many names (``links``) a file has."""
+
+    device: int
+    inode: int
+    size: int
+    links: int
 
 
 class DiskFile(Protocol):
@@ -30,6 +40,10 @@ class DiskFile(Protocol):
 
     def size(self) -> int:
         """Its length in bytes."""
+        ...
+
+    def status(self) -> Status:
+        """Which file it is, and how large."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -54,6 +68,10 @@ class Disk(Protocol):
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> DiskFile:
         """Open a file. Raises FileNotFoundError unless ``create``; FileExistsError when ``create`` and it exists."""
+        ...
+
+    def status(self, path: str) -> Status | None:
+        """What has this name now, a link itself and not its target; None when nothing has."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -123,6 +141,10 @@ class RealFile:
         """See DiskFile."""
         return os.fstat(self._descriptor).st_size
 
+    def status(self) -> Status:
+        """See DiskFile."""
+        return _status(os.fstat(self._descriptor))
+
     def truncate(self, size: int) -> None:
         """See DiskFile."""
         self._at_end = False
@@ -161,6 +183,13 @@ class RealDisk:
             flags |= os.O_RDWR if write else os.O_RDONLY
         return RealFile(os.open(path, flags, 0o600))
 
+    def status(self, path: str) -> Status | None:
+        """See Disk."""
+        try:
+            return _status(os.lstat(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
     def rename(self, source: str, target: str) -> None:
         """See Disk."""
         os.rename(source, target)
@@ -197,6 +226,10 @@ class RealDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _status(found: os.stat_result) -> Status:
+    return Status(found.st_dev, found.st_ino, found.st_size, found.st_nlink)
 
 
 def _private(path: Path) -> bool:

@@ -73,6 +73,21 @@ class OutcomeUnknown(PmagentError):
         )
 
 
+class ForeignChange(OutcomeUnknown):
+    """Somebody else changed the log's files while this process had them open for writing: removed, replaced, moved,
+    linked, extended or cut them. ``path`` says which. What is written there now, nobody may ever read: the log object
+    is poisoned before it acknowledges anything more.
+    """
+
+    def __init__(self, path: str, what: str) -> None:
+        PmagentError.__init__(
+            self,
+            f"the log was changed from outside: {path} {what}; nothing more is acknowledged",
+            "put the log back as it was (a copy, or the trash), check it with pmagent log verify, then start again",
+        )
+        self.path = path
+
+
 class TailMoved(PmagentError):
     """``append_batch`` was given another tail than the storage has: there is a second writer."""
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from events.disk import Disk, DiskFile
+from events.disk import Disk, DiskFile, Status
 from events.event import Tail
 
 NAME: Final = "HEAD"
@@ -22,14 +22,17 @@ LOOKS: Final = 8
 """How often damaged slots are looked at before they count as damaged."""
 
 
-class HeadSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a slot says, besides its own checksum."""
+class HeadSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What a slot says, besides its own checksum. ``segment`` is the first position of the newest segment: that it was
+    begun is durable. It is written from the second segment on, so that an earlier release, which knows no such field,
+    reads the HEAD of every log that has one; the others it refuses as damaged."""
 
     log_id: str
     position: int
     batch: int
     time: str
     sum: str
+    segment: int = 1
 
     def tail(self) -> Tail:
         """The same as a tail."""
@@ -71,7 +74,7 @@ def decode_head(raw: bytes) -> HeadReading:
         slots = [None, None]
     damaged = tuple(index for index, slot in enumerate(slots) if slot is None)
     whole = [slot for slot in slots if slot is not None]
-    return HeadReading(max(whole, key=lambda slot: slot.batch, default=None), damaged)
+    return HeadReading(max(whole, key=lambda slot: (slot.batch, slot.segment), default=None), damaged)
 
 
 def read_head(file: DiskFile) -> HeadReading:
@@ -111,20 +114,24 @@ class HeadFile:
         """Both slots, as they are now."""
         return read_head(self._file)
 
-    def write(self, tail: Tail) -> None:
-        """Note ``tail`` as durable; not synced yet."""
-        slot = HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum)
+    def status(self) -> Status:
+        """Which file it is."""
+        return self._file.status()
+
+    def write(self, tail: Tail, segment: int) -> None:
+        """Note ``tail``, in the segment that begins at position ``segment``, as durable; not synced yet."""
+        slot = HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum, segment)
         self._file.write_at(SLOT_BYTES * (tail.batch % 2), encode_slot(slot))
         self._synced = False
 
-    def mend(self, tail: Tail) -> None:
-        """Write both slots and sync: after an opening that found the log whole up to ``tail``. The slot that is damaged
-        or older goes first, so that there is a whole one at any time."""
+    def mend(self, tail: Tail, segment: int) -> None:
+        """Write both slots and sync: after an opening that found the log whole up to ``tail``, and for a new segment.
+        The slot that is damaged or older goes first, so that there is a whole one at any time."""
         reading = self.read()
         worse = (reading.newest.batch + 1) % 2 if reading.newest is not None else 0
         if reading.damaged:
             worse = reading.damaged[0]
-        slot = encode_slot(HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum))
+        slot = encode_slot(HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum, segment))
         for index in (worse, 1 - worse):
             self._file.write_at(SLOT_BYTES * index, slot)
             self._file.sync()

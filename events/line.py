@@ -72,12 +72,21 @@ def check_data(raw: bytes) -> None:
 def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], list[str]]:
     """The lines (newline included) and sums of ``events``, written as batch number ``batch`` after ``tail``.
 
-    Raises BadEvent when a line would be longer than ``LINE_BYTES_MAX``; nothing is sealed then.
+    Raises BadEvent when a line would be longer than ``LINE_BYTES_MAX``, or its event or the batch does not follow: a
+    gap, once written, is corruption for ever. Nothing is sealed then.
     """
     previous = unhexlify(tail.sum)
+    if batch != tail.batch + 1 or len(previous) != 32:
+        raise BadEvent(f"batch {batch} cannot follow batch {tail.batch} with the sum {tail.sum!r}")
+    position, time = tail.position, tail.time
     lines: list[bytes] = []
     sums: list[str] = []
     for event in events:
+        position += 1
+        if event.position != position or event.time < time:
+            at = f"position {event.position} at {event.time}"
+            raise BadEvent(f"event {event.id} ({event.type}) cannot have {at}: position {position} follows {time}")
+        time = event.time
         body = _encode(
             _Body(
                 event.position, batch, event.time, event.id, event.kind, event.actor, event.type,
@@ -92,6 +101,27 @@ def seal(events: Iterable[Event], batch: int, tail: Tail) -> tuple[list[bytes], 
         lines.append(line)
         sums.append(digest.decode())
     return lines, sums
+
+
+def check_batch(expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
+    """Whether ``lines`` may stand behind ``expected``, and ``tail`` be their end: what every storage looks at before it
+    writes a batch. The first line is checked whole, the last by what it claims: ``seal`` has made those between.
+
+    Raises BadEvent.
+    """
+    first = lines[0] if lines else b""
+    digest = hexlify(sha256(unhexlify(expected.sum) + first[: -TAIL_BYTES - 1]).digest())
+    begins = first.startswith(b'{"position":%d,"batch":%d,' % (expected.position + 1, expected.batch + 1))
+    ends = lines and lines[-1].startswith(b'{"position":%d,"batch":%d,' % (tail.position, tail.batch))
+    if not (
+        begins and ends and first.endswith(b',"sum":"%b"}\n' % digest)
+        and lines[-1].endswith(b',"sum":"%b"}\n' % tail.sum.encode())
+        and (tail.position, tail.batch) == (expected.position + len(lines), expected.batch + 1)
+        and tail.time >= expected.time
+    ):  # fmt: skip
+        raise BadEvent(
+            f"{len(lines)} lines cannot lead from position {expected.position} to {tail.position}: they do not follow"
+        )
 
 
 def decode_line(line: bytes) -> StoredEvent:

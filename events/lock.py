@@ -1,6 +1,8 @@
-"""One writer: an exclusive lock on ``LOCK``, held for life (DESIGN §2).
+"""One writer: exclusive locks on the log's folder and beside it, held for life (DESIGN §2).
 
-``flock`` belongs to the open file, so it is gone when the process is, however it ended; a stale file means nothing.
+The folder counts: its lock holds whatever becomes of its name, and cannot be removed without the log. The files beside
+it say who the holder is, and keep out an earlier release, which locks a file alone. ``flock`` belongs to the open file,
+so it is gone when the process is, however it ended; a stale file means nothing.
 """
 
 from __future__ import annotations
@@ -19,24 +21,35 @@ TRY_SECONDS: Final = 0.01
 
 
 class WriterLock:
-    """The held lock. ``holder`` is written into the file for people. Raises LogLocked when another process has it."""
+    """The held locks: on ``others`` (the log's folder, and what an earlier release locks), then on the file ``path``,
+    in which ``holder`` is written for people. Files are made. Raises LogLocked when another process has one."""
 
-    def __init__(self, path: Path, holder: str) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    def __init__(self, path: Path, holder: str, *others: Path) -> None:
+        self._descriptors: list[int] = []
         try:
-            if not _taken(self._descriptor):
-                raise LogLocked(str(path), os.pread(self._descriptor, 200, 0).decode("utf-8", "replace").strip())
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, f"{holder}\n".encode(), 0)
+            for locked in (*(other for other in others if other != path), path):
+                self._descriptors.append(_opened(locked, os.O_RDWR | os.O_CREAT))
+                if not _taken(self._descriptors[-1]):
+                    raise LogLocked(str(locked), holder_of(path))
+            os.ftruncate(self._descriptors[-1], 0)
+            os.pwrite(self._descriptors[-1], f"{holder}\n".encode(), 0)
         except BaseException:
             self.release()
             raise
 
     def release(self) -> None:
-        """Let go of the lock. Idempotent."""
-        if self._descriptor >= 0:
-            descriptor, self._descriptor = self._descriptor, -1
-            os.close(descriptor)
+        """Let go of the locks. Idempotent."""
+        while self._descriptors:
+            os.close(self._descriptors.pop())
+
+
+def holder_of(file: Path) -> str:
+    """What the holder, or an earlier one, wrote about itself; "" when that cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(200).decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
 
 
 def _taken(descriptor: int) -> bool:
@@ -52,10 +65,14 @@ def _taken(descriptor: int) -> bool:
     return False
 
 
-def is_locked(path: Path) -> bool:
-    """Whether some process holds the lock now."""
+def is_locked(*paths: Path) -> bool:
+    """Whether some process holds a lock on one of the paths now."""
+    return any(map(_is_locked, paths))
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        descriptor = _opened(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
@@ -65,3 +82,10 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def _opened(path: Path, flags: int) -> int:
+    """A descriptor of the folder or file at ``path``; of a file only if it is no link."""
+    if path.is_dir():
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

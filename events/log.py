@@ -189,7 +189,7 @@ async def open_log(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> AsyncIte
     """
     disk = RealDisk()
     disk.make_folder(str(folder))
-    lock = WriterLock(folder.parent / "LOCK", f"pid {os.getpid()}, thread {threading.get_ident()}")
+    lock = WriterLock(folder.parent / "LOCK", f"pid {os.getpid()}, thread {threading.get_ident()}", folder)
     try:
         storage = open_storage(disk, str(folder), segment_bytes)
         try:

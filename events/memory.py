@@ -7,6 +7,7 @@ from itertools import islice
 
 from events.errors import TailMoved
 from events.event import Tail
+from events.line import check_batch
 from events.storage import CHUNK_BYTES
 
 
@@ -42,6 +43,7 @@ class MemoryStorage:
         """See Storage."""
         if expected != self._tail:
             raise TailMoved(f"the tail is at position {self._tail.position}, not {expected.position}")
+        check_batch(expected, lines, tail)
         self._lines.extend(lines)
         self._tail = tail
 

@@ -67,9 +67,13 @@ class Reader:
         if fault is not None and not intact:
             raise self._corrupt(position, fault.reason)
         try:
-            return decode_chunk(intact)
+            run = decode_chunk(intact)
         except msgspec.DecodeError:
-            return self._until_malformed(before, intact)
+            run = self._until_malformed(before, intact)
+        for index, event in enumerate(run, position):
+            if event.position != index:  # its beginning was checked: it has the field twice
+                raise self._corrupt(index, f"position {event.position} stands there, too")
+        return run
 
     def _begin(self) -> ChainChecker | None:
         """The checker behind the line before the start: its claimed sum links the first line."""

@@ -7,7 +7,9 @@ Rules, in this order, for the first bad line of the newest segment:
   1. HEAD covers its position                                → corruption
   2. a valid, linked line of a later batch stands behind it  → corruption (a later batch is written only after
      the earlier one was durable)
-  3. else                                                    → torn tail
+  3. it is a whole line that claims another position         → corruption (a torn write begins with the line that
+     belongs there, or with part of it)
+  4. else                                                    → torn tail
 Anything wrong in or between older segments is corruption: only the newest segment is ever written.
 
 What a crash of the process alone left is in memory, not on the disk: names and bytes that HEAD does not cover are
@@ -23,7 +25,7 @@ from typing import Final
 
 import msgspec
 
-from events.damage import created_log_id, follows, later_batch, linked, sum_of
+from events.damage import belongs_elsewhere, created_log_id, follows, later_batch, linked, sum_of
 from events.disk import Disk, DiskFile
 from events.errors import CorruptLog
 from events.event import LogRecovered, Tail
@@ -59,6 +61,9 @@ def open_segments(disk: Disk, folder: str, head: HeadSlot) -> Opening:
         if head.position:
             raise CorruptLog(segment_name(1), 0, 1, f"no segment is left; {head.position} events were durable")
         return Opening(Tail(), 0, 0, None)
+    if firsts[-1] < head.segment:
+        reason = f"the segment is missing: {HEAD_NAME} notes it"
+        raise CorruptLog(segment_name(head.segment), 0, head.segment, reason)
     before = check_seams(disk, folder, firsts, head)
     newest = firsts[-1]
     if len(firsts) > 1:
@@ -131,13 +136,14 @@ def _check_ends(disk: Disk, folder: str, first: int, following: int, before: Tai
 
 class _Scan(msgspec.Struct):
     """What the newest segment (``size`` bytes) holds: its ``intact`` bytes, up to ``tail``; what is wrong behind them
-    ("" for nothing), and the batch behind that which proves that it was durable (0: none); and of the event that HEAD
-    notes: its sum ("" if it is not here) and where its line ends."""
+    ("" for nothing), whether a line of another position stands there, and the batch behind that which proves that it
+    was durable (0: none); and of the event that HEAD notes: its sum ("" if it is not here) and where its line ends."""
 
     tail: Tail
     size: int
     intact: int = 0
     fault: str = ""
+    elsewhere: bool = False
     later: int = 0
     noted_sum: str = ""
     noted_end: int = 0
@@ -164,6 +170,7 @@ def _scan(file: DiskFile, before: Tail, head: HeadSlot) -> _Scan:
         scan.fault = found.reason if found else ""
     scan.tail = checker.tail
     if scan.fault:
+        scan.elsewhere = belongs_elsewhere(file, scan.intact, scan.tail.position + 1)
         scan.later = later_batch(file, scan.intact, scan.size, scan.tail)
     return scan
 
@@ -176,6 +183,8 @@ def _judge(name: str, scan: _Scan, before: Tail, head: HeadSlot) -> None:
         raise CorruptLog(name, scan.intact, position + 1, f"{scan.fault}; it was durable" if scan.fault else missing)
     if scan.later:
         raise CorruptLog(name, scan.intact, position + 1, f"{scan.fault}; batch {scan.later} behind it is intact")
+    if scan.elsewhere:
+        raise CorruptLog(name, scan.intact, position + 1, f"{scan.fault}; the line there is of another position")
     if head.position >= before.position and head.position and scan.noted_sum != head.sum:
         raise _exchanged(name, head)
 
@@ -224,8 +233,21 @@ def _check_first(lines: bytes, head: HeadSlot) -> None:
 
 def _cut(disk: Disk, folder: str, file: DiskFile, name: str, offset: int, size: int, reason: str) -> LogRecovered:
     """Copy the torn bytes aside, cut them off, and make both durable."""
-    kept_as = f"{name}.torn-{offset}-{len(_kept(disk, folder, name, offset)) + 1}"
-    aside = disk.open(f"{folder}/{kept_as}", create=True)
+    kept = _kept(disk, folder, name, offset)
+    kept_as = next((other for other in kept if _is_copy(disk, f"{folder}/{other}", file, offset, size)), "")
+    if not kept_as:
+        kept_as = f"{name}.torn-{offset}-{len(kept) + 1}"
+        _keep(disk, f"{folder}/{kept_as}", file, offset, size)
+    disk.sync_folder(folder)
+    file.truncate(offset)
+    file.sync()
+    return LogRecovered(segment=name, offset=offset, cut_bytes=size - offset, kept_as=kept_as, reason=reason)
+
+
+def _keep(disk: Disk, path: str, file: DiskFile, offset: int, size: int) -> None:
+    """Copy ``[offset, size)``, durable but for its name. Part of a copy never has the name, and stays nowhere: on a
+    full disk each start would leave another one."""
+    aside = disk.open(f"{path}.tmp", create=True)
     try:
         at = offset
         while at < size:
@@ -233,12 +255,28 @@ def _cut(disk: Disk, folder: str, file: DiskFile, name: str, offset: int, size: 
             aside.append(data)
             at += len(data)
         aside.sync()
+    except OSError:
+        disk.unlink(f"{path}.tmp")
+        raise
     finally:
         aside.close()
-    disk.sync_folder(folder)
-    file.truncate(offset)
-    file.sync()
-    return LogRecovered(segment=name, offset=offset, cut_bytes=size - offset, kept_as=kept_as, reason=reason)
+    disk.rename(f"{path}.tmp", path)
+
+
+def _is_copy(disk: Disk, path: str, file: DiskFile, offset: int, size: int) -> bool:
+    """Whether ``path`` holds ``[offset, size)``, as an opening that ended before its cut left it; durable then."""
+    aside = disk.open(path)
+    try:
+        if aside.size() != size - offset:
+            return False
+        for at in range(offset, size, _WINDOW):
+            length = min(_WINDOW, size - at)
+            if aside.read_at(at - offset, length) != file.read_at(at, length):
+                return False
+        aside.sync()
+        return True
+    finally:
+        aside.close()
 
 
 def _cut_before(disk: Disk, folder: str, name: str, size: int) -> LogRecovered | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
-from events.disk import Disk, DiskFile
-from events.errors import CorruptLog, OutcomeUnknown, TailMoved
+from events.disk import Disk, DiskFile, Status
+from events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
 from events.event import LogRecovered, Tail
 from events.head import NAME as HEAD_NAME
 from events.head import HeadFile, HeadSlot
+from events.line import check_batch
 from events.recovery import Opening, open_segments
 from events.segments import SegmentReader, segment_name
 from events.storage import CHUNK_BYTES
@@ -31,7 +33,7 @@ class SegmentStorage:
         self._disk = disk
         self._folder = folder
         self._segment_bytes = segment_bytes
-        self._poison = ""
+        self._poison: OutcomeUnknown | None = None
         self._closed = False
         self._file: DiskFile | None = None
         disk.make_folder(folder)
@@ -49,8 +51,9 @@ class SegmentStorage:
         try:
             opening = self._open_segments(reading.newest)
             self.recovered: LogRecovered | None = opening.recovered
-            if reading.damaged or reading.newest.tail() != self._tail:
-                self._head.mend(self._tail)
+            if reading.damaged or (reading.newest.tail(), reading.newest.segment) != (self._tail, self._segment or 1):
+                self._head.mend(self._tail, self._segment or 1)
+            self._left = self._status_left()
         except BaseException:
             self._let_go()
             raise
@@ -84,34 +87,51 @@ class SegmentStorage:
         return self._reader.place(position)
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
-        """See Storage. An error of the disk poisons the storage: fsync is never tried again (DESIGN §2)."""
-        if self._poison:
-            raise OutcomeUnknown(self._poison)
+        """See Storage. An error of the disk poisons the storage: fsync is never tried again (DESIGN §2).
+
+        That the disk holds ``expected`` follows from what is compared before each write: the names still lead to the
+        files that we have open, which are as long as we left them. Nobody else writes them as long as that holds.
+        """
+        if self._poison is not None:
+            raise self._poison
         if expected is not self._tail and expected != self._tail:
             raise TailMoved(f"the tail is at position {self._tail.position}, not {expected.position}")
+        check_batch(expected, lines, tail)
         data = b"".join(lines)
+        self._look()
         try:
             file = self._file
             if file is None or (self._size + len(data) > self._segment_bytes and self._size > 0):
                 file = self._roll()
-            file.append(data)
+            self._append(file, data)
             file.sync()
             self._size += len(data)
-            self._head.write(tail)
+            self._left[self._path] = self._left[self._path]._replace(size=self._size)
+            self._head.write(tail, self._segment)
         except OSError as error:
-            self._poison = f"{error.strerror or type(error).__name__} in {self._folder}"
-            raise OutcomeUnknown(self._poison) from error
+            raise self._poisoned(error, self._folder) from error
         self._tail = tail
 
+    def _append(self, file: DiskFile, data: bytes) -> None:
+        """Write ``data`` at the end. What a failed write leaves of it is taken back as far as that goes: on a full disk
+        each start would keep its torn bytes aside."""
+        try:
+            file.append(data)
+        except OSError:
+            with suppress(OSError):  # the next opening cuts it
+                file.truncate(self._size)
+            raise
+
     def settle(self) -> None:
-        """Make HEAD durable. Raises OutcomeUnknown, and poisons the storage, when that fails."""
-        if self._poison:
-            raise OutcomeUnknown(self._poison)
+        """Look whether the files are still there, and make HEAD durable. Raises OutcomeUnknown, and poisons the
+        storage, when that fails."""
+        if self._poison is not None:
+            raise self._poison
+        self._look()
         try:
             self._head.settle()
         except OSError as error:
-            self._poison = f"{error.strerror or type(error).__name__} at {HEAD_NAME} in {self._folder}"
-            raise OutcomeUnknown(self._poison) from error
+            raise self._poisoned(error, f"{self._folder}/{HEAD_NAME}") from error
 
     def close(self) -> None:
         """Settle (unless poisoned) and close all files."""
@@ -119,10 +139,44 @@ class SegmentStorage:
             return
         self._closed = True
         try:
-            if not self._poison:
+            if self._poison is None:
                 self.settle()
         finally:
             self._let_go()
+
+    @property
+    def _path(self) -> str:
+        """Of the newest segment."""
+        return f"{self._folder}/{segment_name(self._segment)}"
+
+    def _poisoned(self, error: OSError, place: str) -> OutcomeUnknown:
+        self._poison = OutcomeUnknown(f"{error.strerror or type(error).__name__} in {place}")
+        return self._poison
+
+    def _status_left(self) -> dict[str, Status]:
+        """What the folder, HEAD and the newest segment are, by path. Raises ForeignChange, OSError."""
+        folder = self._disk.status(self._folder)
+        if folder is None:
+            raise ForeignChange(self._folder, "was removed")
+        left = {self._folder: folder, f"{self._folder}/{HEAD_NAME}": self._head.status()}
+        if self._file is not None:
+            left[self._path] = self._file.status()
+        return left
+
+    def _look(self) -> None:
+        """Whether the paths still lead to what we have open, and nobody else has written it. Raises ForeignChange, or
+        OutcomeUnknown for an error of the disk; poisons the storage then."""
+        for path, left in self._left.items():
+            try:
+                found = self._disk.status(path)
+            except OSError as error:
+                raise self._poisoned(error, path) from error
+            if found == left and left.links == 1:
+                continue
+            what = _change(found, left, folder=path == self._folder)
+            if what:
+                self._poison = ForeignChange(path, what)
+                raise self._poison
 
     def _let_go(self) -> None:
         self._head.close()
@@ -131,7 +185,8 @@ class SegmentStorage:
         self._reader.close()
 
     def _roll(self) -> DiskFile:
-        """Begin a new segment: temporary name, synced, renamed, folder synced; the old one becomes read-only."""
+        """Begin a new segment: temporary name, synced, renamed, folder synced; HEAD notes it before anything is written
+        into it, so that it cannot be removed unnoticed; the old one becomes read-only."""
         first = self._tail.position + 1
         path = f"{self._folder}/{segment_name(first)}"
         self._head.settle()  # HEAD vouches for every segment but the newest
@@ -140,13 +195,30 @@ class SegmentStorage:
             file.sync()
             self._disk.rename(f"{path}.tmp", path)
             self._disk.sync_folder(self._folder)
+            if self._segment:
+                self._head.mend(self._tail, first)
         except OSError:
             file.close()
             raise
         if self._file is not None:
             self._file.close()
             self._disk.seal(f"{self._folder}/{segment_name(self._segment)}")
+            del self._left[self._path]
         self._file = file
         self._segment = first
         self._size = 0
+        self._left[path] = file.status()
         return file
+
+
+def _change(found: Status | None, left: Status, *, folder: bool) -> str:
+    """What happened to a file or folder that was ``left`` and is ``found``; "" for nothing."""
+    if found is None:
+        return "was removed"
+    if (found.device, found.inode) != (left.device, left.inode):
+        return f"was replaced by another {'folder' if folder else 'file'}"
+    if folder:
+        return ""  # its size and links change with what lies in it
+    if found.links != 1:
+        return "has another name (a hard link)"
+    return f"has {found.size} bytes, and had {left.size}: somebody else wrote it" if found.size != left.size else ""

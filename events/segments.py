@@ -72,17 +72,19 @@ def first_line(file: DiskFile) -> bytes:
 class SegmentReader:
     """Reads the log in ``folder`` up to HEAD. Never writes or repairs anything, so any number of them may run.
 
-    Raises NotFound when there is no log.
+    Raises NotFound when there is no log, and for each reading after it was removed or replaced.
     """
 
     def __init__(self, disk: Disk, folder: str) -> None:
         self._disk = disk
         self._folder = folder
+        self._head_path = f"{folder}/{HEAD_NAME}"
         try:
-            self._head = disk.open(f"{folder}/{HEAD_NAME}")
+            self._head = disk.open(self._head_path)
         except FileNotFoundError:
             hint = "pmagent init makes a workspace, pmagent up starts its log"
             raise NotFound(f"there is no log in {folder}", hint) from None
+        self._head_is = self._head.status()[:2]
         self._firsts: list[int] = []
         self._open: dict[int, DiskFile] = {}
         self._next: tuple[int, int, int] = (0, 0, 0)  # position, segment's first, byte offset: where reading goes on
@@ -96,10 +98,15 @@ class SegmentReader:
         return self._newest().log_id
 
     def tail(self) -> Tail:
-        """See StorageReader. Raises CorruptLog when both slots of HEAD are damaged."""
+        """See StorageReader. Raises CorruptLog when both slots of HEAD are damaged, NotFound when the log was removed
+        or replaced meanwhile."""
         return self._newest().tail()
 
     def _newest(self) -> HeadSlot:
+        status = self._disk.status(self._head_path)
+        if status is None or status[:2] != self._head_is:
+            what = "removed" if status is None else "replaced"
+            raise NotFound(f"{self._head_path} was {what} while the log was being read", "look where the log is now")
         newest = self.head().newest
         if newest is None:
             raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged, so it is unknown what was durable")

@@ -42,13 +42,15 @@ class Storage(StorageReader, Protocol):
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """Make ``lines`` durable behind ``expected``; ``tail`` is the new end. Durable when it returns.
 
-        Raises TailMoved when the storage's tail is not ``expected`` (nothing is written), OutcomeUnknown when a write
-        or sync failed: the storage is then poisoned, and raises it for every further call.
+        Raises TailMoved when the storage's tail is not ``expected``, BadEvent when the lines do not follow it
+        (``events.line.check_batch``); nothing is written then. OutcomeUnknown when a write or sync failed, or somebody
+        else has changed what is stored: the storage is then poisoned, and raises it for every further call.
         """
         ...
 
     def settle(self) -> None:
-        """Called on idle: whatever helps a later opening (the HEAD of segments) becomes durable too."""
+        """Called on idle, and then every second: whatever helps a later opening (the HEAD of segments) becomes durable
+        too, and the storage looks whether all is still there. Raises OutcomeUnknown."""
         ...
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from events.blobs import BLOB_PREFIX, BlobStore
-from events.damage import created_log_id, later_batch, sum_of
+from events.damage import belongs_elsewhere, created_log_id, later_batch, sum_of
 from events.disk import Disk, RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import LINE_BYTES_MAX, Tail
@@ -20,7 +20,7 @@ from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
 from events.reader import RUN_BYTES
-from events.segments import SUFFIX, firsts_of, line_start, segment_firsts, segment_name
+from events.segments import SUFFIX, firsts_of, segment_firsts, segment_name
 
 _NAMES_BLOB = b'"data":' + BLOB_PREFIX
 
@@ -125,6 +125,8 @@ class _Verifier:
             if finding is not None:
                 return finding
         tail = self._checker.tail
+        if slot is not None and firsts and firsts[-1] < slot.segment:
+            return Finding(segment_name(slot.segment), 0, slot.segment, "the segment is missing: HEAD notes it")
         if slot is not None and tail.position < slot.position:
             name = segment_name(firsts[-1] if firsts else 1)
             missing = slot.position - tail.position
@@ -162,8 +164,8 @@ class _Verifier:
                 wrong = Finding(name, offset, position, fault.reason)
                 if slot is None or not newest or position <= slot.position:
                     return wrong
-                if _belongs_elsewhere(chunk[len(intact) :], position):
-                    return wrong  # no torn write leaves a whole line of another position
+                if belongs_elsewhere(file, offset, position):
+                    return wrong
                 later = later_batch(file, offset, size, self._checker.tail)
                 if later:
                     return Finding(name, offset, position, f"{fault.reason}; batch {later} behind it is intact")
@@ -233,13 +235,6 @@ def require_intact(folder: str, disk: Disk | None = None) -> Verification:
         found = result.finding
         raise CorruptLog(found.file, found.offset, found.position, found.reason)
     return result
-
-
-def _belongs_elsewhere(rest: bytes, position: int) -> bool:
-    """Whether ``rest`` begins with a whole line that claims another position than ``position``."""
-    line, newline, _ = rest.partition(b"\n")
-    claim = line_start(line)
-    return bool(newline) and claim is not None and claim[0] != position
 
 
 def _stranger(names: list[str]) -> Finding | None:

@@ -20,6 +20,9 @@ from events.storage import Storage
 SETTLE_SECONDS: Final = 0.05
 """After so much quiet, HEAD is made durable."""
 
+LOOK_SECONDS: Final = 1.0
+"""So often at least, the storage looks whether all is still there."""
+
 
 class Writer:
     """Owns the writer thread of ``storage``. Use it from one event loop only.
@@ -101,7 +104,7 @@ class Writer:
     def _write_batches(self, post: Callable[..., object]) -> None:
         unsettled = False
         while True:
-            woken = self._wake.wait(SETTLE_SECONDS if unsettled else None)
+            woken = self._wake.wait(SETTLE_SECONDS if unsettled else LOOK_SECONDS)
             if woken:  # else it may be set just now, and must stay so
                 self._wake.clear()
             durable = self._committer.commit() if woken else None
@@ -110,7 +113,7 @@ class Writer:
                 post(self._handle, durable)
             elif self._stopping:
                 break
-            elif unsettled:
+            elif unsettled or not woken:
                 self._committer.settle()
                 unsettled = False
         while (durable := self._committer.commit()) is not None:

@@ -52,7 +52,7 @@ def start_daemon() -> subprocess.Popen[bytes]:
     with (DEMO / "daemon.stderr").open("wb") as errors:
         daemon = subprocess.Popen([*PMAGENT, "up"], stdout=errors, stderr=errors)
     deadline = time.monotonic() + READY_SECONDS
-    while not (WORKSPACE / ".pmagent" / "run" / "daemon.sock").exists():
+    while not (WORKSPACE / ".pmagent" / "data" / "run" / "daemon.sock").exists():
         if daemon.poll() is not None or time.monotonic() > deadline:
             print((DEMO / "daemon.stderr").read_text("utf-8"), file=sys.stderr)
             print("demo: the daemon did not start", file=sys.stderr)
@@ -130,7 +130,7 @@ def main() -> None:
     say("where everything lies")
     for what, path in (
         ("workspace", WORKSPACE),
-        ("log", WORKSPACE / ".pmagent" / "log"),
+        ("log", WORKSPACE / ".pmagent" / "data" / "log"),
         ("OA state", WORKSPACE / "share" / "orchestrator_assistant" / "STATE.json"),
         ("runs", WORKSPACE / "runs"),
         ("audits", WORKSPACE / "audit"),

@@ -98,7 +98,7 @@ async def _connect(layout: Layout) -> anyio.abc.SocketStream:
                 with reachable(layout.socket) as address:
                     return await anyio.connect_unix(address)
             except (FileNotFoundError, ConnectionRefusedError):
-                if not is_locked(layout.lock):
+                if not is_locked(*layout.locks):
                     raise _unreachable(layout, "has ended", gone=True) from None
                 await anyio.sleep(0.02)
 

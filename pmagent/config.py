@@ -2,7 +2,7 @@
 
 A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
 error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their
-own, and no variables (``config_programs``).
+own, and no variables (``config_programs``); nor has ``[storage]``.
 """
 
 from __future__ import annotations
@@ -171,9 +171,18 @@ class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 12.0
 
 
+class StorageSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where the evidence lies; ``events.evidence`` obeys it."""
+
+    log_dir: Annotated[
+        str, msgspec.Meta(description="the folder of the log and its blobs, from the workspace on; else .pmagent/data")
+    ] = ""
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Every setting of a workspace."""
 
+    storage: StorageSettings = StorageSettings()
     kernel: KernelSettings = KernelSettings()
     cli: CliSettings = CliSettings()
     reasoning: ReasoningSettings = ReasoningSettings()
@@ -183,8 +192,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Setting(msgspec.Struct, frozen=True):
-    """A setting as it is looked up: its key ``kernel.phase``, its variable, what it is, and of what kind a variable's
-    text is (str, bool, int or float)."""
+    """A setting as it is looked up: its key ``kernel.phase``, its variable ("": it has none), what it is, and of what
+    kind a variable's text is (str, bool, int or float)."""
 
     key: str
     variable: str
@@ -215,7 +224,12 @@ def _settings() -> Iterator[Setting]:
             key = f"{section.name}.{field.name}"
             described = msgspec.inspect.type_info(field.type)
             text = (getattr(described, "extra_json_schema", None) or {}).get("description", "")
-            yield Setting(key, PREFIX + key.replace(".", "_").upper(), text, field.default, _kind(described))
+            variable = "" if section.name in _FILE_ONLY else PREFIX + key.replace(".", "_").upper()
+            yield Setting(key, variable, text, field.default, _kind(described))
+
+
+_FILE_ONLY: Final = ("storage",)
+"""Tables without variables: a variable would give every workspace the same log."""
 
 
 def _kind(described: Any) -> type:
@@ -250,7 +264,7 @@ def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
     merged: dict[str, dict[str, Any]] = {section: dict(values) for section, values in given.items()}
     for setting in _settings():
         section, name = setting.key.split(".")
-        text = environ.get(setting.variable)
+        text = environ.get(setting.variable) if setting.variable else None
         if text is not None:
             merged.setdefault(section, {})[name] = _from_text(setting, text)
             origins[setting.key] = (text, setting.variable)

@@ -285,7 +285,7 @@ async def open_host(
     """
     layout = Layout(workspace)
     layout.prepare()
-    lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")
+    lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)
     try:
         disk = RealDisk()
         sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)

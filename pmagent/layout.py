@@ -8,18 +8,32 @@ from typing import Final
 import msgspec
 
 from events.atomic import write_atomic
+from events.evidence import FOLDER, Evidence, evidence
 
-FOLDER: Final = ".pmagent"
-"""What belongs to pmagent; agents and tasks can never write it."""
+__all__ = ["FOLDER", "GITIGNORE", "Layout"]
 
 GITIGNORE: Final = b"*\n!.gitignore\n!config.toml\n"
 """``.pmagent/.gitignore``: what a run leaves behind stays out of git; the settings are worth keeping in it."""
 
+_REPOSITORY: Final = {
+    "HEAD": b"ref: refs/heads/none\n",
+    "config": b"[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+}
+"""The files of an empty git repository, besides its folders ``objects`` and ``refs``."""
+
+
+_UNKNOWN: Final = Evidence(Path(), Path(), Path())
+
 
 class Layout(msgspec.Struct, frozen=True):
-    """The paths of one workspace (absolute)."""
+    """The paths of one workspace (absolute). Where the evidence lies is looked up once, when it is made."""
 
     workspace: Path
+    evidence: Evidence = _UNKNOWN
+
+    def __post_init__(self) -> None:
+        if self.evidence is _UNKNOWN:
+            msgspec.structs.force_setattr(self, "evidence", evidence(self.workspace))
 
     @property
     def folder(self) -> Path:
@@ -27,29 +41,40 @@ class Layout(msgspec.Struct, frozen=True):
         return self.workspace / FOLDER
 
     @property
+    def home(self) -> Path:
+        """``.pmagent/data``, which git leaves alone; ``.pmagent`` in a workspace of an earlier release."""
+        return self.evidence.home
+
+    @property
     def log(self) -> Path:
         """The segments and HEAD."""
-        return self.folder / "log"
+        return self.evidence.log
 
     @property
     def blobs(self) -> Path:
         """The content-addressed store."""
-        return self.folder / "blobs"
+        return self.evidence.blobs
 
     @property
     def lock(self) -> Path:
-        """Held by the one writer."""
-        return self.folder / "LOCK"
+        """Says, for people, who the one writer is."""
+        return self.home / "LOCK"
+
+    @property
+    def locks(self) -> tuple[Path, ...]:
+        """All that the one writer holds locked: the log's folder, which counts; ``lock``; and the file that an earlier
+        release locks, which knows no other."""
+        return tuple(dict.fromkeys((self.log, self.folder / "LOCK", self.lock)))
 
     @property
     def snapshot(self) -> Path:
         """The discardable cache of folded state."""
-        return self.folder / "cache" / "snapshot"
+        return self.home / "cache" / "snapshot"
 
     @property
     def run(self) -> Path:
         """What exists only while a daemon runs; only this user may look into it."""
-        return self.folder / "run"
+        return self.home / "run"
 
     @property
     def socket(self) -> Path:
@@ -58,8 +83,22 @@ class Layout(msgspec.Struct, frozen=True):
 
     def prepare(self) -> None:
         """Make ``.pmagent`` and what must exist in it; what exists already stays. Raises OSError."""
-        for folder in (self.folder, self.log, self.blobs, self.snapshot.parent, self.run):
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        if self.home != self.folder:
+            _repository(self.home)
+        self.log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self.log, self.blobs, self.snapshot.parent, self.run):
             folder.mkdir(mode=0o700, exist_ok=True)
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
             write_atomic(ignore, GITIGNORE)
+
+
+def _repository(folder: Path) -> None:
+    """Make ``folder`` an empty git repository: git then leaves alone what lies in it, whatever it does around it."""
+    git = folder / ".git"
+    for made in (folder, git, git / "objects", git / "refs"):
+        made.mkdir(mode=0o700, exist_ok=True)
+    for name, content in _REPOSITORY.items():
+        if not (git / name).exists():
+            write_atomic(git / name, content, 0o600)

@@ -199,7 +199,7 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            if is_locked(layout.lock) and not _only_reads_beside_a_job(layout, name):
+            if is_locked(*layout.locks) and not _only_reads_beside_a_job(layout, name):
                 with flat_errors():
                     return anyio.run(call_daemon, layout, name, arguments, _answer_seconds(name, arguments))
             return _without_daemon(workspace, name, arguments)

@@ -9,6 +9,7 @@ from pathlib import Path
 from contracts.content import whole
 from events.blobs import BlobStore
 from events.disk import RealDisk
+from events.evidence import evidence
 from events.segments import SegmentReader
 from projections.disk import Desk, Difference
 from projections.documents import Taken, folded
@@ -45,7 +46,7 @@ def rewrite_documents(workspace: Path) -> Iterator[tuple[str, bool]]:
 
 def parts_of(workspace: Path, until: int | None = None) -> Iterator[Taken]:
     """What ``projections.documents.folded`` gives of the workspace's log."""
-    storage = SegmentReader(RealDisk(), str(workspace / ".pmagent" / "log"))
+    storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
     try:
         yield from folded(storage, all_projections(), blobs_of(workspace), until)
     finally:
@@ -54,4 +55,4 @@ def parts_of(workspace: Path, until: int | None = None) -> Iterator[Taken]:
 
 def blobs_of(workspace: Path) -> BlobStore:
     """The workspace's blobs."""
-    return BlobStore(RealDisk(), str(workspace / ".pmagent" / "blobs"))
+    return BlobStore(RealDisk(), str(evidence(workspace).blobs))

@@ -46,7 +46,7 @@ def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
                 app.output.document(document(progress, []))
                 return Exit.DONE
             summary(app.output, progress, [], now())
-            if not progress.over and not is_locked(app.layout.lock):
+            if not progress.over and not is_locked(*app.layout.locks):
                 app.output.line("  nobody carries it now; pmagent up, or the next command that runs, takes it up")
             return Exit.DONE
         found = history.latest(selected.count, **selected.filters)

@@ -20,7 +20,7 @@ from actors.extras import install
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
-from events.lock import is_locked
+from events.lock import holder_of, is_locked
 from events.reader import event_at
 from events.segments import SegmentReader
 from events.verify import verify_log
@@ -205,13 +205,13 @@ def _daemon(layout: Layout) -> Check:
     from pmagent.jobs.following import held_by_job
     from pmagent.wire import reachable
 
-    if not is_locked(layout.lock):
+    if not is_locked(*layout.locks):
         return Check("daemon", "ok", "not running; commands do their own work")
     job = held_by_job(layout)
     if job is not None:
         what = f"not running; the {job.kind.word} of another shell holds the log ({job.process})"
         return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
-    holder = layout.lock.read_text("utf-8", "replace").strip()
+    holder = holder_of(layout.lock) or "an unknown process"
     try:
         with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(2.0)

@@ -227,7 +227,7 @@ def _served(app: App) -> Address:
     layout, places = app.layout, _places(app)
     until = time.monotonic() + READY_SECONDS
     while True:
-        if not (is_locked(layout.lock) and daemon_listens(layout)):
+        if not (is_locked(*layout.locks) and daemon_listens(layout)):
             raise DaemonUnreachable("no daemon runs in this workspace, so nobody serves the console", "pmagent up")
         address = read(places.address)
         if address is not None and serves(address):

@@ -65,12 +65,9 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
 def _holder(app: App) -> str | None:
     """What the process that holds the log wrote about itself; None when none does."""
-    from events.lock import is_locked
+    from events.lock import holder_of, is_locked
 
-    try:
-        return app.layout.lock.read_text("utf-8", "replace").strip() if is_locked(app.layout.lock) else None
-    except OSError:
-        return None
+    return (holder_of(app.layout.lock) or "an unknown process") if is_locked(*app.layout.locks) else None
 
 
 def _screen(output: Output, document: dict[str, Any]) -> None:

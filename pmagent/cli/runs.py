@@ -62,7 +62,7 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
 def _one(app: App, run: Progress) -> None:
     output = app.output
     summary(output, run)
-    if not run.over and not is_locked(app.layout.lock):
+    if not run.over and not is_locked(*app.layout.locks):
         output.line("  nobody carries it now; pmagent up, or the next pmagent run, takes it up")
     output.line(f"  folder  {folder_of(run.asked.config, run.run_id)}")
     output.line("  intent  ", shorten(run.asked.intent, output.columns - 10))

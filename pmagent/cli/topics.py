@@ -29,7 +29,10 @@ def _environment() -> str:
     from pmagent.config import FILE, WORKSPACE, settings_table
 
     rows = [f"  {WORKSPACE:<38} the workspace, without --workspace"]
-    rows += [f"  {setting.variable:<38} {setting.text} [{_shown(setting.default)}]" for setting in settings_table()]
+    rows += [
+        f"  {setting.variable:<38} {setting.text} [{_shown(setting.default)}]"
+        for setting in settings_table() if setting.variable
+    ]
     rows += [
         "  NO_COLOR                               set: no colour",
         "  CLICOLOR_FORCE                         set: colour, also into a pipe",
@@ -37,7 +40,8 @@ def _environment() -> str:
     ]
     return "\n".join(
         ["Environment", "", *rows, "", f"A flag wins over a variable, a variable over {FILE}, that over the default.",
-         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor shows where each value came from."]
+         "In the file, PMAGENT_KERNEL_PHASE is phase under [kernel]. pmagent doctor shows where each value came from.",
+         "log_dir under [storage], the folder of the log and its blobs, is set in the file only."]
     )
 
 

@@ -16,11 +16,11 @@ class Places:
         self.invites = self.folder / "invites"
         self.sessions = self.folder / "sessions.json"
         self.socket = self.folder / "console.sock"
-        self.operators = layout.folder / "operators.json"
+        self.operators = layout.home / "operators.json"
 
     def prepare(self) -> None:
         """Make the folders, closed to others. Raises OSError."""
-        self.folder.parent.mkdir(mode=0o700, exist_ok=True)
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         for folder in (self.folder, self.invites):
             folder.mkdir(mode=0o700, exist_ok=True)
             folder.chmod(0o700)

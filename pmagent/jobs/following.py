@@ -80,7 +80,7 @@ def held_by_job(layout: Layout) -> Holder | None:
     except OSError:
         return None
     kind = next((kind for kind in KINDS if holder.endswith(f", {kind.ask}")), None)
-    return Holder(kind, holder) if kind is not None and is_locked(layout.lock) else None
+    return Holder(kind, holder) if kind is not None and is_locked(*layout.locks) else None
 
 
 P = TypeVar("P", bound=Folded)
@@ -184,7 +184,7 @@ class Conductor(Generic[P]):
 
     async def _carried(self, *, detach: bool) -> P | None:
         """``conduct``, once; asking again later is the same request."""
-        if is_locked(self.layout.lock):
+        if is_locked(*self.layout.locks):
             return await self._through_daemon(detach=detach)
         if detach:
             raise NoDaemon(f"no daemon runs here that could carry the {self.errand.kind.word}", "start it: pmagent up")
@@ -299,7 +299,7 @@ class Conductor(Generic[P]):
             return
         self._look_at = now + LOOK_SECONDS
         if self._gone_at is None:
-            if not is_locked(self.layout.lock):
+            if not is_locked(*self.layout.locks):
                 self._gone_at = now
                 self._watcher.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
         elif daemon_listens(self.layout):

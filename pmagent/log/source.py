@@ -11,6 +11,7 @@ import msgspec
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import StoredEvent, Tail
+from events.evidence import FOLDER, evidence, holds_log
 from events.head import NAME as HEAD_NAME
 from events.line import decode_line
 from events.reader import RUN_BYTES, runs
@@ -20,8 +21,9 @@ from events.storage import CHUNK_BYTES, StorageReader
 
 def log_folder(path: Path) -> Path:
     """The folder with the segments: ``path`` itself, or the log of the workspace ``path``, or of its ``.pmagent``."""
-    for folder in (path, path / ".pmagent" / "log", path / "log"):
-        if (folder / HEAD_NAME).exists() or any(folder.glob("*.jsonl")):
+    workspace = path.absolute().parent if path.name == FOLDER else path
+    for folder in (path, evidence(workspace).log, path / "log"):
+        if holds_log(folder):
             return folder
     raise NotFound(f"there is no log in {path}", "pmagent init makes a workspace, pmagent up starts its log")
 

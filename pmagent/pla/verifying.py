@@ -19,6 +19,7 @@ from contracts.checking import check
 from contracts.content import Growing
 from events.disk import RealDisk
 from events.errors import PmagentError
+from events.evidence import evidence
 from events.segments import SegmentReader
 from projections.documents import folded
 from projections.pla.chain import GENESIS, canonical, checksum
@@ -179,7 +180,7 @@ def session_log(workspace: Path, document: str) -> Growing | None:
 
 def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
     """All of them, each as soon as it is complete, from the log alone. Raises NotFound, CorruptLog."""
-    storage = SegmentReader(RealDisk(), str(workspace / ".pmagent" / "log"))
+    storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
     try:
         for parts in folded(storage, [Sessions()], blobs_of(workspace)):
             for document, part in parts.items():

@@ -26,6 +26,9 @@ def template(phase: str) -> str:
 phase = {json.dumps(phase, ensure_ascii=False)}               # the phase that the surfaces name, a word or a number
 # last_completed_phase = "0"
 
+# [storage]
+# log_dir = "~/evidence/this-workspace"   # the log and its blobs, instead of .pmagent/data
+
 # Programs that `pmagent kernel refresh` runs, read-only and without network; each has to exit with 0.
 # [checks]
 # "Unit Tests" = ["make", "test"]

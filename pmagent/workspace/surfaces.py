@@ -17,6 +17,7 @@ from contracts.checks import CheckResult
 from contracts.kernel import SURFACE_BYTES_MAX, KernelObserved, SurfaceReading
 from events.atomic import write_atomic
 from events.event import format_time
+from events.evidence import evidence
 from pmagent.layout import FOLDER, GITIGNORE
 from pmagent.oa.guards import kernel_surfaces, log
 from pmagent.oa.guards.reading import Given
@@ -99,7 +100,7 @@ def _computed(
     )
     draft = _given(workspace, old | documents(old, given), paths)
     checks = [_check(name, guard(draft)) for name, guard in CHECKS.items()]
-    if (workspace / log.LOG).is_dir():
+    if evidence(workspace).log.is_dir():
         checks.append(_check(LOG_CHECK, log.log_integrity(draft)))
     return documents(old, msgspec.structs.replace(given, checks=[*checks, *further]))
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import count, pairwise
 from posixpath import dirname
 from random import Random
 from typing import Final
 
+from events.disk import Status
 from replay.simulation.faults import Faults
 
 SECTOR: Final = 512
@@ -27,7 +28,9 @@ class _Inode:
     """A file: ``data`` is what a read gives, ``durable`` what is on the disk; ``pending`` leads from one to the other
     (offset and bytes, or a length to cut to)."""
 
-    def __init__(self) -> None:
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.links = 1
         self.data = bytearray()
         self.durable = bytearray()
         self.pending: list[tuple[int, bytes | None]] = []
@@ -56,6 +59,8 @@ class SimDisk:
         self._names: dict[str, _Inode] = {}
         self._durable_names: dict[str, _Inode] = {}
         self._changes: dict[str, list[Change]] = {}
+        self._folders: dict[str, int] = {}
+        self._numbers = count(1)
         self.generation = 0
         self.crash_after: int | None = None
         self.between_names = False
@@ -81,13 +86,21 @@ class SimDisk:
             if inode is not None:
                 raise FileExistsError(errno.EEXIST, "File exists", path)
             self._room()
-            inode = self._names[path] = _Inode()
+            inode = self._names[path] = _Inode(next(self._numbers))
             self._change(path, ("", path, inode))
         elif inode is None:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
         return SimFile(self, inode)
+
+    def status(self, path: str) -> Status | None:
+        """See Disk."""
+        self.step()
+        if path in self._folders:
+            return Status(1, self._folders[path], 0, 1)
+        inode = self._names.get(path)
+        return Status(1, inode.number, len(inode.data), inode.links) if inode is not None else None
 
     def rename(self, source: str, target: str) -> None:
         """See Disk."""
@@ -112,6 +125,8 @@ class SimDisk:
         self.step()
         if self.strike("disk: sync error"):
             raise OSError(errno.EIO, "Input/output error", folder)
+        if folder not in self._folders:
+            self._folders[folder] = next(self._numbers)
 
     def sync_folder(self, folder: str) -> None:
         """See Disk."""
@@ -227,7 +242,7 @@ class SimDisk:
 
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
-        inode = _Inode()
+        inode = _Inode(next(self._numbers))
         inode.data, inode.durable = bytearray(content), bytearray(content)
         self._names[path] = self._durable_names[path] = inode
 
@@ -302,6 +317,11 @@ class SimFile:
         """See DiskFile."""
         self._step()
         return len(self._inode.data)
+
+    def status(self) -> Status:
+        """See DiskFile."""
+        self._step()
+        return Status(1, self._inode.number, len(self._inode.data), self._inode.links)
 
     def truncate(self, size: int) -> None:
         """See DiskFile."""

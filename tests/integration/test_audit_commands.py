@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from contracts.audit import AuditReport
+from pmagent.layout import Layout
 from tests.support.audited import RUBRIC, Sources
 from tests.support.audits import dimension
 from tests.support.bench import Bench, Question, opinion, sitting
@@ -41,7 +42,7 @@ def daemon(request: pytest.FixtureRequest, workspace: Path) -> Iterator[bool]:
 
 def listed(workspace: Path) -> list[dict[str, Any]]:
     """What ``pmagent audits`` lists; nothing where there is no log."""
-    if not (workspace / ".pmagent" / "log" / "HEAD").exists():
+    if not (Layout(workspace).log / "HEAD").exists():
         return []
     found: list[dict[str, Any]] = pmagent(workspace, "audits", "--format", "json").document["audits"]
     return found

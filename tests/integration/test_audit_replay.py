@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.layout import Layout
 from tests.support.audited import Sources
 from tests.support.commands import pmagent
 from tests.support.histories import FOLDER
@@ -64,7 +65,7 @@ def audited(workspace: Path, tmp_path: Path) -> Path:
     sources = Sources(tmp_path / "sources")
     assert pmagent(workspace, *sources.quick).code == 0
     shutil.rmtree(tmp_path / "sources")
-    return workspace / ".pmagent" / "log"
+    return Layout(workspace).log
 
 
 def test_a_replay_touches_nothing_but_the_log(audited: Path, tmp_path: Path) -> None:

@@ -194,7 +194,7 @@ def test_without_bubblewrap_nothing_is_green(repository: Path, tmp_path: Path) -
 def test_a_log_that_cannot_be_opened_leaves_nothing_green(repository: Path) -> None:
     configure(repository, Good=["true"])
     assert refresh(repository).code == 0
-    (segment,) = (repository / ".pmagent/log").glob("*.jsonl")
+    (segment,) = Layout(repository).log.glob("*.jsonl")
     raw = bytearray(segment.read_bytes())
     raw[len(raw) // 2] ^= 1
     segment.write_bytes(bytes(raw))

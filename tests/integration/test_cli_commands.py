@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pmagent.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.daemons import running
 from tests.support.logged import segments
@@ -39,7 +40,7 @@ def rewrite(workspace: Path, position: int, change: Any) -> None:
     from events.head import HeadSlot, encode_slot
     from events.segments import SegmentReader
 
-    storage = SegmentReader(RealDisk(), str(workspace / ".pmagent/log"))
+    storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
     log_id = storage.log_id()
     altered = altered_log(storage, {position: change})
     storage.close()
@@ -47,7 +48,7 @@ def rewrite(workspace: Path, position: int, change: Any) -> None:
     path.write_bytes(altered.read(1, 1 << 30))
     tail = altered.tail()
     slot = encode_slot(HeadSlot(log_id, tail.position, tail.batch, tail.time, tail.sum))
-    (workspace / ".pmagent/log/HEAD").write_bytes(slot * 2)
+    (Layout(workspace).log / "HEAD").write_bytes(slot * 2)
 
 
 def test_the_snapshot_printed_is_the_file_written(workspace: Path) -> None:
@@ -139,8 +140,8 @@ def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypat
 
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
     (workspace / ".pmagent").mkdir(mode=0o700)
-    (workspace / ".pmagent/run").mkdir(mode=0o700)
-    lock = WriterLock(workspace / ".pmagent/LOCK", "pid 1, somebody")
+    Layout(workspace).run.mkdir(mode=0o700, parents=True)
+    lock = WriterLock(Layout(workspace).lock, "pid 1, somebody")
     try:
         done = pmagent(workspace, "oa", "snapshot", "--format", "json")
     finally:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from events.line import decode_line
+from pmagent.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, spawn
 from tests.support.daemons import running
 
@@ -42,7 +43,7 @@ class Writer:
     def __init__(self, workspace: Path, segment_bytes: int) -> None:
         (workspace / ".pmagent").mkdir(exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-c", WRITER, str(workspace / ".pmagent" / "log"), str(segment_bytes)],
+            [sys.executable, "-I", "-c", WRITER, str(Layout(workspace).log), str(segment_bytes)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
         )
 
@@ -160,7 +161,7 @@ def test_the_cursor_resumes_without_a_gap_or_a_repetition(tmp_path: Path) -> Non
             seen += [tail.line() for _ in range(10)]
             writer.append("c")
             seen.append(tail.line())
-    stored = b"".join(file.read_bytes() for file in sorted((tmp_path / ".pmagent" / "log").glob("*.jsonl")))
+    stored = b"".join(file.read_bytes() for file in sorted(Layout(tmp_path).log.glob("*.jsonl")))
     assert "\n".join(seen) + "\n" == stored.decode()
 
 
@@ -172,7 +173,7 @@ def test_it_follows_across_segment_rolls(tmp_path: Path) -> None:
             for round_ in range(5):
                 last = writer.append(*["a"] * 20)
                 assert tail.positions(20) == list(range(last - 19, last + 1)), round_
-    assert len(list((tmp_path / ".pmagent" / "log").glob("*.jsonl"))) > 5
+    assert len(list(Layout(tmp_path).log.glob("*.jsonl"))) > 5
 
 
 def test_filters_hold_live(tmp_path: Path) -> None:

@@ -241,7 +241,7 @@ def test_without_a_daemon_a_permit_waits_for_the_reading_and_is_answered_in_its_
 def test_a_request_id_that_looks_like_a_secret_is_answered_all_the_same(workspace: Path) -> None:
     request = "boot.oa-" + "AKIA" + "A" * 16
     assert call(workspace, "boot.oa", {"request": request}).exit_code == 0
-    assert request not in (workspace / ".pmagent" / "log" / f"{1:020d}.jsonl").read_text()
+    assert request not in (Layout(workspace).log / f"{1:020d}.jsonl").read_text()
 
 
 def test_a_request_id_that_was_used_for_something_else_is_refused_at_once(workspace: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.layout import Layout
 from pmagent.operations import call
 
 LNAV = shutil.which("lnav")
@@ -22,7 +23,7 @@ def test_lnav_reads_the_log_with_the_installed_format(workspace: Path, tmp_path:
     home = {**os.environ, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config"), "TERM": "dumb"}
     pmagent = [sys.executable, "-I", "-m", "pmagent"]
     subprocess.run([*pmagent, "lnav", "--install"], env=home, check=True, capture_output=True, timeout=60)
-    (segment,) = (workspace / ".pmagent" / "log").glob("*.jsonl")
+    (segment,) = Layout(workspace).log.glob("*.jsonl")
 
     checked = subprocess.run([str(LNAV), "-C"], env=home, capture_output=True, text=True, check=False, timeout=60)
     query = ";select position, actor, type from pmagent_log where kind = 'decision' order by position"

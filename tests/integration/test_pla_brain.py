@@ -26,6 +26,7 @@ from contracts.pla_events import (
 from events.event import Event
 from events.reader import event_at
 from pmagent.host import Host, open_host
+from pmagent.layout import Layout
 from tests.support.frames import png, put, stand_in
 from tests.support.histories import problems, record
 from tests.support.models import Scripted, scripted
@@ -106,7 +107,7 @@ def test_a_frame_is_looked_at_and_nothing_is_proposed(workspace: Path, frames: P
         frame = typed(event_at(host.storage, seen.data.frame)).data
         assert isinstance(frame, PlaFrameObserved)
         assert (frame.width, frame.height, frame.kept) == (640, 480, True)
-        blob = workspace / ".pmagent" / "blobs" / frame.sha256[:2] / frame.sha256
+        blob = Layout(workspace).blobs / frame.sha256[:2] / frame.sha256
         assert blob.read_bytes() == png(640, 480)
         none = PlaObserveRequested(frame=FrameSource(path=str(frames / "none")), requested_by="alice", channel="cli")
         missing = await host.ask(none, "look again", ANSWERS)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.layout import Layout
 from pmagent.pla.demo.stage import Device
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent
 from tests.support.daemons import running
@@ -33,7 +34,7 @@ def test_before_anything_happened_there_is_nothing_to_see_and_nothing_is_written
     assert "no proposals yet" in pla(workspace, "list").text
     assert "no proposal is open" in pla(workspace, "show", expect=1).errors
     assert "no session logs yet" in pla(workspace, "verify-log").text
-    assert not (workspace / ".pmagent" / "log").exists()
+    assert not Layout(workspace).log.exists()
 
 
 def test_the_mode_goes_up_one_step_at_a_time_and_down_to_any(workspace: Path) -> None:
@@ -217,7 +218,7 @@ def test_a_document_that_is_none_is_a_violation_with_its_place_and_nothing_of_it
     )
     logs = [
         path.read_text()
-        for path in [*(lab / "sessions").iterdir(), *(lab / ".pmagent" / "log").iterdir()]
+        for path in [*(lab / "sessions").iterdir(), *Layout(lab).log.iterdir()]
         if path.suffix == ".jsonl"
     ]
     assert SECRET not in "".join(logs)
@@ -284,7 +285,7 @@ def test_a_device_is_looked_at_without_arming_it(workspace: Path, tmp_path: Path
         assert device.typed == ""
     finally:
         device.close()
-    assert not (workspace / ".pmagent" / "log").exists(), "looking is not recorded"
+    assert not Layout(workspace).log.exists(), "looking is not recorded"
 
 
 def test_an_operator_s_name_is_one(workspace: Path) -> None:
@@ -292,7 +293,7 @@ def test_an_operator_s_name_is_one(workspace: Path) -> None:
         assert "--operator is no operator's name" in pla(workspace, "arm", "--operator", name, expect=2).errors
     configure(workspace, operator="a b")
     assert "pla.operator is no operator's name" in pla(workspace, "arm", expect=2).errors
-    assert not (workspace / ".pmagent" / "log").exists()
+    assert not Layout(workspace).log.exists()
 
 
 def test_broken_settings_keep_nobody_from_lowering_the_mode_and_disarming(lab: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from events.errors import PmagentError
+from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.pla.demo.stage import Device
 from tests.conftest import fresh_example
@@ -127,7 +128,7 @@ def test_a_log_that_cannot_be_written_ends_the_typing(place: Path) -> None:
 
 def fill(workspace: Path, log_bytes: int) -> None:
     """Ask for things until the log's file is so long, or may not grow any more."""
-    (segment,) = (workspace / ".pmagent" / "log").glob("*.jsonl")
+    (segment,) = Layout(workspace).log.glob("*.jsonl")
     for number in range(400):
         if segment.stat().st_size >= log_bytes:
             return

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.layout import Layout
 from tests.support.boxes import real_boxes
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -115,7 +116,7 @@ def test_ten_lines_of_python_check_a_log(workspace: Path) -> None:
     done = run([sys.executable, "-I", "-c", check], workspace)
     assert done.returncode == 0, done.stderr
 
-    (segment,) = (workspace / ".pmagent" / "log").glob("*.jsonl")
+    (segment,) = Layout(workspace).log.glob("*.jsonl")
     raw = bytearray(segment.read_bytes())
     raw[len(raw) // 2] ^= 1
     segment.write_bytes(raw)

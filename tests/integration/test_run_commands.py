@@ -15,6 +15,7 @@ import fastjsonschema
 import pytest
 
 from contracts.generate import FOLDER
+from pmagent.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent, spawn
 from tests.support.daemons import running
@@ -204,7 +205,7 @@ def test_without_a_daemon_nothing_can_be_left_to_it(workspace: Path) -> None:
     done = run(in_workspace(workspace, QUICK), "--detach")
     assert (done.code, done.out) == (5, b"")
     assert "pmagent up" in done.errors
-    assert not (workspace / ".pmagent" / "log").exists(), "nothing was recorded"
+    assert not Layout(workspace).log.exists(), "nothing was recorded"
 
 
 def test_one_run_is_shown_as_the_contracts_task_documents(workspace: Path) -> None:

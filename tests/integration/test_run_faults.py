@@ -13,6 +13,7 @@ from events.lock import WriterLock
 from pmagent.answer import Answer
 from pmagent.client import HolderGone, call_daemon
 from pmagent.jobs import following
+from pmagent.layout import Layout
 from tests.support.commands import PMAGENT, SECONDS, clean_environment, pmagent, spawn
 from tests.support.daemons import running
 from tests.support.started import QUICK, in_workspace, started
@@ -72,7 +73,7 @@ def test_a_full_disk_ends_the_command_with_what_is_known(workspace: Path) -> Non
 def test_who_waits_for_another_run_can_leave_and_has_asked_for_nothing(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     (workspace / ".pmagent").mkdir()
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "pid 1, orchestra.run")
+    lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
     try:
         with started(workspace, *RUN) as run:
             run.until("waiting for its end")
@@ -82,13 +83,13 @@ def test_who_waits_for_another_run_can_leave_and_has_asked_for_nothing(workspace
         lock.release()
     assert (done.code, done.out) == (130, b"")
     assert "left as it is" not in done.errors
-    assert not (workspace / ".pmagent" / "log").exists()
+    assert not Layout(workspace).log.exists()
 
 
 def test_who_waits_for_another_run_goes_on_when_that_has_ended(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     (workspace / ".pmagent").mkdir()
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "pid 1, orchestra.run")
+    lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
     with started(workspace, *RUN) as run:
         run.until("waiting for its end")
         lock.release()

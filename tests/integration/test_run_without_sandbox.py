@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from pmagent.layout import Layout
+
 PLAN = "- {task_id: one, intent: x, tools: [echo]}\n"
 
 
@@ -25,7 +27,7 @@ def test_without_bubblewrap_no_run_is_recorded_and_the_package_is_named(workspac
     assert done.returncode == 1
     assert "bubblewrap is not installed" in done.stderr
     assert "apt-get install bubblewrap" in done.stderr
-    log = b"".join(path.read_bytes() for path in (workspace / ".pmagent" / "log").glob("*.jsonl"))
+    log = b"".join(path.read_bytes() for path in Layout(workspace).log.glob("*.jsonl"))
     assert b"run.requested" not in log
     assert not (workspace / "runs").exists()
 

@@ -31,6 +31,7 @@ from contracts.orchestra_events import (
 )
 from events.event import Event
 from pmagent.host import Host, open_host
+from pmagent.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.orchestra import RUN, config, plan
 
@@ -67,7 +68,7 @@ class Seen:
         """What the task wrote, from the blob store."""
         artifacts = {one.path: one.checksum for one in self.task(name).result.artifacts}
         digest = artifacts[stream]
-        return (workspace / ".pmagent" / "blobs" / digest[:2] / digest).read_text("utf-8")
+        return (Layout(workspace).blobs / digest[:2] / digest).read_text("utf-8")
 
 
 def live(

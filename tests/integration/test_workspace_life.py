@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from events.errors import NotFound
+from pmagent.layout import Layout
 from pmagent.oa.guards.table import GUARDS, run_guard
 from pmagent.operations import call
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
@@ -51,7 +52,7 @@ def test_a_document_that_the_log_does_not_say_is_found(living: Path) -> None:
 
 
 def test_a_changed_bit_of_the_log_is_found(living: Path) -> None:
-    (segment,) = (living / ".pmagent/log").glob("*.jsonl")
+    (segment,) = Layout(living).log.glob("*.jsonl")
     content = bytearray(segment.read_bytes())
     content[len(content) // 2] ^= 1
     segment.write_bytes(content)

@@ -149,8 +149,8 @@ def test_a_sync_that_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_head_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     write = HeadFile.write
 
-    def ahead(self: HeadFile, tail: Any) -> None:
-        write(self, msgspec.structs.replace(tail, position=tail.position + 1))
+    def ahead(self: HeadFile, tail: Any, segment: int) -> None:
+        write(self, msgspec.structs.replace(tail, position=tail.position + 1), segment)
 
     monkeypatch.setattr(HeadFile, "write", ahead)
     assert found()

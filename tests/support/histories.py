@@ -24,6 +24,7 @@ from actors.engine import Engine
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.event import Tail
+from events.evidence import evidence
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.verify import require_intact
@@ -56,13 +57,13 @@ def recorded() -> list[Path]:
 
 def record(workspace: Path, name: str, folder: Path = FOLDER) -> Path:
     """Copy the log of ``workspace`` (no daemon runs there) into ``folder/name``. Raises CorruptLog, FileExistsError."""
-    source, target = workspace / ".pmagent", folder / name
-    verified = require_intact(str(source / "log"))
+    kept, target = evidence(workspace), folder / name
+    verified = require_intact(str(kept.log))
     target.mkdir(parents=True)
-    for part in ("log", "blobs"):
-        for file in sorted((source / part).rglob("*")):
+    for source in (kept.log, kept.blobs):
+        for file in sorted(source.rglob("*")):
             if file.is_file():
-                copy = target / part / file.relative_to(source / part)
+                copy = target / source.name / file.relative_to(source)
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, copy)  # without its mode: sealed segments are read-only
     about = History(

@@ -11,6 +11,7 @@ import msgspec
 
 from events.event import Draft
 from events.log import open_log
+from pmagent.layout import Layout
 
 FAKE: Final = "99999999  11-21 19:50:00.000  oa          ✓ oa.permit_granted"
 """A line as ``log tail`` would print it; no command may begin a line with it that the log does not hold."""
@@ -85,7 +86,7 @@ def hostile_log(workspace: Path) -> Path:
     """Write a log of hostile events below ``workspace``, of types that this code knows too; returns its folder.
 
     It is intact, but no payload of a known type has its shape: what folds the log must refuse it."""
-    folder = workspace / ".pmagent" / "log"
+    folder = Layout(workspace).log
     folder.parent.mkdir(parents=True, exist_ok=True)
     anyio.run(_write, folder)
     return folder

@@ -12,6 +12,7 @@ import msgspec
 from events.event import Draft, Event, Kind
 from events.log import open_log
 from events.segment_store import SEGMENT_BYTES
+from pmagent.layout import Layout
 
 
 def note(
@@ -31,7 +32,7 @@ def write_log(workspace: Path, drafts: Sequence[Draft], segment_bytes: int = SEG
         async with open_log(folder, segment_bytes) as log:
             return [await log.append(draft) for draft in drafts]
 
-    folder = workspace / ".pmagent" / "log"
+    folder = Layout(workspace).log
     folder.parent.mkdir(mode=0o700, exist_ok=True)
     return anyio.run(append)
 
@@ -44,14 +45,14 @@ def fill_log(workspace: Path, drafts: Sequence[Draft], segment_bytes: int = SEGM
             for draft in drafts:
                 tasks.start_soon(log.append, draft)
 
-    folder = workspace / ".pmagent" / "log"
+    folder = Layout(workspace).log
     folder.parent.mkdir(mode=0o700, exist_ok=True)
     anyio.run(append)
 
 
 def segments(workspace: Path) -> list[Path]:
     """The log's segment files, in order."""
-    return sorted((workspace / ".pmagent" / "log").glob("*.jsonl"))
+    return sorted(Layout(workspace).log.glob("*.jsonl"))
 
 
 def flip(path: Path, offset: int) -> None:

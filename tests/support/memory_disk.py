@@ -7,15 +7,23 @@ what a caller lets it keep. ``before`` is called ahead of each operation and may
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from posixpath import dirname
 
+from events.disk import Status
+
 SECTOR = 512
+
+
+_NUMBERS = count(1)
 
 
 class Content:
     """What a file holds now, and what it is known to hold on the disk."""
 
     def __init__(self) -> None:
+        self.inode = next(_NUMBERS)
+        self.links = 1
         self.data = bytearray()
         self.durable = b""
 
@@ -53,6 +61,10 @@ class MemoryFile:
         """See DiskFile."""
         return len(self._content.data)
 
+    def status(self) -> Status:
+        """See DiskFile."""
+        return Status(1, self._content.inode, len(self._content.data), self._content.links)
+
     def truncate(self, size: int) -> None:
         """See DiskFile."""
         self._disk.note("truncate", self._path)
@@ -77,6 +89,7 @@ class MemoryDisk:
         self.contents: dict[str, Content] = {}
         self.durable_names: dict[str, Content] = {}
         self.sealed: set[str] = set()
+        self.folders: dict[str, int] = {}
         self.open_files = 0
         self.room: int | None = None
         self.before: Callable[[str, str], None] = lambda _operation, _path: None
@@ -102,6 +115,13 @@ class MemoryDisk:
             raise FileNotFoundError(path)
         return MemoryFile(self, path, self.contents[path])
 
+    def status(self, path: str) -> Status | None:
+        """See Disk. A folder that was made here is there until ``folders`` says otherwise."""
+        if path in self.folders:
+            return Status(1, self.folders[path], 0, 1)
+        content = self.contents.get(path)
+        return Status(1, content.inode, len(content.data), content.links) if content is not None else None
+
     def rename(self, source: str, target: str) -> None:
         """See Disk."""
         self.note("rename", target)
@@ -120,6 +140,7 @@ class MemoryDisk:
     def make_folder(self, folder: str) -> None:
         """See Disk."""
         self.note("make_folder", folder)
+        self.folders.setdefault(folder, next(_NUMBERS))
 
     def sync_folder(self, folder: str) -> None:
         """See Disk."""

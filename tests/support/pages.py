@@ -24,6 +24,7 @@ from pmagent.answer import Answer
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
 from pmagent.console.door.entrance import Visitor
+from pmagent.layout import Layout
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
 from tests.support.hostile import unseen_in
@@ -57,13 +58,12 @@ def written(
 ) -> Path:
     """The workspace, with a log that holds ``history`` as it is, in which nothing is missing (behind what it holds
     already); and with these blobs."""
-    folder = workspace / ".pmagent"
-    folder.mkdir(parents=True, exist_ok=True)
+    layout = Layout(workspace)
     disk = RealDisk()
-    store = BlobStore(disk, str(folder / "blobs"))
+    store = BlobStore(disk, str(layout.blobs))
     for content in (*blobs, *(encode(event.data) for event in history if event.raw.startswith(BLOB_PREFIX))):
         store.put(content)
-    storage = SegmentStorage(disk, str(folder / "log"), log_id, 1 << 26)
+    storage = SegmentStorage(disk, str(layout.log), log_id, 1 << 26)
     for start in range(0, len(history), _BATCH):
         some = history[start : start + _BATCH]
         before = storage.tail()
@@ -76,9 +76,9 @@ def written(
 
 def recorded(workspace: Path, name: str) -> Path:
     """The workspace with a copy of the recorded history ``name``."""
-    (workspace / ".pmagent").mkdir(parents=True, exist_ok=True)
-    for part in ("log", "blobs"):
-        shutil.copytree(HISTORIES / name / part, workspace / ".pmagent" / part)
+    layout = Layout(workspace)
+    for part, place in (("log", layout.log), ("blobs", layout.blobs)):
+        shutil.copytree(HISTORIES / name / part, place)
     return workspace
 
 

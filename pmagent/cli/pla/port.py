@@ -36,7 +36,7 @@ def device(app: App, format: str) -> int:
         "linked": None, "probed": None, "trouble": None,
     }  # fmt: skip
     trouble: PortUnusable | None = None
-    status = ask(app, "pla.status").document if is_locked(app.layout.lock) else None
+    status = ask(app, "pla.status").document if is_locked(*app.layout.locks) else None
     if status is not None and status["running"]:
         document["linked"], document["trouble"] = status["device"], status["trouble"]
     else:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contracts.oa_documents import OADiagnostic
 from events.errors import CorruptLog, NotFound
+from events.evidence import evidence
 from events.verify import verify_log
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
 from projections.disk import Difference
 from projections.rebuild import check_documents
 
-LOG = ".pmagent/log"
-BLOBS = ".pmagent/blobs"
 REBUILD = "pmagent rebuild"
 
 
@@ -19,10 +18,10 @@ def log_integrity(given: Given) -> Findings:
     """Every line of the log up to its durable end is as it was written, and so is every blob that it names."""
     found = Findings()
     try:
-        result = verify_log(str(given.workspace / LOG), blobs=str(given.workspace / BLOBS))
+        kept = evidence(given.workspace)
+        result = verify_log(str(kept.log), blobs=str(kept.blobs))
     except NotFound:
-        found.missing.append(LOG)
-        found.diagnostics.append(lacking(LOG, "missing", required=True, remediation="pmagent up"))
+        _lacks_log(found, given)
         return found
     except (CorruptLog, OSError) as error:
         found.failed = True
@@ -42,8 +41,7 @@ def projections(given: Given) -> Findings:
     try:
         differences = check_documents(given.workspace)
     except NotFound:
-        found.missing.append(LOG)
-        found.diagnostics.append(lacking(LOG, "missing", required=True, remediation="pmagent up"))
+        _lacks_log(found, given)
         return found
     except (CorruptLog, OSError) as error:
         found.failed = True
@@ -58,6 +56,13 @@ def projections(given: Given) -> Findings:
             found.diagnostics.append(_drifted(difference))
     found.details = {"differing": [difference.path for difference in differences]}
     return found
+
+
+def _lacks_log(found: Findings, given: Given) -> None:
+    log = evidence(given.workspace).log
+    name = str(log.relative_to(given.workspace) if log.is_relative_to(given.workspace) else log)
+    found.missing.append(name)
+    found.diagnostics.append(lacking(name, "missing", required=True, remediation="pmagent up"))
 
 
 def _drifted(difference: Difference) -> OADiagnostic:

@@ -12,6 +12,7 @@ from events.lock import WriterLock
 from pmagent._origin import Misplaced
 from pmagent.cli import checks
 from pmagent.cli.checks import Check, all_checks
+from pmagent.layout import Layout
 from tests.support.boxes import real_boxes
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
@@ -100,20 +101,20 @@ def test_of_a_large_log_only_the_end_is_looked_at(healthy: Path, monkeypatch: py
 
 @pytest.mark.parametrize(("name", "mode"), [("", 0o777), ("log", 0o770), ("log/HEAD", 0o666), ("run", 0o750)])
 def test_what_others_may_write_or_look_into_fails(healthy: Path, name: str, mode: int) -> None:
-    (healthy / ".pmagent" / name).chmod(mode)
+    (Layout(healthy).home / name).chmod(mode)
     found = looked(healthy, "permissions")
     assert found.state == "fail"
     assert f"{mode:04o}" in found.text
 
 
 def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> None:
-    (healthy / ".pmagent" / "log").rename(tmp_path / "elsewhere")
-    (healthy / ".pmagent" / "log").symlink_to(tmp_path / "elsewhere")
+    Layout(healthy).log.rename(tmp_path / "elsewhere")
+    Layout(healthy).log.symlink_to(tmp_path / "elsewhere")
     assert "symbolic link" in looked(healthy, "permissions").text
 
 
 def test_a_holder_without_a_socket_fails(healthy: Path) -> None:
-    lock = WriterLock(healthy / ".pmagent" / "LOCK", "pid 1, somebody")
+    lock = WriterLock(Layout(healthy).lock, "pid 1, somebody")
     try:
         found = looked(healthy, "daemon")
     finally:

@@ -26,6 +26,7 @@ from pmagent.cli import app as application
 from pmagent.cli.frame import Command, Entry
 from pmagent.cli.output import Output
 from pmagent.exitcodes import MEANINGS, Exit, kind
+from pmagent.layout import Layout
 from tests.support.altered import rewrite
 from tests.support.commands import PMAGENT, clean_environment, invoke, spawn
 
@@ -102,7 +103,7 @@ def test_2_configuration(workspace: Path) -> None:
 
 def test_3_replay_diverged(workspace: Path) -> None:
     assert on(workspace, "boot", "oa")[0] == 0
-    log = workspace / ".pmagent" / "log"
+    log = Layout(workspace).log
     position = rewrite(log, "oa.session_booted", lambda data: data | {"branch": "another"})
     assert on(workspace, "log", "verify")[0] == 0, "the chain was computed anew: only replay can tell"
     code, out, _ = on(workspace, "replay")
@@ -113,7 +114,7 @@ def test_3_replay_diverged(workspace: Path) -> None:
 
 def test_4_the_log_is_corrupt(workspace: Path) -> None:
     assert on(workspace, "boot", "oa")[0] == 0
-    (segment,) = (workspace / ".pmagent" / "log").glob("*.jsonl")
+    (segment,) = Layout(workspace).log.glob("*.jsonl")
     raw = bytearray(segment.read_bytes())
     raw[len(raw) // 2] ^= 1
     segment.write_bytes(raw)
@@ -137,7 +138,7 @@ def test_5_no_daemon(workspace: Path) -> None:
 def test_5_a_holder_of_the_log_that_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
     (workspace / ".pmagent").mkdir()
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "pid 1, a test")
+    lock = WriterLock(Layout(workspace).lock, "pid 1, a test")
     try:
         code, out, errors = on(workspace, "oa", "snapshot")
     finally:

@@ -19,6 +19,7 @@ from pmagent.cli.frame import Command, Group
 from pmagent.cli.topics import TOPICS
 from pmagent.config import WORKSPACE, settings_table
 from pmagent.console.door import operators
+from pmagent.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE
@@ -81,7 +82,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["git", "-C", str(workspace), "init", "-q", "-b", "main"], check=True)
     assert pmagent(workspace, "oa", "snapshot").code == 0
     assert pmagent(workspace, "boot", "oa").code == 0
-    operators.add(workspace / ".pmagent" / "operators.json", "ada", "view", None)
+    operators.add(Layout(workspace).home / "operators.json", "ada", "view", None)
     return workspace
 
 
@@ -186,7 +187,7 @@ def test_the_nearest_command_is_named() -> None:
 
 
 def test_every_setting_is_in_the_help_and_in_the_example_of_an_environment() -> None:
-    named = {WORKSPACE, *(setting.variable for setting in settings_table())}
+    named = {WORKSPACE, *(setting.variable for setting in settings_table() if setting.variable)}
     told = invoke("help", "environment").text
     assert all(name in told for name in named)
     example = (ROOT / ".env.example").read_text("utf-8")
@@ -197,7 +198,7 @@ def test_every_setting_is_in_the_help_and_in_the_example_of_an_environment() -> 
 def test_a_default_in_the_help_is_written_as_the_environment_takes_it() -> None:
     told = invoke("help", "environment").text
     shown = {line.split()[0]: line.rpartition("[")[2].rstrip("]") for line in told.splitlines() if line.endswith("]")}
-    for setting in settings_table():
+    for setting in filter(lambda setting: setting.variable, settings_table()):
         default = setting.default
         as_text = str(default).lower() if isinstance(default, bool) else str(default)
         assert shown[setting.variable] == ("none" if default in (None, "") else as_text)

@@ -13,6 +13,7 @@ import pytest
 from events.line import decode_line
 from events.lock import WriterLock
 from pmagent.exitcodes import Exit
+from pmagent.layout import Layout
 from tests.conftest import EXAMPLE
 from tests.support.altered import rewrite
 from tests.support.commands import Ran, invoke
@@ -61,7 +62,7 @@ def shown(*arguments: str, workspace: Path, **environ: str) -> Ran:
 def stored(workspace: Path) -> list[bytes]:
     """The log's lines."""
     return [
-        line for file in sorted((workspace / ".pmagent" / "log").glob("*.jsonl"))
+        line for file in sorted(Layout(workspace).log.glob("*.jsonl"))
         for line in file.read_bytes().splitlines(keepends=True)
     ]
 
@@ -176,7 +177,7 @@ def test_a_divergence_in_hostile_decisions_is_shown_harmlessly(
 ) -> None:
     workspace = tmp_path / "workspace"
     shutil.copytree(taken, workspace)
-    rewrite(workspace / ".pmagent" / "log", "oa.session_booted", lambda data: data | {"branch": CORPUS["link_osc8"]})
+    rewrite(Layout(workspace).log, "oa.session_booted", lambda data: data | {"branch": CORPUS["link_osc8"]})
     done = shown("replay", *options, workspace=workspace)
     assert done.code == Exit.DIVERGED, done.errors
     assert "oa.session_booted" in done.text
@@ -210,7 +211,7 @@ def test_a_workspace_with_a_hostile_name_is_named_harmlessly(workspace: Path, na
 
 def test_what_the_holder_of_the_log_says_of_itself_is_shown_harmlessly(workspace: Path) -> None:
     (workspace / ".pmagent").mkdir()
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
+    lock = WriterLock(Layout(workspace).lock, CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
     try:
         assert shown("doctor", workspace=workspace).code == Exit.NO
     finally:

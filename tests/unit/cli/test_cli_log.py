@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pmagent.layout import Layout
 from pmagent.log.summaries import KNOWN
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
@@ -103,7 +104,7 @@ def test_an_event_that_is_not_there_is_a_clear_no(caused: Path, command: str, na
 
 
 def test_verify_says_that_all_is_well(caused: Path) -> None:
-    for path in ([], [str(caused)], [str(caused / ".pmagent")], [str(caused / ".pmagent" / "log")]):
+    for path in ([], [str(caused)], [str(caused / ".pmagent")], [str(Layout(caused).home)], [str(Layout(caused).log)]):
         done = pmagent(caused, "log", "verify", "--decode", *path)
         assert done.code == 0, done.errors
         assert done.text.startswith("✓ intact: 8 events")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pmagent.cli.given import INPUT_BYTES_MAX
+from pmagent.layout import Layout
 from tests.support.commands import Ran, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -62,7 +63,7 @@ def asked(workspace: Path, command: str, *arguments: str) -> dict[str, Any]:
     """The envelope that the command would run."""
     done = pmagent(workspace, "oa", command, *arguments, "--envelope")
     assert done.code == 0, done.errors
-    assert not (workspace / ".pmagent" / "log").exists(), "nothing was recorded"
+    assert not Layout(workspace).log.exists(), "nothing was recorded"
     envelope: dict[str, Any] = done.document
     return envelope
 

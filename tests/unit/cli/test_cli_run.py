@@ -13,6 +13,7 @@ from events.lock import WriterLock
 from pmagent.cli import job_screen
 from pmagent.cli.runs import runs
 from pmagent.jobs import following, history
+from pmagent.layout import Layout
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
 
@@ -30,7 +31,7 @@ def run(workspace: Path, *arguments: str, plan: str = PLAN) -> Ran:
 
 def recorded(workspace: Path) -> bool:
     """Whether anything was."""
-    return (workspace / ".pmagent" / "log").exists()
+    return Layout(workspace).log.exists()
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeyp
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(job_screen, "REST_SECONDS", 0.0)
     (workspace / ".pmagent").mkdir()
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "pid 1, orchestra.run")
+    lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
     try:
         done = run(workspace)
     finally:

@@ -22,6 +22,7 @@ from contracts.orchestra import Artifact
 from pmagent.console.desk import Desk
 from pmagent.console.downloads import NAME_CHARS_MAX, PIECE_BYTES, headers, safe_name
 from pmagent.console.downloads import blob as download_of
+from pmagent.layout import Layout
 from tests.support.orchestra import RUN, exited
 from tests.support.pages import RunYard, links, page, pages, recorded, text, written
 
@@ -49,7 +50,7 @@ def lived(workspace: Path, content: bytes, name: str = "out.bin") -> str:
 def blob(workspace: Path, content: bytes) -> Path:
     """Where a content lies."""
     name = sha256(content).hexdigest()
-    return workspace / ".pmagent" / "blobs" / name[:2] / name
+    return Layout(workspace).blobs / name[:2] / name
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"\0\xff" * 40_000, b"0123456789abcdef" * (PIECE_BYTES // 4)],

@@ -15,6 +15,7 @@ from events.disk import RealDisk
 from events.event import Draft
 from pmagent.console.reading import event_reading
 from pmagent.console.views.event import SHOWN_CHARS
+from pmagent.layout import Layout
 from tests.support.console_pages import Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log
 
@@ -36,7 +37,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _in_blob(workspace: Path, content: bytes) -> Draft:
-    digest = BlobStore(RealDisk(), str(workspace / ".pmagent" / "blobs")).put(content)
+    digest = BlobStore(RealDisk(), str(Layout(workspace).blobs)).put(content)
     reference: dict[str, Any] = {"sha256": digest, "size": len(content), "media_type": "application/json"}
     return note(91, {"blob": reference})
 
@@ -135,7 +136,7 @@ def test_a_payload_in_a_blob_is_downloaded_with_its_digest(workspace: Path, brow
     assert answer.headers["repr-digest"] == f"sha-256=:{b64encode(sha256(answer.content).digest()).decode()}:"
     assert browser.get("/log/2/blob").status_code == 404
     digest = sha256(answer.content).hexdigest()
-    (workspace / ".pmagent" / "blobs" / digest[:2] / digest).write_bytes(b"another")
+    (Layout(workspace).blobs / digest[:2] / digest).write_bytes(b"another")
     assert browser.get(address).status_code == 500
     page = browser.page(f"/log/{END}")
     assert "It is not shown" in page.text

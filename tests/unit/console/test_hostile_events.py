@@ -12,6 +12,7 @@ import pytest
 from events.event import StoredEvent
 from pmagent.console.reading.lines import rows
 from pmagent.console.reading.texts import decoded, marked
+from pmagent.layout import Layout
 from pmagent.log.source import line_runs, opened
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
@@ -30,7 +31,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def events(workspace: Path) -> list[StoredEvent]:
     """All of them."""
-    with opened(workspace / ".pmagent" / "log") as storage:
+    with opened(Layout(workspace).log) as storage:
         return [event for run, _ in line_runs(storage) for event in run]
 
 

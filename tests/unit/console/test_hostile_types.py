@@ -14,6 +14,7 @@ from msgspec import inspect
 from contracts.payload import types
 from events.event import StoredEvent
 from pmagent.console.reading.lines import rows
+from pmagent.layout import Layout
 from pmagent.log.source import line_runs, opened
 from pmagent.log.summaries import KNOWN
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
@@ -75,7 +76,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StoredE
             drafts.append(note(3 * number + turn, data, type=name, actor=hostile, correlation=hostile, causation=1))
     assert texts > 500
     fill_log(workspace, drafts)
-    with opened(workspace / ".pmagent" / "log") as storage:
+    with opened(Layout(workspace).log) as storage:
         return workspace, [event for run, _ in line_runs(storage) for event in run]
 
 

@@ -77,17 +77,17 @@ def test_both_slots_of_head_and_its_sum_are_shown(workspace: Path, browser: Read
     assert last in page.copied
     assert "Slot 0" in page.text
     assert "Slot 1" in page.text
-    flip(workspace / ".pmagent" / "log" / "HEAD", 30)
+    flip(Layout(workspace).log / "HEAD", 30)
     text = browser.page("/integrity").text
     assert "slot 0 of HEAD is damaged" in text
-    flip(workspace / ".pmagent" / "log" / "HEAD", 600)
+    flip(Layout(workspace).log / "HEAD", 600)
     assert "both of HEAD's slots are damaged" in browser.page("/integrity").text
-    (workspace / ".pmagent" / "log" / "HEAD").unlink()
+    (Layout(workspace).log / "HEAD").unlink()
     assert "HEAD is missing" in browser.page("/integrity").text
 
 
 def test_a_missing_first_segment_and_strange_files_are_told_of(workspace: Path, browser: Reader) -> None:
-    folder = workspace / ".pmagent" / "log"
+    folder = Layout(workspace).log
     (folder / f"{segment_name(1)}.torn-1").write_bytes(b"kept")
     assert "torn-1" in browser.page("/integrity").text
     segments(workspace)[0].unlink()
@@ -102,7 +102,7 @@ def test_without_a_log_the_page_stands(tmp_path: Path) -> None:
 def test_a_snapshot_fits_or_is_passed_over_for_a_reason(tmp_path: Path) -> None:
     workspace = fresh_example(tmp_path / "w")
     assert pmagent(workspace, "oa", "snapshot").code == 0
-    snapshot = workspace / ".pmagent" / "cache" / "snapshot"
+    snapshot = Layout(workspace).snapshot
     with reading(workspace) as browser:
         assert "✓fits" in browser.page("/integrity").text
         raw = snapshot.read_bytes()
@@ -128,7 +128,7 @@ def test_the_answer_is_that_of_the_command_with_who_asked(workspace: Path, brows
 
 def test_an_answer_of_another_log_is_not_taken_for_one_of_this(workspace: Path, browser: Reader) -> None:
     before = checked(workspace, "log").result["log_id"]
-    folder = workspace / ".pmagent" / "log"
+    folder = Layout(workspace).log
     folder.rename(workspace / "kept")
     assert "This says nothing of the log as it is now" in browser.page("/integrity").text
     fill_log(workspace, [note(n) for n in range(90)])
@@ -145,7 +145,7 @@ def test_a_comparison_with_another_log_says_nothing_of_the_one_that_lies_there(
 ) -> None:
     checked(workspace, "documents")
     assert "✓equal: every document" in browser.page("/integrity").text
-    folder = workspace / ".pmagent" / "log"
+    folder = Layout(workspace).log
     folder.rename(workspace / "kept")
     fill_log(workspace, [note(n) for n in range(90)])
     text = browser.page("/integrity").text
@@ -335,7 +335,7 @@ def test_an_answer_that_cannot_be_kept_is_told_all_the_same(workspace: Path) -> 
 
 
 def test_what_cannot_be_read_is_told_and_the_rest_stands(workspace: Path, browser: Reader) -> None:
-    (workspace / ".pmagent" / "cache" / "snapshot").mkdir(parents=True)
+    Layout(workspace).snapshot.mkdir(parents=True)
     page = browser.page("/integrity")
     assert "Not everything could be read" in page.text
     assert "Slot 0" in page.text

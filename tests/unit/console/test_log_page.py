@@ -10,6 +10,7 @@ import pytest
 
 from pmagent.console.reading.log_address import Asked
 from pmagent.console.views import log as log_view
+from pmagent.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.logged import fill_log, flip, note, segments, write_log
@@ -108,7 +109,7 @@ def test_what_is_followed_begins_where_the_page_ends_and_has_its_filters(browser
 
 
 def test_a_page_shows_nothing_that_came_after_its_position(workspace: Path) -> None:
-    found = log_view.look(workspace / ".pmagent" / "log", Asked(count=5), 20).found
+    found = log_view.look(Layout(workspace).log, Asked(count=5), 20).found
     assert [event.position for event in found.events] == [16, 17, 18, 19, 20]
 
 
@@ -181,7 +182,7 @@ def test_a_corrupt_log_is_shown_as_far_as_it_is_intact(tmp_path: Path) -> None:
 
 def test_a_log_whose_end_is_not_known_is_told_of(tmp_path: Path) -> None:
     write_log(tmp_path, [note(0)])
-    head = tmp_path / ".pmagent" / "log" / "HEAD"
+    head = Layout(tmp_path).log / "HEAD"
     head.write_bytes(b"x" * 1024)
     with reading(tmp_path) as browser:
         assert "both slots are damaged" in browser.page("/log").text

@@ -23,6 +23,7 @@ from pmagent.console.door import guard
 from pmagent.console.door.passwords import new_secret
 from pmagent.console.reading.checking import Kind
 from pmagent.console.views.integrity import checks_of
+from pmagent.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.approving import APPROVING, ASKING, LOOKING, configure, proposed
 from tests.support.commands import SECONDS
@@ -81,7 +82,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     yard.run()
     runs = written(folder / "runs", yard.history, [CONTENT])
     (folder / "log").mkdir()
-    digest = BlobStore(RealDisk(), str(folder / "log" / ".pmagent" / "blobs")).put(CONTENT)
+    digest = BlobStore(RealDisk(), str(Layout(folder / "log").blobs)).put(CONTENT)
     kept = {"sha256": digest, "size": len(CONTENT), "media_type": "application/json"}
     (in_blob,) = write_log(folder / "log", [note(1, {"blob": kept})])
     workspace = configure(fresh_example(folder / "workspace"), f'frames = "{folder / "frames"}"')

@@ -54,7 +54,7 @@ def test_what_is_told_is_what_a_first_look_tells(
     for module in ("run", "audit"):  # what is open is told up to now, and two looks are not at the same moment
         monkeypatch.setattr(f"pmagent.console.jobs.{module}.now", lambda: history[-1].time)
     workspace = tmp_path / "grown"
-    blobs = [blob.read_bytes() for blob in (tmp_path / "recorded" / ".pmagent" / "blobs").rglob("*") if blob.is_file()]
+    blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)
     following = JobsAtHand(Layout(workspace))
     for start in range(1, len(history), 29):
@@ -66,7 +66,7 @@ def test_what_is_told_is_what_a_first_look_tells(
 def test_there_is_a_page_at_every_moment(tmp_path: Path, name: str, section: str) -> None:
     history, log_id = history_of(tmp_path / "recorded", name)
     workspace = tmp_path / "grown"
-    blobs = [blob.read_bytes() for blob in (tmp_path / "recorded" / ".pmagent" / "blobs").rglob("*") if blob.is_file()]
+    blobs = [blob.read_bytes() for blob in Layout(tmp_path / "recorded").blobs.rglob("*") if blob.is_file()]
     written(workspace, history[:1], blobs, log_id)
     with pages(workspace) as client:
         for start in range(1, len(history), 17):

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from contracts.orchestra_events import NetContact, TaskExited
 from events.event import Event
 from pmagent.console.jobs.task import GIVEN_CHARS_MAX
+from pmagent.layout import Layout
 from tests.support.hostile import CORPUS
 from tests.support.orchestra import RUN, config, exited
 from tests.support.page_runs import captured, plan_of, task_ids, told
@@ -105,7 +106,7 @@ def test_output_that_is_damaged_is_told_and_not_shown(tmp_path: Path, damage: st
     yard.run()
     with pages(written(tmp_path, yard.history, [content])) as client:
         name = sha256(content).hexdigest()
-        blob = tmp_path / ".pmagent" / "blobs" / name[:2] / name
+        blob = Layout(tmp_path).blobs / name[:2] / name
         blob.unlink()
         if damage == "altered":
             blob.write_bytes(b"what was sad!")

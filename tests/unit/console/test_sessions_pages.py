@@ -13,6 +13,7 @@ import pytest
 from events.event import Draft
 from events.reader import event_at
 from pmagent.console.reading import oa_story, pla_story, session_list
+from pmagent.layout import Layout
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.hostile import CORPUS
@@ -109,7 +110,7 @@ def test_a_log_that_is_corrupt_behind_older_sessions_leaves_their_ends_unknown(t
         note(0, began(OTHER), type="pla.session_began", correlation=OTHER), *middle,
         note(50, end, type="pla.session_ended", correlation=OTHER),
     ])  # fmt: skip
-    (segment,) = (tmp_path / ".pmagent" / "log").glob("*.jsonl")
+    (segment,) = Layout(tmp_path).log.glob("*.jsonl")
     flip(segment, sum(len(line) + 1 for line in segment.read_bytes().split(b"\n")[:19]) + 60)
     with reading(tmp_path) as browser:
         page = browser.page("/sessions?before=10")
@@ -257,7 +258,7 @@ def test_a_session_that_stands_and_whose_log_is_behind_is_no_alarm(workspace: Pa
 
 
 def test_a_log_that_is_corrupt_within_the_session_is_told_and_its_file_shown(workspace: Path) -> None:
-    (segment,) = (workspace / ".pmagent" / "log").glob("*.jsonl")
+    (segment,) = Layout(workspace).log.glob("*.jsonl")
     flip(segment, sum(len(line) + 1 for line in segment.read_bytes().split(b"\n")[:99]) + 40)
     with reading(workspace) as browser:
         page = browser.page(f"/sessions/{SESSION}")
@@ -318,7 +319,7 @@ def test_what_is_no_picture_is_not_served_whatever_the_log_calls_it(tmp_path: Pa
     from events.disk import RealDisk
 
     (tmp_path / ".pmagent").mkdir()
-    digest = BlobStore(RealDisk(), str(tmp_path / ".pmagent" / "blobs")).put(content)
+    digest = BlobStore(RealDisk(), str(Layout(tmp_path).blobs)).put(content)
     frame = {"sha256": digest, "media_type": "image/png", "kept": True, "name": "x.png", "size": len(content)}
     write_log(tmp_path, [
         note(0, frame, type="pla.frame_observed"),

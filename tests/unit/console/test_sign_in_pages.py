@@ -13,6 +13,7 @@ from anyio.from_thread import start_blocking_portal
 from pmagent.console.door import operators, passwords
 from pmagent.console.door.entrance import invite
 from pmagent.console.door.guard import cookie_name
+from pmagent.layout import Layout
 from pmagent.log.source import line_runs, opened
 from tests.support.consoles import ORIGIN, Console, LiveHost, live_host
 from tests.support.entrances import SECRET, cheap_secrets
@@ -59,7 +60,7 @@ def typed(browser: Console, name: str, secret: str, **more: str) -> Any:
 
 def recorded(live: LiveHost, after: int) -> list[tuple[str, dict[str, Any]]]:
     """What the log tells of the console, behind a position."""
-    with opened(live.workspace / ".pmagent" / "log") as storage:
+    with opened(Layout(live.workspace).log) as storage:
         told = [event for run, _ in line_runs(storage, after + 1) for event in run]
     return [(event.type, msgspec.json.decode(event.data)) for event in told if event.type.startswith("console.")]
 

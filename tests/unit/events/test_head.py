@@ -66,7 +66,7 @@ def test_writing_alternates_so_that_the_slot_before_stays_whole() -> None:
     assert decode_head(disk.read(HEAD_PATH)).newest == HeadSlot(LOG_ID, 0, 0, "", Tail().sum)
     before = disk.read(HEAD_PATH)
     for batch in range(1, 8):
-        head.write(slot(batch).tail())
+        head.write(slot(batch).tail(), 1)
         now = disk.read(HEAD_PATH)
         at = SLOT_BYTES * (batch % 2)
         assert decode_slot(now[at : at + SLOT_BYTES]) == slot(batch)
@@ -106,7 +106,7 @@ def test_settling_syncs_once_for_what_was_written() -> None:
     for batch in (1, 2):
         head.settle()
         head.settle()
-        head.write(slot(batch).tail())
+        head.write(slot(batch).tail(), 1)
     head.settle()
     assert done == ["sync", "write_at", "sync", "write_at", "sync"]
 
@@ -117,14 +117,14 @@ def test_mending_keeps_a_whole_slot_at_any_time(damaged: tuple[int, ...], newest
     disk = MemoryDisk()
     head = HeadFile.create(disk, FOLDER, LOG_ID)
     for batch in (newest - 1, newest):
-        head.write(slot(batch).tail())
+        head.write(slot(batch).tail(), 1)
     raw = bytearray(disk.read(HEAD_PATH))
     for index in damaged:
         raw[SLOT_BYTES * index + 20] ^= 1
     disk.put(HEAD_PATH, bytes(raw))
     seen = []
     disk.before = lambda _operation, _path: seen.append(decode_head(disk.read(HEAD_PATH)))
-    head.mend(slot(9).tail())
+    head.mend(slot(9).tail(), 1)
     assert decode_head(disk.read(HEAD_PATH)).damaged == ()
     assert decode_head(disk.read(HEAD_PATH)).newest == slot(9)
     whole = [reading.newest for reading in seen if len(damaged) < 2]
@@ -135,7 +135,7 @@ def test_mending_keeps_a_whole_slot_at_any_time(damaged: tuple[int, ...], newest
 def test_a_slot_that_is_met_half_written_is_looked_at_again() -> None:
     disk = MemoryDisk()
     head = HeadFile.create(disk, FOLDER, LOG_ID)
-    head.write(slot(4).tail())
+    head.write(slot(4).tail(), 1)
     whole = disk.read(HEAD_PATH)
     half = whole[: SLOT_BYTES + 200] + bytes(len(whole) - SLOT_BYTES - 200)
 

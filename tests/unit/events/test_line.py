@@ -104,6 +104,24 @@ def test_data_is_json_on_one_line_within_its_bound(raw: bytes) -> None:
         check_data(raw)
 
 
+@pytest.mark.parametrize(
+    ("places", "batch", "sum"),
+    [
+        ([4], 2, None), ([2], 2, None), ([3, 5], 2, None), ([3, 3], 2, None), ([3, 2], 2, None),
+        ([3], 1, None), ([3], 3, None), ([3], 2, "00"),
+    ],
+)  # fmt: skip
+def test_what_does_not_follow_is_refused_and_nothing_is_sealed(places: list[int], batch: int, sum: str | None) -> None:
+    tail = Tail(2, 1, TIMES[0], sum or Tail().sum)
+    with pytest.raises(BadEvent):
+        seal([event(place) for place in places], batch, tail)
+
+
+def test_a_time_before_the_tail_is_refused() -> None:
+    with pytest.raises(BadEvent):
+        seal([event(3, time=TIMES[0])], 2, Tail(2, 1, TIMES[1]))
+
+
 def test_a_line_beyond_its_bound_is_refused_and_nothing_is_sealed() -> None:
     with pytest.raises(BadEvent, match=r"id-2.*1048[0-9]{3}"):
         seal([event(1), event(2, b'"%b"' % (b"x" * LINE_BYTES_MAX))], 1, Tail())
@@ -137,7 +155,8 @@ def test_every_flipped_bit_of_a_run_is_found_in_its_line() -> None:
 def resealed(fields: dict[str, object], batch: int, tail: Tail) -> bytes:
     """A line that says ``fields``, with a fitting sum."""
     made = event(tail.position + 1, time=TIMES[5])
-    return seal([msgspec.structs.replace(made, **fields)], batch, tail)[0][0]
+    altered = msgspec.structs.replace(made, **fields)
+    return seal([altered], batch, Tail(altered.position - 1, batch - 1, "", tail.sum))[0][0]  # as if it followed
 
 
 @pytest.mark.parametrize(

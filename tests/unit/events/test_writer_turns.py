@@ -16,11 +16,14 @@ from tests.support.logs import draft
 
 
 class _SetJustAfterTimeout(threading.Event):
-    """An event whose every timed wait ends in vain just before it is set, as a timed wait may."""
+    """An event whose every other timed wait ends in vain just before it is set, as a timed wait may."""
+
+    _vain = False
 
     def wait(self, timeout: float | None = None) -> bool:
         set_in_time = super().wait()
-        return set_in_time if timeout is None else False
+        self._vain = timeout is not None and not self._vain
+        return set_in_time and not self._vain
 
 
 def test_wake_up_that_comes_as_a_wait_for_quiet_ends_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -178,7 +178,7 @@ def test_no_handoff_kernel_is_no_contradiction(snapped: Path) -> None:
 
 def test_a_log_that_is_not_there_is_not_intact(snapped: Path) -> None:
     answer = guard(snapped, "log_integrity")
-    assert (answer["ok"], answer["missing_surfaces"]) == (False, [".pmagent/log"])
+    assert (answer["ok"], answer["missing_surfaces"]) == (False, [".pmagent/data/log"])
 
 
 @pytest.mark.parametrize("name", ["oa_state", "OA_STATE", "oa-state", "Oa.State", " oa_state "])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.config import ConfigError, ReasoningSettings
+from pmagent.layout import Layout
 from pmagent.oa.reasoning import build_envelope, conclude
 
 
@@ -20,4 +21,4 @@ def test_one_price_without_the_other_is_an_error_that_names_the_other(
     envelope = build_envelope("SafeOPSDecision", "Add a page", workspace=workspace)
     with pytest.raises(ConfigError, match=absent):
         conclude(envelope, workspace, settings)
-    assert not (workspace / ".pmagent" / "log").exists()
+    assert not Layout(workspace).log.exists()

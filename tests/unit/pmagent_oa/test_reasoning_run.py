@@ -44,7 +44,7 @@ def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def events(workspace: Path, kind: str) -> list[Any]:
     """The payloads of this type in the workspace's log, as plain JSON."""
     found = []
-    for file in sorted((workspace / ".pmagent" / "log").glob("*.jsonl")):
+    for file in sorted(Layout(workspace).log.glob("*.jsonl")):
         for line in file.read_bytes().splitlines(keepends=True):
             event = decode_line(line)
             if event.type == kind:
@@ -182,7 +182,7 @@ def test_a_model_that_answers_nothing_that_fits_fails_or_is_replaced_by_the_rule
 def test_a_model_of_the_callers_own_cannot_run_beside_a_daemon(workspace: Path) -> None:
     asked = envelope(workspace)
     run(asked, workspace=workspace)
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a daemon of the tests")
+    lock = WriterLock(Layout(workspace).lock, "a daemon of the tests")
     try:
         with (
             listening(Layout(workspace).socket),
@@ -208,7 +208,7 @@ def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(envelope(workspace), workspace=workspace)
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a command of the tests")
+    lock = WriterLock(Layout(workspace).lock, "a command of the tests")
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -224,7 +224,7 @@ def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
 def test_a_command_that_holds_the_log_for_too_long_is_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(envelope(workspace), workspace=workspace)
     monkeypatch.setattr("pmagent.oa.asking.PATIENCE_SECONDS", 0.0)
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a command of the tests")
+    lock = WriterLock(Layout(workspace).lock, "a command of the tests")
     try:
         with pytest.raises(ModelOutOfReach, match="a command of the tests"):
             run(envelope(workspace), workspace=workspace, model=FakeListChatModel(responses=["x"]))
@@ -263,7 +263,7 @@ def test_a_daemon_is_waited_for_as_long_as_the_run_may_take(
     monkeypatch.setattr(operations, "call_daemon", answer)
     asked = envelope(workspace)
     run(asked, workspace=workspace)
-    lock = WriterLock(workspace / ".pmagent" / "LOCK", "a daemon of the tests")
+    lock = WriterLock(Layout(workspace).lock, "a daemon of the tests")
     try:
         with pytest.raises(BadOperation):
             run(asked, workspace=workspace, limits={"seconds": 300}, **options)
@@ -328,5 +328,5 @@ def test_before_the_surfaces_have_been_read_only_the_interpreter_runs(
         else:
             with pytest.raises(KernelUnread):
                 run(envelope, workspace=workspace)
-    lines = (workspace / ".pmagent" / "log" / "00000000000000000001.jsonl").read_bytes()
+    lines = (Layout(workspace).log / "00000000000000000001.jsonl").read_bytes()
     assert lines.count(b'"type":"reasoning.requested"') == 1

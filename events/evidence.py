@@ -1,0 +1,65 @@
+"""Where a workspace keeps its evidence: the log, and the blobs beside it.
+
+New workspaces keep them in ``.pmagent/data``, an empty git repository of its own: ``git clean`` and ``git add``
+in the repository around it pass by. A workspace of an earlier release keeps them in ``.pmagent`` itself, and goes on to
+do so. The setting ``[storage] log_dir`` puts them elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from events.head import NAME as HEAD_NAME
+
+FOLDER: Final = ".pmagent"
+"""The folder of a workspace that belongs to pmagent; agents and tasks can never write it."""
+
+CONFIG: Final = f"{FOLDER}/config.toml"
+
+_EARLIER: Final = ("log", "blobs", "LOCK", "operators.json")
+"""Names of which an earlier release leaves at least one in ``.pmagent``."""
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """Absolute paths. ``home`` holds all that git must leave alone; ``log`` and ``blobs`` lie in it unless the
+    workspace has a ``log_dir``, and always beside each other."""
+
+    home: Path
+    log: Path
+    blobs: Path
+
+
+def evidence(workspace: Path) -> Evidence:
+    """Where the evidence of ``workspace`` lies, or will lie when there is none yet. Reads names and one setting, writes
+    nothing, and raises nothing: a config.toml that cannot be read sets nothing here."""
+    workspace = workspace.absolute()
+    folder = workspace / FOLDER
+    home = folder / "data"
+    if not os.path.lexists(home) and any(os.path.lexists(folder / name) for name in _EARLIER):
+        home = folder
+    where = log_dir(workspace) or home
+    return Evidence(home, where / "log", where / "blobs")
+
+
+def log_dir(workspace: Path) -> Path | None:
+    """The folder that ``[storage] log_dir`` of config.toml names, from ``workspace`` on; None when it names none. No
+    variable sets it: it would hold for every workspace at once."""
+    try:
+        content = tomllib.loads((workspace / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    storage = content.get("storage")
+    text = storage.get("log_dir") if isinstance(storage, dict) else None
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        return None
+    return Path(os.path.normpath(workspace / Path(text).expanduser()))
+
+
+def holds_log(folder: Path) -> bool:
+    """Whether ``folder`` holds a log, or what is left of one."""
+    return (folder / HEAD_NAME).exists() or any(folder.glob("*.jsonl"))
