@@ -63,3 +63,12 @@ class Layout(msgspec.Struct, frozen=True):
         ignore = self.folder / ".gitignore"
         if not ignore.exists():
             write_atomic(ignore, GITIGNORE)
+
+
+def workspace_of_log(folder: Path) -> Layout | None:
+    """The workspace whose log lies in ``folder``; None where it is no workspace's."""
+    for above in folder.absolute().parents:
+        layout = Layout(above)
+        if layout.log == folder.absolute():
+            return layout
+    return None

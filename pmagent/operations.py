@@ -57,6 +57,7 @@ from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
+from pmagent.registry import distrust, snapshot_digest, trusted
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
 from pmagent.workspace.presence import require_workspace
@@ -144,7 +145,9 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
-    return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
+    document = _status(host.runtime.engine, host.storage.log_id, host.tail, running=True)
+    failure = host.keeper.failure
+    return Answer(document={**document, "distrust": _said(failure)})
 
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
@@ -231,6 +234,7 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
     if name == "status":
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
+        trusted(Layout(workspace))
         return _rebuilt(rewrite_documents(workspace))
     if name in pla.READING:
         with folded(workspace) as (engine, _, _):
@@ -263,7 +267,13 @@ def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
     with folded(workspace) as (engine, log_id, tail):
         status = _status(engine, log_id, tail, running=False)
+    status["distrust"] = _said(distrust(Layout(workspace)))
     return status if log_id else {**status, "workspace": str(workspace)}
+
+
+def _said(error: Exception | None) -> str | None:
+    """Why the log is not trusted, or its registry's entry cannot be kept; None where nothing is wrong."""
+    return None if error is None else str(error)
 
 
 @contextmanager
@@ -279,7 +289,7 @@ def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
         yield engine, "", Tail()
         return
     try:
-        start = cache.load(layout.snapshot, storage.log_id(), storage, engine, documents)
+        start = cache.load(layout.snapshot, snapshot_digest(layout), storage.log_id(), storage, engine, documents)
         fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), start)
         yield engine, storage.log_id(), storage.tail()
     finally:

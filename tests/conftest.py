@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Generator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +26,11 @@ EXAMPLE = ROOT / "examples" / "workspace"
 EXAMPLE_DATE = "2026-11-21T18:00:00"
 """When the example's surfaces say that they were written."""
 REAL = ROOT.parent / "shared" / "data" / "oa"
+
+# The registry of trusted logs and configurations lies in this folder, for this process and all that it starts: no test
+# touches the home of whoever runs it.
+STATE = tempfile.TemporaryDirectory(prefix="pmagent-state-", ignore_cleanup_errors=True)
+os.environ["XDG_STATE_HOME"] = STATE.name
 
 Contents = dict[str, Any]
 Observe = Callable[..., KernelObserved]

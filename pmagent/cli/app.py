@@ -27,6 +27,7 @@ _LOG = Group(
         "verify": Entry("pmagent.cli.log.verify:verify", "check every byte of the log"),
         "export": Entry("pmagent.cli.log.export:export", "the lines as they are stored"),
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
+        "adopt": Entry("pmagent.cli.log.adopt:adopt", "take a log from elsewhere for your own; what is open ends"),
     },
 )
 _OA = Group(
