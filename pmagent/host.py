@@ -69,6 +69,7 @@ from pmagent.open_work import open_work
 from pmagent.pla.vault import Vault
 from pmagent.registry import Keeper, admit, foreign_owner
 from pmagent.secrets import known_secrets
+from pmagent.trust import require_accepted
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
@@ -289,7 +290,7 @@ def fold_into(
 @asynccontextmanager
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
-    models: Models | None = None, *, adopting: bool = False,
+    models: Models | None = None, *, adopting: bool = False, configured: bool = True,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
     the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
@@ -300,6 +301,8 @@ async def open_host(
     OSError; OutcomeUnknown when the log failed meanwhile.
     """
     layout = Layout(workspace)
+    if configured and not adopting:
+        require_accepted(workspace)
     check_files(layout, owner_of(layout) if adopting else foreign_owner(layout))
     layout.prepare()
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")

@@ -91,6 +91,8 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     _log_lines(output, document["log"])
     if document["distrust"]:
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
+    if document["unaccepted"]:
+        output.line(Styled("✗ not accepted", "red"), f" {document['unaccepted']}")
     output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
     for session in document["sessions"]:
         output.line(f"           {session['session_id']}, booted in {session['boot_mode']}")
