@@ -14,6 +14,7 @@ from contracts.payload import Payload, event_type
 from contracts.pla import Channel, OperatorId
 
 REASON_CHARS_MAX = 500
+FOLDER_CHARS_MAX = 8192
 
 Why = Annotated[str, Meta(max_length=REASON_CHARS_MAX)]
 
@@ -58,6 +59,23 @@ class EffectsResumed(Payload, frozen=True, kw_only=True):
     held: int
     operator_id: str
     channel: Channel
+
+
+@event_type("control.log_adopted")
+class LogAdopted(Payload, frozen=True, kw_only=True):
+    """An operator took a log for this machine's own that was not known as such: all that was open in it is ended, and
+    nothing of it goes on. ``folder`` is where it lies, ``uid`` the owner of its files, ``previous`` the folder in which
+    it was known before ("": in none). ``gone_from`` to ``gone_to`` are the events that were known here and are gone (0:
+    none are), ``known_sum`` is the sum that was known at ``gone_to``."""
+
+    operator_id: OperatorId
+    channel: Channel
+    uid: Annotated[int, Meta(ge=0)]
+    folder: Annotated[str, Meta(max_length=FOLDER_CHARS_MAX)]
+    previous: Annotated[str, Meta(max_length=FOLDER_CHARS_MAX)] = ""
+    gone_from: Annotated[int, Meta(ge=0)] = 0
+    gone_to: Annotated[int, Meta(ge=0)] = 0
+    known_sum: Annotated[str, Meta(max_length=64)] = ""
 
 
 class Noted(Payload, frozen=True, kw_only=True):

@@ -45,7 +45,8 @@ class EffectInterrupted(Payload, frozen=True, kw_only=True):
 @event_type("effect.cancelled")
 class EffectCancelled(Payload, frozen=True, kw_only=True):
     """The running performer was ended because of ``reason`` (permit_revoked, cancel_requested, paused: it had not
-    begun, and must not wait; or halted: the actor that asked for it was, and it must not go on alone)."""
+    begun, and must not wait; halted: the actor that asked for it was, and it must not go on alone; or adopted: the log
+    came from elsewhere, and nothing of it goes on here)."""
 
     request: int
     reason: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -42,15 +42,22 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def load(path: Path, log_id: str, storage: StorageReader, engine: Engine, documents: Documents) -> int:
+def load(
+    path: Path, digest: str, log_id: str, storage: StorageReader, engine: Engine, documents: Documents
+) -> int:
     """Restore ``engine`` and ``documents`` from the cache if it fits; the position they then stand at, else 0.
 
-    A snapshot that is stale, foreign, damaged or of other code is ignored: the log is folded instead.
+    ``digest`` is the SHA-256 of the only content that counts, from this user's registry ("": none does): nobody who can
+    only write the workspace makes up a state. A snapshot that is stale, foreign, damaged or of other code is ignored as
+    well: the log is folded instead.
     """
+    if not digest:
+        return 0
     try:
-        snapshot = usable(path.read_bytes(), log_id, code_digest(), storage)
+        content = path.read_bytes()
     except OSError:  # mostly: there is none yet
         return 0
+    snapshot = usable(content, log_id, code_digest(), storage) if sha256(content).hexdigest() == digest else None
     if snapshot is None:
         return 0
     try:
@@ -64,13 +71,18 @@ def load(path: Path, log_id: str, storage: StorageReader, engine: Engine, docume
 
 class SnapshotTaker:
     """A listener that takes a snapshot every ``EVENTS_BETWEEN`` events, when it is known to be of durable events.
+    ``written`` is told of each that lies in the cache.
 
     The engine runs ahead of the disk: its state is exported at its newest position, and kept until that position is
     durable and its sum known; the documents stand at that position then.
     """
 
-    def __init__(self, path: Path, log_id: str, engine: Engine, documents: Documents) -> None:
+    def __init__(
+        self, path: Path, log_id: str, engine: Engine, documents: Documents,
+        written: Callable[[bytes], None] = lambda _: None,
+    ) -> None:
         self._path = path
+        self._written = written
         self._log_id = log_id
         self._engine = engine
         self._documents = documents
@@ -110,6 +122,8 @@ class SnapshotTaker:
             write_atomic(self._path, content, 0o600)
         except OSError as error:
             self.failure = error
+        else:
+            self._written(content)
 
     @property
     def _owing(self) -> bool:

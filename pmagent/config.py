@@ -255,12 +255,23 @@ _SHAPING: Final = threading.Lock()
 """msgspec works out the shape of a type when it first meets it, and crashes where two threads make it do so at once."""
 
 
-def resolve(workspace_flag: str | None, environ: Mapping[str, str]) -> Resolved:
-    """Look up everything. Raises ConfigError."""
+def raw_of(file: Path) -> bytes:
+    """The content of the settings' file; b"" where there is none. Raises ConfigError."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be read: {error.strerror}", "give this user the right to read it") from error
+
+
+def resolve(workspace_flag: str | None, environ: Mapping[str, str], raw: bytes | None = None) -> Resolved:
+    """Look up everything. ``raw``: the file's content, where it has been read already, or is not to count (b""). Raises
+    ConfigError."""
     workspace, origin = _workspace(workspace_flag, environ)
     origins: dict[str, tuple[Any, str]] = {"workspace": (str(workspace), origin)}
     file = workspace / FILE
-    given, tables = _read(file)
+    given, tables = _read(file, raw_of(file) if raw is None else raw)
     merged: dict[str, dict[str, Any]] = {section: dict(values) for section, values in given.items()}
     for setting in _settings():
         section, name = setting.key.split(".")
@@ -305,14 +316,10 @@ def _workspace(flag: str | None, environ: Mapping[str, str]) -> tuple[Path, str]
     return path.absolute(), origin
 
 
-def _read(file: Path) -> tuple[dict[str, dict[str, Any]], dict[str, Programs]]:
+def _read(file: Path, raw: bytes) -> tuple[dict[str, dict[str, Any]], dict[str, Programs]]:
     """The file's tables of settings, every key of which exists; and its tables of programs. Raises ConfigError."""
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        content = {}
-    except OSError as error:
-        raise ConfigError(f"{file} cannot be read: {error.strerror}", "give this user the right to read it") from error
+        content = tomllib.loads(raw.decode("utf-8").replace("\r\n", "\n"))
     except (ValueError, RecursionError) as error:
         what = str(error) if isinstance(error, tomllib.TOMLDecodeError) else type(error).__name__
         raise ConfigError(f"{file} cannot be read as TOML: {what}", "correct the file") from error

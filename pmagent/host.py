@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 import anyio
 import anyio.to_thread
 import msgspec
+import structlog
 
+from actors.actor import Io
 from actors.audit.effects import FOLDER as AUDITS_FOLDER
 from actors.audit.effects import PERFORMERS as AUDITS
 from actors.checks.effects import FOLDER as CHECKS_FOLDER
@@ -40,15 +44,15 @@ from actors.pla.line.holding import Line
 from actors.registry import all_actors
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
-from contracts.effect import RequestRefused
+from contracts.effect import EffectCancelled, RequestRefused
 from contracts.kernel import KernelObserved
-from contracts.payload import typed
+from contracts.payload import effect_of, typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Draft, Event, Tail
 from events.lock import WriterLock
-from events.log import open_storage, opening_events
+from events.log import now, open_storage, opening_events
 from events.reader import event_at, runs
 from events.redact import Redactor
 from events.segment_store import SegmentStorage
@@ -59,9 +63,13 @@ from pmagent import __version__
 from pmagent.cache import SnapshotTaker, load
 from pmagent.io import RealIo
 from pmagent.layout import Layout
+from pmagent.log_files import check_files, owner_of
 from pmagent.oa.effects import PERFORMERS as TOOLS
+from pmagent.open_work import open_work
 from pmagent.pla.vault import Vault
+from pmagent.registry import Keeper, admit, foreign_owner
 from pmagent.secrets import known_secrets
+from pmagent.trust import require_accepted
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
@@ -70,6 +78,11 @@ from projections.registry import all_projections
 PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS, **FRAMES}
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
+
+REGISTRY_SECONDS: Final = 1.0
+"""The registry hears at most so often how far the log is durable."""
+
+_log = structlog.get_logger("pmagent")
 
 OPERATOR = "operator"
 """The actor of facts that a person's command makes."""
@@ -90,9 +103,11 @@ class Host:
 
     def __init__(
         self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage, blobs: BlobStore,
-        models: Models, line: Line, vault: Vault,
+        models: Models, line: Line, vault: Vault, keeper: Keeper,
     ) -> None:
         self._blobs = blobs
+        self.keeper = keeper
+        """Of the registry's entry of this log."""
         self.layout = layout
         self.runtime = runtime
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
@@ -275,24 +290,34 @@ def fold_into(
 @asynccontextmanager
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
-    models: Models | None = None,
+    models: Models | None = None, *, adopting: bool = False, configured: bool = True,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
     the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
-    has keys for.
+    has keys for. ``adopting``: the log need not be trusted, and nothing of it goes on: no effect is performed, whatever
+    is requested ends as cancelled, and the registry hears of the log when ``register`` is called.
 
-    Raises LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
+    Raises LogNotTrusted, EventsGone, RegistryUnusable before anything is written; LogLocked, CorruptLog, HistoryError,
+    OSError; OutcomeUnknown when the log failed meanwhile.
     """
     layout = Layout(workspace)
+    if configured and not adopting:
+        require_accepted(workspace)
+    check_files(layout, owner_of(layout) if adopting else foreign_owner(layout))
     layout.prepare()
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)
     try:
         disk = RealDisk()
+        known, remark = (None, "") if adopting else admit(layout, partial(_open_work, layout))
+        if remark:
+            sys.stderr.write(f"{remark}\n")
         sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)
         end_cut_off()
         storage = open_storage(disk, str(layout.log))
         try:
-            async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:
+            keeper = Keeper(layout, known, storage, idle=adopting)
+            made = Models({}) if adopting else models or Models(os.environ)
+            async with _live(layout, disk, storage, surface, stop_reason, made, keeper) as host:
                 yield host
         finally:
             storage.close()
@@ -303,15 +328,16 @@ async def open_host(
 @asynccontextmanager
 async def _live(
     layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str],
-    models: Models,
+    models: Models, keeper: Keeper,
 ) -> AsyncIterator[Host]:
+    adopting = keeper.idle
     blobs = BlobStore(disk, str(layout.blobs))
     blobs.clear_unfinished()
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    start = load(layout.snapshot, storage.log_id, storage, engine, documents)
+    start = load(layout.snapshot, keeper.snapshot, storage.log_id, storage, engine, documents)
     old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
-    taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
+    taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents, keeper.snapshot_written)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
     io = RealIo(layout.workspace, intake, partial(_event, layout, blobs), storage.tail().time)
 
@@ -319,17 +345,20 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     line, vault = Line(), Vault()
-    made = {**run_performers(), **model_performers(models), **pla_performers(line, vault.get)}
-    runtime = Runtime(engine, storage, {**PERFORMERS, **made}, intake, io)
-    host = Host(layout, runtime, documents, storage, blobs, models, line, vault)
+    made = {**PERFORMERS, **run_performers(), **model_performers(models), **pla_performers(line, vault.get)}
+    runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
+    host = Host(layout, runtime, documents, storage, blobs, models, line, vault, keeper)
     host.writer.unwritten = old.unwritten
     runtime.listen(host.vault.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
+    runtime.listen(keeper.hear)
     for output in (Output(first, [], []), completed):  # in the order of their positions
         if output.events:
             runtime.submit(output)
     recovered = [event for event in unfinished if engine.effects.is_open(event.position)]
+    if adopting:  # what may be performed again is ended when those that asked for it have been
+        recovered = [event for event in recovered if not _is_repeatable(event)]
     async with runtime.run(recovered, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
@@ -338,6 +367,7 @@ async def _live(
         await host.writer.first()
         tasks.start_soon(host.writer.go)
         tasks.start_soon(_keep_snapshots, taker)
+        tasks.start_soon(_keep_registry, keeper)
         try:
             yield host
         finally:
@@ -346,6 +376,29 @@ async def _live(
     final = taker.final(storage.tail())
     if final is not None:
         taker.write(final)
+    keeper.write()
+
+
+def _is_repeatable(event: Event) -> bool:
+    effect = effect_of(event.data)
+    return effect is not None and effect.repeatable
+
+
+async def _end_adopted(event: Event, _: Io) -> EffectCancelled:
+    """The performer of everything while a log is adopted."""
+    return EffectCancelled(request=event.position, reason="adopted")
+
+
+def _open_work(layout: Layout) -> list[str]:
+    """What is open in the log as it lies there; it is only read."""
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    disk = RealDisk()
+    storage = SegmentReader(disk, str(layout.log))
+    try:
+        fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), 0)
+    finally:
+        storage.close()
+    return open_work(engine, now())
 
 
 def _event(layout: Layout, blobs: BlobStore, position: int) -> Event:
@@ -370,6 +423,16 @@ async def _release_outward(host: Host) -> None:
     what it saw has been taken back: both became durable together."""
     await host.first_observed()
     host.runtime.release_outward()
+
+
+async def _keep_registry(keeper: Keeper) -> None:
+    told = False
+    while True:
+        await anyio.sleep(REGISTRY_SECONDS)
+        await anyio.to_thread.run_sync(keeper.write)
+        if keeper.failure is not None and not told:
+            _log.warning("this user's registry cannot be written", reason=str(keeper.failure))
+        told = keeper.failure is not None
 
 
 async def _keep_snapshots(taker: SnapshotTaker) -> None:

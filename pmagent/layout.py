@@ -102,3 +102,12 @@ def _repository(folder: Path) -> None:
     for name, content in _REPOSITORY.items():
         if not (git / name).exists():
             write_atomic(git / name, content, 0o600)
+
+
+def workspace_of_log(folder: Path) -> Layout | None:
+    """The workspace whose log lies in ``folder``; None where it is no workspace's."""
+    for above in folder.absolute().parents:
+        layout = Layout(above)
+        if layout.log == folder.absolute():
+            return layout
+    return None

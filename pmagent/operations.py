@@ -49,6 +49,7 @@ from events.sequencer import Sequencer
 from pmagent import cache, control
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
+from pmagent.audit.source import is_address
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
 from pmagent.flat import flat_errors
 from pmagent.host import Host, fold_into, open_host
@@ -57,6 +58,8 @@ from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
+from pmagent.registry import distrust, snapshot_digest, trusted
+from pmagent.trust import require_accepted, require_known, unaccepted_of
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
 from pmagent.workspace.presence import require_workspace
@@ -144,7 +147,9 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
-    return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
+    document = _status(host.runtime.engine, host.storage.log_id, host.tail, running=True)
+    unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
+    return Answer(document={**document, "distrust": _said(host.keeper.failure), "unaccepted": unaccepted})
 
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
@@ -185,7 +190,24 @@ async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
     operation = OPERATIONS.get(name)
     if operation is None:
         raise BadOperation(f"there is no operation {name!r}", f"there are: {', '.join(sorted(OPERATIONS))}")
+    if goes_by_configuration(host.layout.workspace, name, arguments):
+        await anyio.to_thread.run_sync(require_accepted, host.layout.workspace)
     return await operation(host, arguments)
+
+
+def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any]) -> bool:
+    """Whether the operation does something that the workspace's configuration says, so that this user must have
+    accepted all of it."""
+    if name == audit.RUN:
+        return not is_address(str(arguments.get("repo_url")), workspace)
+    return name in _CONFIGURED
+
+
+_CONFIGURED: Final = frozenset((orchestra.RUN, "kernel.checks", "oa.reason", "pla.propose", "pla.observe"))
+_LOWERING: Final = frozenset((
+    control.PAUSE, orchestra.CANCEL, audit.CANCEL, orchestra.WRITTEN, "pla.disarm", "pla.end", control.NOTE,
+))  # fmt: skip
+"""Operations that end or lower something, or only note it: a configuration that was widened keeps nobody from them."""
 
 
 def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) -> Answer:
@@ -231,6 +253,7 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
     if name == "status":
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
+        trusted(Layout(workspace))
         return _rebuilt(rewrite_documents(workspace))
     if name in pla.READING:
         with folded(workspace) as (engine, _, _):
@@ -253,7 +276,11 @@ def _no_workspace(absent: NotFound, name: str) -> Answer:
 
 
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
-    async with open_host(workspace, name) as host:
+    lowering = name in _LOWERING
+    if lowering:
+        require_known(workspace)
+    configured = not lowering and (name != audit.RUN or goes_by_configuration(workspace, name, arguments))
+    async with open_host(workspace, name, configured=configured) as host:
         if name == "oa.reason":
             refuse_if_paused(host)
         return await perform(host, name, arguments)
@@ -263,7 +290,14 @@ def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
     with folded(workspace) as (engine, log_id, tail):
         status = _status(engine, log_id, tail, running=False)
+    status["distrust"] = _said(distrust(Layout(workspace)))
+    status["unaccepted"] = unaccepted_of(workspace)
     return status if log_id else {**status, "workspace": str(workspace)}
+
+
+def _said(error: Exception | None) -> str | None:
+    """Why the log is not trusted, or its registry's entry cannot be kept; None where nothing is wrong."""
+    return None if error is None else str(error)
 
 
 @contextmanager
@@ -279,7 +313,7 @@ def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
         yield engine, "", Tail()
         return
     try:
-        start = cache.load(layout.snapshot, storage.log_id(), storage, engine, documents)
+        start = cache.load(layout.snapshot, snapshot_digest(layout), storage.log_id(), storage, engine, documents)
         fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), start)
         yield engine, storage.log_id(), storage.tail()
     finally:

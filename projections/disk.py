@@ -25,6 +25,8 @@ LINK: Final = "a link stands there"
 MARKS_MAX: Final = 128
 """So many growing documents are remembered as written; another one is compared as a whole again."""
 
+_NOBODYS: Final = frozenset((".git", ".pmagent"))
+"""Folders in which no document lies, whatever a log says that came from elsewhere; also below others."""
 _EXCERPT_BYTES: Final = 80
 _NO_FILE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
 
@@ -80,6 +82,9 @@ class Desk:
             yield path, self._compared(path, part.content(), _own(path, part.owner))
 
     def _put(self, path: str, content: Content, own: int, *, by_size: bool) -> bool:
+        if not _NOBODYS.isdisjoint(path.casefold().split("/")):
+            what = f"{path} cannot be written: no document lies in {', '.join(sorted(_NOBODYS))}"
+            raise DocumentUnwritable(what, "the log asks for it; whoever wrote that meant no good")
         try:
             if isinstance(content, Growing):
                 return self._grow(path, content, own)

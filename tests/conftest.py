@@ -19,6 +19,10 @@ from hypothesis import HealthCheck, settings
 from actors.kernel.reader import parse
 from actors.kernel.surfaces import NAMES, PATHS, REQUIRED
 from contracts.kernel import KernelObserved, SurfaceReading
+from pmagent.trust import accept
+from tests.support import own_state
+
+__all__ = ["own_state"]
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "workspace"
@@ -94,11 +98,12 @@ def observe() -> Observe:
 
 def fresh_example(folder: Path) -> Path:
     """A copy of the example workspace in ``folder``, its surfaces dated as if they had been written just now: evidence
-    that is half a day old is an answer's condition."""
+    that is half a day old is an answer's condition. Its configuration is accepted."""
     shutil.copytree(EXAMPLE, folder)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
     for path in (folder / "share").rglob("*.json"):
         path.write_text(path.read_text().replace(EXAMPLE_DATE, now))
+    accept(folder)
     return folder
 
 
@@ -118,4 +123,5 @@ def real_workspace(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     shutil.copytree(source, mine)
     for path in (mine, *mine.rglob("*")):  # they lie there read-only, which only root may ignore
         path.chmod(0o755 if path.is_dir() else 0o644)
+    accept(mine)
     return mine

@@ -13,8 +13,9 @@ from contracts.oa import OaBootRequested, OaSnapshotRequested
 from contracts.payload import Payload
 from events.event import Event
 
-READ_BY_THEMSELVES = frozenset(("oa.snapshot", "boot.oa"))
-"""Commands that run an engine of their own only to ask for something that has the surfaces read anyway."""
+READ_BY_THEMSELVES = frozenset(("oa.snapshot", "boot.oa", "log.adopt"))
+"""Commands that run an engine of their own only to ask for something that has the surfaces read anyway, or for nothing
+that may depend on them."""
 
 
 class KernelState(msgspec.Struct, frozen=True):

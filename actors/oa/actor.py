@@ -20,6 +20,7 @@ from actors.kernel.mode import judge
 from actors.ledger import WATCHER
 from actors.oa import permits, sessions
 from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
+from contracts.control import LogAdopted
 from contracts.daemon import DaemonStarted
 from contracts.effect import (
     EFFECT_ENDS,
@@ -72,6 +73,7 @@ class Oa:
             ActorResumed,
             RunRefused,
             RunEnded,
+            LogAdopted,
         )
     )
 
@@ -117,6 +119,8 @@ class Oa:
                 return [*told, *permits.revocations(state, event, decided)]
             case ActorHalted(name=name) if name == WATCHER:
                 return list(permits.unwatched(state, event))
+            case LogAdopted() if event.kind == "fact":
+                return list(permits.adopted(state, event))
             case OaSnapshotRequested() | OaBootRequested() if len(state.waiting) > WAITING_MAX:
                 return [_unread(state.waiting[-1], _TOO_MANY)]
             case RunEnded(run_id=run_id):

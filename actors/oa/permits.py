@@ -85,6 +85,12 @@ def unwatched(state: OaActorState, event: Event) -> Iterator[Correlated]:
         yield Correlated(OaPermitRevoked(permit=position, reason="the kernel watcher is halted"), permit.correlation)
 
 
+def adopted(state: OaActorState, event: Event) -> Iterator[Correlated]:
+    """The log came from elsewhere: nothing that was permitted there is permitted here."""
+    for position, permit in live(state.permits, event.time).items():
+        yield Correlated(OaPermitRevoked(permit=position, reason="the log was adopted"), permit.correlation)
+
+
 def ended(state: OaActorState, event: Event, run_id: str) -> Iterator[Correlated]:
     """A run is over: its live permits are taken back, so that nothing goes on, nor begins, under them."""
     for position, permit in live(state.permits, event.time).items():

@@ -28,6 +28,7 @@ from actors.orchestra.sandbox import (
     is_repository,
 )
 from actors.orchestra.wishes import OWN_TMP, SEARCH, SYSTEM, SandboxRefused, SandboxUnavailable, Wishes, check, within
+from events.user_state import state_folder
 
 ENTRIES_MAX: Final = 200_000
 """A writable folder with more entries than this cannot be guarded in good time."""
@@ -208,10 +209,13 @@ def _program(wishes: Wishes) -> str:
 
 
 def _hidden(wishes: Wishes) -> Iterator[Hidden]:
-    """Of what is to be hidden, what exists and would be seen. Raises SandboxRefused where a link is on the way."""
+    """Of what is to be hidden, what exists and would be seen; this user's own state always is: it says what is trusted.
+    Raises SandboxRefused where a link is on the way."""
+    state = state_folder()
+    own = (os.path.realpath(state),) if state is not None else ()
     shown = {*wishes.allow_read, *wishes.allow_write} - {OWN_TMP}
     done: list[str] = []
-    for path in sorted(set(wishes.hide), key=lambda path: path.split("/")):
+    for path in sorted({*wishes.hide, *own}, key=lambda path: path.split("/")):
         real = os.path.realpath(path)
         if real != path:
             raise SandboxRefused(f"{path} is to be hidden, and leads through a link to {real}", "name the real path")

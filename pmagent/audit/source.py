@@ -34,6 +34,19 @@ def source_of(given: str, folder: Path) -> str:
     return given if given.startswith("file:") else str(path)
 
 
+def is_address(repo_url: str, workspace: Path) -> bool:
+    """Whether the repository is named by an address (https, ssh, git@, file://) that does not lead into the workspace,
+    so that an audit of it need not go by the workspace's configuration."""
+    try:
+        found = address(repo_url)
+    except SourceFailed:
+        return False
+    if found.protocol != "file":
+        return True
+    inside = Path(os.path.realpath(found.location)).is_relative_to(os.path.realpath(workspace))
+    return repo_url.startswith("file:") and not inside
+
+
 def check_source(repo_url: str) -> None:
     """Look whether the repository may stand in a request, whoever sent it. Raises BadAudit."""
     found = _address(repo_url)

@@ -27,6 +27,7 @@ _LOG = Group(
         "verify": Entry("pmagent.cli.log.verify:verify", "check every byte of the log"),
         "export": Entry("pmagent.cli.log.export:export", "the lines as they are stored"),
         "stat": Entry("pmagent.cli.log.stat:stat", "counts, sizes, rates"),
+        "adopt": Entry("pmagent.cli.log.adopt:adopt", "take a log from elsewhere for your own; what is open ends"),
     },
 )
 _OA = Group(
@@ -93,6 +94,7 @@ program = Group(
     epilog="pmagent help TOPIC: exit-codes, environment, formatting, plans, times, vocabulary.",
     entries={
         "init": Entry("pmagent.cli.workspace:init", "make this git repository a workspace"),
+        "trust": Entry("pmagent.cli.trust:trust", "accept what the workspace's configuration lets be done"),
         "up": Entry("pmagent.cli.daemon:up", "run the daemon, in the foreground"),
         "status": Entry("pmagent.cli.daemon:status", "daemon, mode, sessions, log: at a glance"),
         "console": Entry("pmagent.cli.console:console", "the one-time address of the page to watch and approve on"),
@@ -172,6 +174,24 @@ def run(
 
 
 def _invoke(arguments: list[str], app: App) -> int:
+    try:
+        return _invoke_once(arguments, app)
+    except PmagentError as error:
+        if not _is_unaccepted(error):
+            raise
+        from pmagent.cli.trust import asked
+
+        if not asked(app, error):
+            raise
+    return _invoke_once(arguments, app)
+
+
+def _is_unaccepted(error: PmagentError) -> bool:
+    """Whether nothing was begun because the configuration is not accepted, here or by the daemon."""
+    return "NotAccepted" in (type(error).__name__, getattr(error, "kind", ""))
+
+
+def _invoke_once(arguments: list[str], app: App) -> int:
     try:
         with program.make_context("pmagent", arguments or ["--help"], obj=app) as ctx:
             result = program.invoke(ctx)

@@ -14,6 +14,7 @@ from pmagent.cli.given import read_given, source_of
 if TYPE_CHECKING:
     from contracts.audit_events import AuditRequested
     from pmagent.audit.request import Source
+    from pmagent.config import AuditSettings
 
 
 @click.command(
@@ -67,7 +68,7 @@ def audit(
     """
     from pmagent.audit.request import Wish, as_request
 
-    settings = app.resolved.settings.audit
+    settings = _settings(app, repo_url)
     named = rubric if rubric is not None else _configured(settings.rubric, app.workspace)
     wish = Wish(
         repo_url=repo_url,
@@ -79,6 +80,18 @@ def audit(
     )
     asked = as_request(wish, settings, app.workspace, Path.cwd(), str(uuid.uuid4()))
     return _audit(app, asked.request, asked.copy, as_json=format == "json")
+
+
+def _settings(app: App, repo_url: str) -> AuditSettings:
+    """What the audit goes by. One of an address goes by the workspace's file only if that was accepted."""
+    from pmagent.audit.source import is_address
+    from pmagent.config import resolve
+    from pmagent.trust import is_accepted
+
+    workspace = app.workspace.resolve()
+    if is_address(repo_url, workspace) and not is_accepted(workspace):
+        return resolve(app.workspace_flag, app.environ, b"").settings.audit
+    return app.resolved.settings.audit
 
 
 def _configured(rubric: str, workspace: Path) -> str | None:

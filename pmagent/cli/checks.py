@@ -27,6 +27,8 @@ from events.verify import verify_log
 from pmagent import __version__, _origin
 from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
+from pmagent.registry import trusted
+from pmagent.trust import NotAccepted, require_accepted
 from pmagent.when import sized, spoken
 
 State = Literal["ok", "warn", "fail"]
@@ -201,6 +203,23 @@ def _log(layout: Layout) -> Check:
     return Check("log", "ok", f"intact: {amount}, position {result.tail.position}")
 
 
+def _trust(layout: Layout) -> Check:
+    """Whether the log is this user's own, as the registry knows it."""
+    known = trusted(layout)
+    if known is None:
+        return Check("trust", "ok", "there is no log yet")
+    return Check("trust", "ok", f"the log is this user's own, known up to position {known.position}")
+
+
+def _accepted(layout: Layout) -> Check:
+    """Whether this user has accepted all that the workspace's configuration lets be done."""
+    try:
+        require_accepted(layout.workspace)
+    except NotAccepted as error:
+        return Check("accepted", "warn", error.message, error.hint)
+    return Check("accepted", "ok", "all that the configuration lets be done is accepted by this user")
+
+
 def _daemon(layout: Layout) -> Check:
     from pmagent.jobs.following import held_by_job
     from pmagent.wire import reachable
@@ -320,6 +339,8 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "runs": _runs,
     "surfaces": _surfaces,
     "log": _log,
+    "trust": _trust,
+    "accepted": _accepted,
     "log time": _clock_against_log,
     "daemon": _daemon,
     "permissions": _permissions,

@@ -30,6 +30,8 @@ class App:
         self.workspace_flag: str | None = None
         self.debug = False
         self.json = False
+        self.trusting = False
+        """Whether --trust-workspace was given: the configuration as it lies there is accepted."""
         self._resolved: Resolved | None = None
 
     @property
@@ -69,6 +71,10 @@ def shared_options() -> list[click.Parameter]:
             ["--debug"], is_flag=True, expose_value=False, callback=_set_debug,
             help="Show the traceback of an error.",
         ),
+        click.Option(
+            ["--trust-workspace"], is_flag=True, expose_value=False, callback=_set_trusting,
+            help="Accept the workspace's configuration as it is, unasked (see pmagent trust).",
+        ),
     ]
 
 
@@ -80,6 +86,11 @@ def _set_workspace(ctx: click.Context, _param: click.Parameter, value: str | Non
 def _set_debug(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value:
         ctx.ensure_object(App).debug = True
+
+
+def _set_trusting(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.ensure_object(App).trusting = True
 
 
 def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -109,6 +120,15 @@ class Command(_Helped):
         super().__init__(*args, **kwargs)
         self.examples = [example] if isinstance(example, str) else list(example)
         self.params.extend(shared_options())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What --trust-workspace accepts is accepted before the command looks at anything."""
+        app = ctx.find_object(App)
+        if app is not None and app.trusting:
+            from pmagent.cli.trust import accept_as_is
+
+            accept_as_is(app)
+        return super().invoke(ctx)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Example first, then the usual."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import termios
 from collections import Counter
 from typing import Any, BinaryIO, Final, NoReturn
 
@@ -12,6 +13,7 @@ import click
 
 from contracts.reasoning import ShapeError, check_bounds
 from events.errors import PmagentError
+from pmagent.cli.output import Output, Styled
 
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 """No more is read; more than this is refused."""
@@ -33,6 +35,25 @@ def stdin_waits() -> bool:
         return sys.stdin is not None and not sys.stdin.isatty()
     except ValueError:  # it was closed
         return False
+
+
+def can_answer(output: Output) -> bool:
+    """Whether somebody sees what is shown, and can type an answer."""
+    try:
+        return sys.stdin is not None and sys.stdin.isatty() and output.notes_seen
+    except ValueError:  # it was closed
+        return False
+
+
+def confirmed(output: Output, question: str, flag: str) -> bool:
+    """Ask; only ``yes`` is a yes. What was typed before the question answers nothing. Raises UsageError where nobody
+    can answer: ``flag`` says yes there."""
+    if not can_answer(output):
+        raise click.UsageError(f"nobody can be asked here ({question}): give {flag}")
+    output.flush()
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    output.note(Styled(question, "bold"), " type yes and Enter:")
+    return sys.stdin.readline().strip() == "yes"
 
 
 def source_of(where: str) -> str:

@@ -160,6 +160,11 @@ class Output:
         """Whether what is written goes to a terminal, where somebody may read it."""
         return _is_terminal(self._stdout)
 
+    @property
+    def notes_seen(self) -> bool:
+        """Whether notes go to a terminal, where a question can be read."""
+        return _is_terminal(self._stderr)
+
     def try_note(self, *pieces: Piece) -> bool:
         """``note`` for who must not wait: whether it was written. It is not when nobody reads what stands there already
         (a full pipe, a terminal that was stopped with Ctrl-S). A long line is cut."""

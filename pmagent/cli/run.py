@@ -62,9 +62,23 @@ def run(
         dry_run=dry_run,
     )
     asked = as_request(wish, app.workspace, str(uuid.uuid4()))
+    if config is not None:
+        _check_given(app, asked, config)
     for warning in warnings_of(asked.config):
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
     return _run(app, asked, detach=detach, as_json=format == "json")
+
+
+def _check_given(app: App, asked: RunRequested, where: str) -> None:
+    """A configuration that the command names is the workspace's no more than a plan is; what it lets be done is
+    accepted all the same. Raises NotAccepted."""
+    from pmagent.trust import accept_also, require_accepted, require_covers, within_run
+
+    workspace = app.workspace.resolve()
+    if app.trusting:
+        accept_also(workspace, within_run(asked.config, workspace))
+    require_accepted(workspace)
+    require_covers(workspace, asked.config, _readable(source_of(where)))
 
 
 def _check_flags(

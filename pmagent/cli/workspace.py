@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 def init(app: App, format: str) -> int:
     """Make this git repository a workspace: write the kernel surfaces that are missing, and .pmagent/config.toml.
 
-    Nothing that exists is touched.
+    Nothing that exists is touched. Your word that this is a workspace accepts its configuration: of one that is there
+    already it is shown what it lets be done (pmagent trust shows it again).
     """
+    from pmagent.cli.trust import accept_as_is
+    from pmagent.workspace.config import PATH
     from pmagent.workspace.surfaces import init_workspace
 
+    found = any((app.workspace / name).exists() for name in (PATH, "orchestra.config.yaml"))
     created = init_workspace(app.workspace)
+    accept_as_is(app, always_shown=found)
     if format == "json":
         app.output.document({"workspace": str(app.workspace), "created": created})
         return Exit.DONE
@@ -47,8 +52,10 @@ def refresh(app: App, format: str) -> int:
     exit with 0. Whatever they say is written, and is no failure of this command. Exit 1 when one could not be run: it
     counts as failed.
     """
+    from pmagent.trust import require_accepted
     from pmagent.workspace.surfaces import refresh_surfaces
 
+    require_accepted(app.workspace.resolve())
     results = _checked(app)
     written = refresh_surfaces(app.workspace, results=results)
     if format == "json":

@@ -14,7 +14,7 @@ import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from pmagent.config import ConsoleSettings, resolve
+from pmagent.config import ConsoleSettings
 from pmagent.console.address import Address, bound, tell
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
@@ -24,6 +24,7 @@ from pmagent.console.door.peers import is_own
 from pmagent.console.live.feed import Feed
 from pmagent.console.live.stream import Streams
 from pmagent.shapes import work_out_shapes
+from pmagent.trust import resolved
 
 STOP_SECONDS = 3.0
 ANSWER_SECONDS = 1.0
@@ -95,8 +96,9 @@ class _OwnUserOnly(H11Protocol):
 
 
 async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], None]) -> None:
-    """Serve until ``ended``. ``ready`` is called when connections are taken. Raises ConfigError, PortTaken, OSError."""
-    settings = resolve(str(workspace), os.environ).settings.console
+    """Serve until ``ended``. ``ready`` is called when connections are taken. Raises ConfigError, NotAccepted,
+    PortTaken, OSError."""
+    settings = resolved(workspace, os.environ).settings.console
     desk = Desk(workspace)
     desk.places.prepare()
     listener, address = bound(settings, desk.places)

@@ -35,7 +35,7 @@ from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.progress import Change, Folded
 from pmagent.layout import Layout
-from pmagent.operations import perform
+from pmagent.operations import goes_by_configuration, perform
 from pmagent.orchestra.asking import WRITTEN
 from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.watching import fail_with_log, watch_surfaces
@@ -234,7 +234,9 @@ class Conductor(Generic[P]):
 
     async def _here(self) -> P:
         kind = self.errand.kind
-        async with open_host(self.layout.workspace, kind.ask) as host:
+        workspace = self.layout.workspace
+        configured = goes_by_configuration(workspace, kind.ask, self._arguments())
+        async with open_host(workspace, kind.ask, configured=configured) as host:
             refuse_if_paused(host)
             left = self.errand.left_open(host)
             if left:

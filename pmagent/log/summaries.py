@@ -44,6 +44,7 @@ _TEMPLATES: Final[dict[str, str]] = {
     "control.pause_requested": "{operator_id} pauses effects {reason}",
     "control.paused": "effects are paused by {operator_id} since {since} {reason}",
     "control.resume_requested": "{operator_id} resumes effects {reason}",
+    "control.log_adopted": "{operator_id} adopts the log in {folder}, and what is open in it ends {previous}",
     "control.resumed": "effects start again, {held} were held; paused since {since}",
     "daemon.started": "pmagent {version} ({surface}), Python {python}",
     "daemon.stopped": "{reason}",

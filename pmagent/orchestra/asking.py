@@ -20,6 +20,7 @@ from pmagent.host import Host
 from pmagent.jobs.kinds import RUNS, cancelling
 from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun, checked
+from pmagent.trust import require_covers
 
 RUN: Final = RUNS.ask
 CANCEL: Final = RUNS.cancel
@@ -30,11 +31,12 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
     """Ask for a run: ``{run_id, position, end}``, as soon as the request is durable. ``end`` is the type of the event
     that ended it, where one did at once (a refusal), else null.
 
-    Raises BadRun, BadConfig, KernelUnread, SandboxUnavailable (nothing is recorded then), RequestReused,
+    Raises BadRun, BadConfig, NotAccepted, KernelUnread, SandboxUnavailable (nothing is recorded then), RequestReused,
     OutcomeUnknown.
     """
     asked = _as_request(arguments)
     asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
+    await anyio.to_thread.run_sync(require_covers, host.layout.workspace, asked.config, "the run")
     if not (asked.plan_only or asked.dry_run):
         await anyio.to_thread.run_sync(bubblewrap)  # without one no task could begin
     await _known_mode(host, asked)

@@ -90,7 +90,7 @@ def as_request(wish: Wish, workspace: Path, run_id: str) -> RunRequested:
 def configured(workspace: Path) -> tuple[str, OrchestraConfig]:
     """What a run without flags goes by here, and where that comes from ("": nowhere, it is the specification's). Raises
     BadText, BadConfig."""
-    source = _of_workspace(workspace)
+    source = of_workspace(workspace)
     config = _effective(Wish(intent="any", config=source), workspace)
     check_places(config, workspace, _ANY_ID)
     return (source.where if source is not None else ""), config
@@ -132,7 +132,7 @@ def _said(wish: Wish) -> _Said:
 
 
 def _effective(wish: Wish, workspace: Path) -> OrchestraConfig:
-    source = wish.config if wish.config is not None else _of_workspace(workspace)
+    source = wish.config if wish.config is not None else of_workspace(workspace)
     config = DEFAULTS if source is None else read_config(source.content, source.where)
     flags = Flags(concurrency=wish.concurrency, retries=wish.retries, out=wish.out)
     try:
@@ -143,7 +143,7 @@ def _effective(wish: Wish, workspace: Path) -> OrchestraConfig:
         raise BadConfig(f"{source.where}: {error.message}", error.hint) from error
 
 
-def _of_workspace(workspace: Path) -> Source | None:
+def of_workspace(workspace: Path) -> Source | None:
     """The workspace's own configuration; None where there is none. One that cannot be read is not passed over; an empty
     folder is none: it keeps the place while a task that may write the workspace runs, and where one was killed."""
     path = workspace / FILE

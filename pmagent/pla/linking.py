@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from pathlib import Path
 
 import anyio.to_thread
 import msgspec
@@ -16,8 +17,9 @@ from actors.pla.line.finding import PortUnusable, Wanted
 from contracts.hid import HidLinked, HidLost
 from contracts.payload import Payload, type_of
 from contracts.pla_events import PlaContractBroken
-from pmagent.config import resolve
 from pmagent.host import Host
+from pmagent.registry import RegistryUnusable
+from pmagent.trust import NotAccepted, resolved
 
 SOURCE = "line"
 """The actor of facts that the device's line brings."""
@@ -26,14 +28,18 @@ _log = structlog.get_logger("pmagent")
 
 
 async def link_device(host: Host) -> None:
-    """Hold the line to the device that the settings want, until cancelled; then it is disarmed and let go. Raises
-    ConfigError, OutcomeUnknown."""
-    wanted = await anyio.to_thread.run_sync(_wanted, str(host.layout.workspace))
+    """Hold the line to the device that the settings want, until cancelled; then it is disarmed and let go. Without
+    accepted settings there is no device. Raises ConfigError, OutcomeUnknown."""
+    try:
+        wanted = await anyio.to_thread.run_sync(_wanted, str(host.layout.workspace))
+    except (NotAccepted, RegistryUnusable) as error:
+        _log.warning("no device", reason=error.message, mend=error.hint)
+        return
     await host.line.run(wanted, partial(_append, host), _warn)
 
 
 def _wanted(workspace: str) -> Wanted:
-    settings = resolve(workspace, os.environ).settings.pla
+    settings = resolved(Path(workspace), os.environ).settings.pla
     return Wanted(path=settings.device, serial=settings.device_serial)
 
 

@@ -15,7 +15,8 @@ from contracts.model import ModelLimits
 from contracts.pla import CredentialPolicy
 from contracts.pla_events import FrameSource
 from events.errors import PmagentError
-from pmagent.config import FILE, resolve
+from pmagent.config import FILE
+from pmagent.trust import resolved
 
 
 class BadFrames(PmagentError):
@@ -37,8 +38,8 @@ class Standing(msgspec.Struct, frozen=True):
 
 
 def standing(workspace: Path) -> Standing:
-    """The settings that hold now. Blocking. Raises ConfigError."""
-    settings = resolve(str(workspace), os.environ).settings.pla
+    """The settings that hold now, of a file that is accepted. Blocking. Raises ConfigError, NotAccepted."""
+    settings = resolved(workspace, os.environ).settings.pla
     limits = ModelLimits(
         attempts=settings.attempts, call_seconds=settings.call_seconds, calls=settings.calls, seconds=settings.seconds,
         tokens=settings.tokens,

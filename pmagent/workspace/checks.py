@@ -17,8 +17,9 @@ from contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, Con
 from contracts.checks import Seconds as CheckSeconds
 from events.errors import PmagentError
 from pmagent.answer import Answer
-from pmagent.config import FILE, resolve
+from pmagent.config import FILE
 from pmagent.host import Host
+from pmagent.trust import resolved
 
 OBSERVED_SECONDS: Final = 35.0
 """So long the first reading of the surfaces since a start is waited for; nothing is permitted before it."""
@@ -66,12 +67,12 @@ def _asked(arguments: dict[str, Any]) -> _Asked:
 async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
     """Run configured checks, or guards, by their names: ``{results, position}``, a result each, in the order asked for.
 
-    Raises BadCheckRequest, ConfigError, ChecksRefused, TimedOut, Refused.
+    Raises BadCheckRequest, ConfigError, NotAccepted, ChecksRefused, TimedOut, Refused.
     """
     asked = _asked(arguments)
     workspace = host.layout.workspace
-    resolved = await anyio.to_thread.run_sync(resolve, str(workspace), {})
-    table = resolved.checks if asked.kind == "check" else resolved.guards
+    settings = await anyio.to_thread.run_sync(resolved, workspace, {})
+    table = settings.checks if asked.kind == "check" else settings.guards
     unknown = [name for name in asked.names if name not in table]
     if unknown:
         what = f"there is no {asked.kind} {unknown[0]!r} in {workspace / FILE}"

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from events.errors import PmagentError
 from pmagent.workspace.errors import WorkspaceError
 
 LIMIT_S = 30.0
@@ -31,6 +32,34 @@ def branch(workspace: Path) -> str:
             f"git config --global --add safe.directory {workspace}",
         )
     raise WorkspaceError(f"{workspace} is not in a git repository", "run git init there first")
+
+
+class GitSilent(PmagentError):
+    """A repository is there, and git does not tell what is asked."""
+
+
+def tracked(path: Path) -> str:
+    """A file at or below ``path`` (a folder) that a repository tracks, of all that ``path`` lies in; "": none does.
+
+    Raises GitSilent where there is a repository, and git is missing or refuses.
+    """
+    real = Path(os.path.realpath(path))
+    for folder in (real, *real.parents):
+        if not os.path.lexists(folder / ".git"):
+            continue
+        try:
+            # A repository's own settings start no program here.
+            listed = _git(
+                folder, "--literal-pathspecs", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
+                "ls-files", "-z", "--", os.path.relpath(real, folder),
+            )
+        except WorkspaceError as error:
+            raise GitSilent(error.message, error.hint) from error
+        if listed.returncode != 0:
+            raise GitSilent(f"git ls-files fails in {folder}", "look at: git status")
+        if listed.stdout:
+            return listed.stdout.split("\0", 1)[0]
+    return ""
 
 
 def _git(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

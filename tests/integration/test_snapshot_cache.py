@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,8 @@ def load(layout: Layout) -> tuple[int, Engine, Documents]:
     """What a start would take from the cache: the position (0: nothing), and the folds."""
     storage = SegmentReader(RealDisk(), str(layout.log))
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    position = cache.load(layout.snapshot, storage.log_id(), storage, engine, documents)
+    digest = sha256(layout.snapshot.read_bytes()).hexdigest() if layout.snapshot.exists() else ""
+    position = cache.load(layout.snapshot, digest, storage.log_id(), storage, engine, documents)
     fold_into(storage, engine, documents, BlobStore(RealDisk(), str(layout.blobs)), position)
     assert engine.complete(engine.sequencer.time).events == []
     storage.close()

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from events.errors import PmagentError
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
+from pmagent.trust import accept
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
 SECONDS = 60.0
@@ -56,8 +59,17 @@ def invoke(*arguments: str, environ: Mapping[str, str] | None = None) -> Ran:
     return Ran(int(code), out.getvalue(), err.getvalue())
 
 
+def accepted(workspace: Path) -> Path:
+    """``workspace``, with its configuration accepted as it lies there now."""
+    if workspace.is_dir():
+        with suppress(PmagentError, OSError):  # what it cannot be accepted for is the command's to say
+            accept(workspace)
+    return workspace
+
+
 def pmagent(workspace: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> Ran:
-    """``invoke`` on ``workspace``."""
+    """``invoke`` on ``workspace``, whose configuration is accepted."""
+    accepted(workspace)
     return invoke(*arguments, environ={"PMAGENT_WORKSPACE": str(workspace), **(environ or {})})
 
 
@@ -77,7 +89,8 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 def spawn(*arguments: str, cwd: Path, **more: str) -> Ran:
-    """Run a command as a process in ``cwd``, with ``more`` in its environment."""
+    """Run a command as a process in ``cwd``, whose configuration is accepted, with ``more`` in its environment."""
+    accepted(cwd)
     done = subprocess.run(
         [*PMAGENT, *arguments], cwd=cwd, env=clean_environment(**more), capture_output=True, check=False,
         stdin=subprocess.DEVNULL, timeout=SECONDS,

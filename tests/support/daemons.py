@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.commands import SECONDS, clean_environment
+from tests.support.commands import SECONDS, accepted, clean_environment
 
 _SERVE = """
 import resource, sys
@@ -38,6 +38,7 @@ class Daemon:
     """A running daemon process on ``workspace``; ``console``: it serves one, at ``port`` (0: at any)."""
 
     def __init__(self, workspace: Path, file_bytes_max: int = 0, *, console: bool = False, port: int = 0) -> None:
+        accepted(workspace)
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-c", _SERVE, str(workspace), str(file_bytes_max)],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/",

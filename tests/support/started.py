@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment
+from tests.support.commands import PMAGENT, SECONDS, Ran, accepted, clean_environment
 from tests.support.terminals import Terminal, open_pty
 
 
@@ -23,6 +23,7 @@ class Started:
         self, workspace: Path, *arguments: str, terminal: tuple[int, int] | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
+        accepted(workspace)
         environment = clean_environment(**{"TERM": "xterm", **(environ or {})})
         self.screen = Terminal(*terminal) if terminal else None
         self.said = b""

@@ -26,17 +26,33 @@ def verify(app: App, path: Path | None, decode: bool, format: str) -> int:
     """Check every byte of the log in PATH (a workspace, or a log's folder; default: this workspace), and every blob
     that it names, in the folder blobs beside it.
 
-    Exit 0: intact. Exit 4: corrupt; the first bad event is named by file, byte offset and position.
+    Exit 0: intact. Exit 4: corrupt; the first bad event is named by file, byte offset and position. So does a log that
+    is shorter, or another chain, than what this user's registry knows of it. Whether it is trusted is told as well.
     """
     folder = log_folder(path or app.workspace)
     begun = time.perf_counter()
     result = verify_log(str(folder), decode=decode, blobs=str(folder.parent / "blobs"))
     seconds = time.perf_counter() - begun
+    distrusted, gone = _distrust(folder)
     if format == "json":
-        app.output.document({"path": str(folder), **msgspec.to_builtins(result)})
+        told = {"ok": result.ok and not gone, "distrust": distrusted or None}
+        app.output.document({"path": str(folder), **msgspec.to_builtins(result), **told})
     else:
         _screen(app.output, folder, result, seconds, f" {shlex.quote(str(path))}" if path else "")
-    return Exit.DONE if result.ok else Exit.CORRUPT
+        if distrusted:
+            app.output.line(Styled("✗ not trusted", "red"), f": {distrusted}")
+    return Exit.DONE if result.ok and not gone else Exit.CORRUPT
+
+
+def _distrust(folder: Path) -> tuple[str, bool]:
+    """Why the log is not trusted ("": it is), and whether that is because events are gone. A folder that is no
+    workspace's own (a copy, an export) is only verified."""
+    from pmagent.layout import workspace_of_log
+    from pmagent.registry import EventsGone, distrust
+
+    layout = workspace_of_log(folder)
+    error = distrust(layout) if layout is not None else None
+    return (str(error) if error is not None else ""), isinstance(error, EventsGone)
 
 
 def _screen(output: Output, folder: Path, result: Verification, seconds: float, argument: str) -> None:

@@ -35,6 +35,7 @@ def demo(app: App, keep: Path | None) -> int:
     step what was expected and seen. Exit 1 at the first surprise. Needs git; takes about half a minute.
     """
     from pmagent.pla.demo.scenes import play
+    from pmagent.pla.demo.stage import WORKSPACE
 
     if shutil.which("git") is None:
         raise click.UsageError("there is no git on PATH, and a workspace is a git repository")
@@ -46,13 +47,25 @@ def demo(app: App, keep: Path | None) -> int:
     with _put_away():
         if keep is None:
             with tempfile.TemporaryDirectory(prefix="pmagent-demo-") as folder:
-                play(Path(folder), show)
+                try:
+                    play(Path(folder), show)
+                finally:
+                    _forget(Path(folder) / WORKSPACE)
         else:
             _new_folder(keep)
             play(keep.resolve(), show)
     app.output.line("")
     app.output.line(Styled("✓ everything was as expected", "green"), f"; it lies in {keep}" if keep else "")
     return Exit.DONE
+
+
+def _forget(workspace: Path) -> None:
+    """The registry need not remember a workspace that is removed."""
+    from pmagent.registry import Registry
+    from pmagent.trust import forget
+
+    Registry().forget_log(workspace)
+    forget(workspace)
 
 
 def _new_folder(folder: Path) -> None:

@@ -23,6 +23,10 @@ from events.segments import SegmentReader
 from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.pla.demo.picture import picture
+from pmagent.trust import accept
+
+WORKSPACE: Final = "workspace"
+"""The demo's workspace, in its folder."""
 
 SECONDS: Final = 60.0
 """Nothing in the demo takes so long; what would is a surprise."""
@@ -140,7 +144,7 @@ class Stage:
     """The workspace in ``folder``, and who acts in it. ``show`` gets each line that is shown."""
 
     def __init__(self, folder: Path, show: Told) -> None:
-        self.workspace = folder / "workspace"
+        self.workspace = folder / WORKSPACE
         self.typed = folder / "typed.txt"
         self.link = folder / "device"
         self._errors = folder / "daemon.stderr"
@@ -164,6 +168,7 @@ class Stage:
         """Write the settings [pla], with ``settings`` (as TOML) over them."""
         lines = [f"{name} = {value}" for name, value in {**self._settings, **settings}.items()]
         (self.workspace / ".pmagent" / "config.toml").write_text("\n".join(["[pla]", *lines, ""]), "utf-8")
+        accept(self.workspace)
 
     def file(self, name: str, content: str) -> str:
         """Write a file beside the workspace; its path."""

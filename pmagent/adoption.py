@@ -1,0 +1,152 @@
+"""``pmagent log adopt``: taking a log that came from elsewhere for this user's own, when all that is open in it has
+been ended. Nothing of it goes on: no effect is performed meanwhile (``open_host``, ``adopting``)."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+import msgspec
+
+from contracts.control import FOLDER_CHARS_MAX, LogAdopted
+from events.errors import NotFound, PmagentError
+from events.log import now
+from pmagent.audit.asking import open_audits
+from pmagent.client import new_request
+from pmagent.flat import flat_errors
+from pmagent.host import Host, open_host
+from pmagent.jobs.kinds import AUDITS, RUNS
+from pmagent.layout import Layout
+from pmagent.log_files import check_files, owner_of, shown
+from pmagent.open_work import open_work
+from pmagent.operations import folded, perform
+from pmagent.orchestra.asking import open_runs
+from pmagent.pla.reading import warden
+from pmagent.registry import EventsGone, KnownLog, Registry, check_chain, distrust
+
+SURFACE: Final = "log.adopt"
+SECONDS: Final = 60.0
+"""So long it may take until everything has ended."""
+
+
+class NotEnded(PmagentError):
+    """Something in the log could not be ended, so it is not adopted."""
+
+    exit_code = 1
+
+
+class Found(msgspec.Struct, frozen=True):
+    """The log as it lies there: its id and end ("" and 0 where there is none), why it is not trusted ("": it is), what
+    is open in it, where it was known before, and which events that were known are gone (0: none)."""
+
+    log_id: str
+    position: int
+    why: str
+    open: list[str]
+    uid: int
+    previous: str = ""
+    gone_from: int = 0
+    gone_to: int = 0
+    known_sum: str = ""
+
+
+def look(workspace: Path) -> Found:
+    """What would be adopted. Only reads. Raises NotFound where there is nothing, and was nothing; CorruptLog;
+    LogFilesUnsafe for files that others could change, which no adoption mends."""
+    layout = Layout(workspace)
+    why = distrust(layout)
+    known = Registry().log_of(workspace)
+    try:
+        uid = owner_of(layout)
+        check_files(layout, uid)
+        with folded(workspace) as (engine, log_id, tail):
+            if not log_id:
+                raise NotFound("", "")
+            found = Found(log_id, tail.position, why.message if why else "", open_work(engine, now()), uid)
+    except (NotFound, FileNotFoundError):
+        if known is None:
+            raise NotFound(f"there is no log in {shown(layout.log)}", "pmagent up begins one") from None
+        return Found(
+            "", 0, why.message if why else "", [], os.getuid(), known.folder, 1, known.position, known.sum
+        )
+    before = _before(known, found.log_id)
+    return found if before is None else _with_losses(found, layout, before)
+
+
+def adopt(workspace: Path, found: Found, operator: str) -> None:
+    """End what is open, record the adoption in the log, and register the log. Blocking.
+
+    Raises LogLocked where a process holds the log; NotEnded; what ``open_host`` raises.
+    """
+    if not found.log_id:
+        Registry().forget_log(workspace)
+        return
+    with flat_errors():
+        anyio.run(partial(_adopt, workspace, found, operator))
+
+
+async def _adopt(workspace: Path, found: Found, operator: str) -> None:
+    async with open_host(workspace, SURFACE, adopting=True) as host:
+        if host.storage.log_id != found.log_id:
+            raise NotEnded("the log was exchanged meanwhile", "look again: pmagent log adopt")
+        adopted = LogAdopted(
+            operator_id=operator, channel="cli", uid=found.uid, folder=_text(host.layout.log),
+            previous=found.previous[:FOLDER_CHARS_MAX], gone_from=found.gone_from, gone_to=found.gone_to,
+            known_sum=found.known_sum,
+        )  # fmt: skip
+        for run_id in open_runs(host):
+            await _cancel(host, RUNS.cancel, run_id=run_id)
+        for audit_id in open_audits(host):
+            await _cancel(host, AUDITS.cancel, audit_id=audit_id)
+        if warden(host.runtime.engine).session_id:
+            await perform(
+                host, "pla.end", {"request": new_request("pla.end"), "operator": operator, "channel": "cli"}
+            )
+        await host.tell_draft(host.drafted(adopted, new_request(SURFACE)))
+
+        def ended() -> bool:
+            host.runtime.end_open("adopted")
+            return not host.runtime.engine.effects.open
+
+        with anyio.move_on_after(SECONDS):  # what is ended may ask for more, which is ended too
+            await host.until(ended)
+        left = open_work(host.runtime.engine, host.runtime.now())
+        if left:
+            raise NotEnded(f"this could not be ended: {', '.join(left[:3])}", "the log stays as it is: read it only")
+        for other in [*Registry().places_of(found.log_id)]:
+            Registry().forget_log(Path(other.workspace))
+        host.keeper.register()
+
+
+async def _cancel(host: Host, operation: str, **which: str) -> None:
+    request = {"request": new_request(operation), "reason": "the log was adopted", **which}
+    await perform(host, operation, request)
+
+
+def _before(known: KnownLog | None, log_id: str) -> KnownLog | None:
+    """What was known of this log, here or elsewhere."""
+    if known is not None and known.log_id == log_id:
+        return known
+    return next(Registry().places_of(log_id), known)
+
+
+def _with_losses(found: Found, layout: Layout, before: KnownLog) -> Found:
+    first = 0
+    if before.log_id != found.log_id:
+        first = 1  # another log was here
+    else:
+        try:
+            check_chain(layout, before)
+        except EventsGone as gone:
+            first = gone.position
+    return msgspec.structs.replace(
+        found, previous=before.folder, gone_from=first, gone_to=before.position if first else 0,
+        known_sum=before.sum if first else "",
+    )
+
+
+def _text(path: Path) -> str:
+    return shown(path)[:FOLDER_CHARS_MAX]

@@ -1,0 +1,71 @@
+"""``pmagent log adopt``: a log that came from elsewhere is taken for this user's own, and what is open in it ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+import msgspec
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import confirmed
+from pmagent.cli.output import Output, Styled
+from pmagent.cli.pla.common import operator_option
+from pmagent.exitcodes import Exit
+
+if TYPE_CHECKING:
+    from pmagent.adoption import Found
+
+LINES_MAX: Final = 12
+
+
+@click.command(cls=Command, example=["pmagent log adopt", "pmagent log adopt --yes"])
+@click.option("--yes", is_flag=True, help="Do not ask; needed where nobody can answer.")
+@operator_option()
+@format_option()
+@pass_app
+def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
+    """Take this workspace's log for your own, though it was moved, copied, restored, or came with a clone or an
+    archive.
+
+    What is open in it is shown, and then ended, never gone on with: runs and audits are cancelled, permits revoked, the
+    PLA's session and every open effect ended. Nothing is started meanwhile. The adoption stands in the log. Exit 1: it
+    is trusted already, or you said no.
+    """
+    from pmagent.adoption import adopt as adopting
+    from pmagent.adoption import look
+    from pmagent.pla.operators import checked, login
+
+    workspace = app.workspace.resolve()
+    who = checked(operator, "--operator") if operator is not None else login()  # the settings may not be this user's
+    found = look(workspace)
+    if not found.why:
+        app.output.note("nothing to do: the log is trusted")
+        return Exit.NO
+    _screen(app.output, found)
+    if not yes and not confirmed(app.output, "end what is open, and take the log for your own?", "--yes"):
+        app.output.note("it is not adopted, and can only be read")
+        return Exit.NO
+    adopting(workspace, found, who)
+    if format == "json":
+        app.output.document({"adopted": True, **msgspec.to_builtins(found)})
+    else:
+        said = f"log {found.log_id}" if found.log_id else "the next command that acts begins another log"
+        app.output.line(Styled("✓ adopted", "green"), f": {said}")
+    return Exit.DONE
+
+
+def _screen(output: Output, found: Found) -> None:
+    output.note(f"log        {found.log_id or 'none'}, position {found.position}")
+    output.note(f"           {found.why}")
+    if found.previous:
+        output.note(f"known in   {found.previous}")
+    if found.gone_to:
+        what = f"       events {found.gone_from} to {found.gone_to}; their sum was {found.known_sum}"
+        output.note(Styled("gone", "red"), what)
+    for line in found.open[:LINES_MAX]:
+        output.note(f"open       {line}")
+    if len(found.open) > LINES_MAX:
+        output.note(f"           … and {len(found.open) - LINES_MAX} more")
+    if not found.open:
+        output.note("open       nothing")
