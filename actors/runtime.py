@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 
@@ -149,8 +149,8 @@ class Runtime:
             self._futures.discard(future)
 
     async def ask(
-        self, draft: Draft, answers: Callable[[Event], bool],
-        find: Callable[[int, Callable[[Event], bool]], Event | None], seconds: float = 60.0,
+        self, draft: Draft, answers: Callable[[Event], bool], find: Callable[[int], Awaitable[Event | None]],
+        seconds: float = 60.0,
     ) -> Event:
         """Append a request that has passed the intake, and wait until an event of its ``correlation`` for which
         ``answers`` is true is durable.
@@ -163,11 +163,12 @@ class Runtime:
         waiters.append((answers, future))
         self._futures.add(future)
         try:
-            if await self.append_draft(draft) is None:
-                found = find(self.engine.sequencer.seen(draft.id) or 1, answers)
-                if found is not None:
-                    return found
+            known = await self.append_draft(draft) is None
             with anyio.move_on_after(seconds):
+                if known:
+                    found = await find(self.engine.sequencer.seen(draft.id) or 1)
+                    if found is not None:
+                        return found
                 return await future
             raise TimedOut(f"no answer to {draft.type} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:

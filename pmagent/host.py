@@ -52,7 +52,6 @@ from events.log import open_storage, opening_events
 from events.reader import event_at, runs
 from events.redact import Redactor
 from events.segment_store import SegmentStorage
-from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.storage import StorageReader
 from pmagent import __version__
@@ -61,19 +60,18 @@ from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.pla.vault import Vault
+from pmagent.requests import OPERATOR, Requests, read_event
 from pmagent.secrets import known_secrets
+from pmagent.workspace.presence import require_text
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
+from projections.projection import Halt, ProjectionHalted
 from projections.registry import all_projections
 
 PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS, **FRAMES}
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
-
-OPERATOR = "operator"
-"""The actor of facts that a person's command makes."""
-
 
 class Refused(PmagentError):
     """The request was refused because the actor that would answer it is halted."""
@@ -95,6 +93,7 @@ class Host:
         self._blobs = blobs
         self.layout = layout
         self.runtime = runtime
+        self._requests = Requests(layout, blobs)
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
         self.models = models
@@ -118,6 +117,17 @@ class Host:
     def unwritten(self) -> DocumentUnwritable | None:
         """Why not every document could be written at the start; None again when all could be written since."""
         return self.writer.unwritten
+
+    @property
+    def halted_projections(self) -> list[Halt]:
+        """The projections whose documents are stale, by name."""
+        return sorted(self.documents.halted.values(), key=lambda halt: halt.projection)
+
+    def require_current(self, projection: str) -> None:
+        """Check that a projection's documents may be read as what stands. Raises ProjectionHalted."""
+        halt = self.documents.halted.get(projection)
+        if halt is not None:
+            raise ProjectionHalted(halt)
 
     @property
     def tail(self) -> Tail:
@@ -144,20 +154,23 @@ class Host:
 
     async def ask_draft(
         self, draft: Draft, answers: Collection[str], seconds: float = 60.0, *, whole: bool = False,
-        but: Collection[str] = (),
+        but: Collection[str] = (), shown: bool = True,
     ) -> Event:
         """``ask`` for a request that is ``drafted`` already. ``whole``: nothing in it, ``but`` these fields, is of the
-        moment or the settings, so that with another content it is another request."""
+        moment or the settings, so that with another content it is another request. Unless ``shown``, the documents are
+        not waited for: the stop switch depends on none."""
         request_id = draft.id
-        self._check_unused(draft, whole=whole, but=but)
-        wanted = {*answers, "request.refused"}
+        await self._check_unused(draft, whole=whole, but=but)
+        wanted = frozenset((*answers, "request.refused"))
         first = self._asking.setdefault(request_id, draft) is draft
+        find = partial(self._requests.answer, correlation=draft.correlation, answers=wanted)
         try:
-            event = await self.runtime.ask(draft, lambda found: found.type in wanted, self.answer_in_log, seconds)
+            event = await self.runtime.ask(draft, lambda found: found.type in wanted, find, seconds)
         finally:
             if first:
                 del self._asking[request_id]
-        await self.flush()
+        if shown:
+            await self.flush()
         if isinstance(event.data, RequestRefused):
             raise Refused(
                 f"{event.data.name} is {event.data.reason}, so {request_id} gets no answer",
@@ -168,20 +181,20 @@ class Host:
     async def tell_draft(self, draft: Draft) -> int:
         """Append a request (idempotent by its id) whose answer is not waited for; its position, when it is durable
         together with all that was decided on it at once. Raises RequestReused, OutcomeUnknown."""
-        self._check_unused(draft)
+        await self._check_unused(draft)
         event = await self.runtime.append_draft(draft)
         position = event.position if event is not None else self.runtime.engine.sequencer.seen(draft.id)
         assert position is not None, "appended now or before"
         return position
 
-    def _check_unused(self, draft: Draft, *, whole: bool = False, but: Collection[str] = ()) -> None:
+    async def _check_unused(self, draft: Draft, *, whole: bool = False, but: Collection[str] = ()) -> None:
         """A request that is sent again is the same request; nothing would ever answer another under its id."""
         known = self.runtime.engine.sequencer.seen(draft.id)
         if known is None:
             return
         if known <= self.tail.position:
-            stood = event_at(self.storage, known)
-            type, raw = stood.type, bytes(stood.data)
+            stood = await self._requests.event(known)
+            type, raw = stood.type, stood.raw
         elif draft.id in self._asking:  # on its way to the disk
             type, raw = self._asking[draft.id].type, self._asking[draft.id].raw
         else:
@@ -190,18 +203,10 @@ class Host:
             what = type if type != draft.type else f"another {type}"
             raise RequestReused(f"the request id {draft.id} was used for {what} (position {known})", "use a new id")
 
-    def answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
+    async def answer_in_log(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
         """The answer to a request that stands in the log already: somebody lost a connection and asks again, or looks
         what has come of it so far."""
-        correlation = ""
-        for run in runs(self.storage, request):
-            for stored in run:
-                correlation = correlation or stored.correlation
-                if stored.correlation == correlation:
-                    event = typed(stored, self._blobs)
-                    if answers(event):
-                        return event
-        return None
+        return await self._requests.answer(request, correlation, answers)
 
     def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Listener: fold durable events into the documents."""
@@ -209,6 +214,7 @@ class Host:
             if isinstance(event.data, KernelObserved):
                 self.observed = event.data
                 self._observed.set()
+        self._requests.hear(events)
         self.writer.hear(events, sums)
         self._heard = events[-1].position
         news, self._news = self._news, anyio.Event()
@@ -275,15 +281,16 @@ def fold_into(
 @asynccontextmanager
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
-    models: Models | None = None,
+    models: Models | None = None, *, must_write: bool = True,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
     the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
-    has keys for.
+    has keys for. Unless ``must_write``, a document that cannot be written ends nothing; it is ``unwritten``.
 
-    Raises LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
+    Raises BadPath, LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
     """
     layout = Layout(workspace)
+    require_text(workspace)
     layout.prepare()
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}")
     try:
@@ -292,7 +299,8 @@ async def open_host(
         end_cut_off()
         storage = open_storage(disk, str(layout.log))
         try:
-            async with _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ)) as host:
+            live = _live(layout, disk, storage, surface, stop_reason, models or Models(os.environ), must_write)
+            async with live as host:
                 yield host
         finally:
             storage.close()
@@ -303,7 +311,7 @@ async def open_host(
 @asynccontextmanager
 async def _live(
     layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str],
-    models: Models,
+    models: Models, must_write: bool,
 ) -> AsyncIterator[Host]:
     blobs = BlobStore(disk, str(layout.blobs))
     blobs.clear_unfinished()
@@ -313,7 +321,7 @@ async def _live(
     fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
-    io = RealIo(layout.workspace, intake, partial(_event, layout, blobs), storage.tail().time)
+    io = RealIo(layout.workspace, intake, partial(read_event, layout, blobs), storage.tail().time)
 
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, io.now())
     durable_effects = list(engine.effects.open.values())
@@ -323,6 +331,7 @@ async def _live(
     runtime = Runtime(engine, storage, {**PERFORMERS, **made}, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models, line, vault)
     host.writer.unwritten = old.unwritten
+    host.writer.must_write = must_write
     runtime.listen(host.vault.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
@@ -346,16 +355,6 @@ async def _live(
     final = taker.final(storage.tail())
     if final is not None:
         taker.write(final)
-
-
-def _event(layout: Layout, blobs: BlobStore, position: int) -> Event:
-    """The durable event at ``position``, for a performer, in a thread of its own: with a reader of its own, because the
-    storage's keeps files open and serves the event loop alone."""
-    log = SegmentReader(RealDisk(), str(layout.log))
-    try:
-        return typed(event_at(log, position), blobs)
-    finally:
-        log.close()
 
 
 async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:

@@ -141,7 +141,7 @@ class Rig:
 
     async def ask(
         self, payload: Payload, id: str, answers: Callable[[Event], bool],
-        find: Callable[[int, Callable[[Event], bool]], Event | None], seconds: float = 60.0,
+        find: Callable[[int], Awaitable[Event | None]], seconds: float = 60.0,
     ) -> Event:
         """Ask as the actor ``tests``, in a correlation named like the request."""
         draft = self.runtime.intake.fact(payload, id, "tests", id)
