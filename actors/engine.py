@@ -15,18 +15,18 @@ tests drive it directly. The rules:
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from actors.actor import AnyActor
-from actors.gate import Gate, refusal
+from actors.gate import Gate, Permit, refusal
 from actors.ledger import GATE, Cancel, EffectLedger
-from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
-from events.errors import PmagentError
+from events.errors import BadEvent, PmagentError
 from events.event import DATA_BYTES_MAX, Draft, Event
 from events.line import check_texts
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
@@ -44,6 +44,30 @@ class HistoryError(PmagentError):
     take an event it took before."""
 
     exit_code = 70
+
+
+class EngineBroken(PmagentError):
+    """Something was raised in the midst of a reaction that is no actor's exception (a second Ctrl-C, a bug of ours), so
+    the engine stands at a position that the log will never hold. It takes nothing more, and nothing more is written:
+    the log ends with the last whole reaction, and the next start goes on from there."""
+
+    exit_code = 70
+
+    def __init__(self, cause: str) -> None:
+        super().__init__(
+            f"the engine stopped in the midst of a reaction ({cause}); it takes nothing more",
+            "the log is whole up to the last complete reaction: start again; if it recurs, report it",
+        )
+
+
+class NotItsOutcome(PmagentError):
+    """A fact names an open effect as its cause, but the effect's request does not declare that type as an outcome."""
+
+    exit_code = 70
+
+
+class Inconsistent(Exception):
+    """One of the engine's own checks failed: a bug of ours."""
 
 
 class ReactionTooLarge(Exception):
@@ -107,6 +131,9 @@ class Engine:
         self._reading: RecordedReaction | None = None
         self._witness = witness
         self._end_matters = witness is not None  # or an actor could not take the event that is being reacted to
+        self._whole = True  # no reaction was left unfinished; set before it begins, so that nothing can slip past
+        self._cause = "it was entered twice"
+        self._outward: list[Event] = []  # the outward requests of the reaction that is going on
 
     def hearers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
@@ -120,16 +147,45 @@ class Engine:
 
     # --- live -------------------------------------------------------------------------------------------------
 
+    @property
+    def broken(self) -> EngineBroken | None:
+        """Why the engine takes nothing more; None while it does."""
+        return None if self._whole else EngineBroken(self._cause)
+
     def accept(self, draft: Draft, now: str) -> Output | None:
-        """Take a fact and decide all that follows. None when the fact stands in the log already."""
+        """Take a fact and decide all that follows. None when the fact stands in the log already.
+
+        Raises BadEvent for a draft that the log refuses and NotItsOutcome for one that would end an effect in a way
+        that its request does not declare; nothing has happened then. Raises EngineBroken when an earlier reaction was
+        left unfinished. Whatever else it raises breaks the engine.
+        """
+        if not self._whole:
+            raise EngineBroken(self._cause)
         if self.sequencer.seen(draft.id) is not None:
             return None
-        event = self.sequencer.admit(draft, now)
-        self._fact = event.position
-        out = Output([event], [], [])
-        self._book(event, out)
-        self._queue.append(event)
-        self._run(out)
+        ended = self.effects.open.get(draft.causation)
+        if ended is not None and not may_end(ended.data, draft.data):
+            raise NotItsOutcome(
+                f"{draft.type} is no outcome of {ended.type} (position {ended.position}), so it must not end it",
+                "the request's effect declares its outcomes; declare this one, or name another cause",
+            )
+        position, self._whole = self.sequencer.position, False
+        try:
+            event = self.sequencer.admit(draft, now)
+            self._fact = event.position
+            out = Output([event], [], [])
+            permits = self.states[GATE].permits
+            self._book(event, out)
+            self._queue.append(event)
+            self._run(out)
+            self._verify(position, permits, out)
+        except BaseException as error:
+            if isinstance(error, BadEvent) and self.sequencer.position == position:
+                self._whole = True
+            else:
+                self._cause = _described(error)
+            raise
+        self._whole = True
         return out
 
     def finish(self, request: int, draft: Draft, now: str) -> Output | None:
@@ -153,6 +209,35 @@ class Engine:
                     self._append(decision, out)
         if out.starts:  # without those that the gate refused
             out.starts = [event for event in out.starts if self.effects.is_open(event.position)]
+
+    def _verify(self, position: int, permits: Mapping[int, Permit], out: Output) -> None:
+        """Check what leaves the engine, which stood at ``position`` and whose gate knew ``permits``. Raises
+        Inconsistent."""
+        if position + len(out.events) != self.sequencer.position or self._queue:
+            raise Inconsistent("the positions of a reaction do not follow")
+        held = self.effects.held
+        if held and any(event.position in held for event in out.starts):
+            raise Inconsistent("a held effect is to start")
+        outward, self._outward = self._outward, []
+        if outward and GATE not in self.halted:
+            self._verify_gate(permits, outward, out)
+
+    def _verify_gate(self, permits: Mapping[int, Permit], outward: Sequence[Event], out: Output) -> None:
+        """Ledger and gate agree on which requests were granted, and each grant used its permit once."""
+        refused = {event.data.request for event in out.events if _refuses(event)}
+        used: Counter[int] = Counter()
+        for event in outward:
+            granted = event.position not in refused
+            if granted is not self.effects.is_open(event.position):
+                raise Inconsistent("ledger and gate disagree on an effect")
+            used[event.data.permit] += granted
+        after = self.states[GATE].permits
+        for at, count in used.items():
+            before, now = permits.get(at), after.get(at)
+            if count and before is None and at < out.events[0].position:
+                raise Inconsistent("an effect was granted on a permit that there is not")
+            if before is not None and now is not None and before.uses_left - now.uses_left != count:
+                raise Inconsistent("a permit's uses are not counted once for each start")
 
     def _fold_input(self, actor: AnyActor, event: Event) -> Exception | None:
         try:
@@ -208,6 +293,12 @@ class Engine:
         )
 
     def _append(self, decision: Event, out: Output) -> None:
+        if decision.position != self.sequencer.position + 1:
+            raise Inconsistent("the positions of a reaction do not follow")
+        if isinstance(decision.data, OutwardRequest):
+            self._outward.append(decision)
+        elif _refuses(decision) and not self.effects.is_open(decision.data.request):
+            raise Inconsistent("an effect is refused that has ended")
         self.sequencer.pass_over(decision.position, decision.time)
         out.events.append(decision)
         self._book(decision, out)
@@ -316,6 +407,7 @@ class Engine:
         Raises HistoryError when an actor cannot take an event that it took when the event was new.
         """
         reading = self._reading
+        self._whole, self._cause = False, "completing the last reaction failed"
         self.sequencer.time = max(self.sequencer.time, now)
         self.sequencer.remember_all(self._facts)
         self._facts.clear()
@@ -329,6 +421,8 @@ class Engine:
                     raise _unfoldable(actor.name, reading.event.position, failure) from failure
         self._reading = None
         self._run(out)
+        self._outward.clear()  # what was requested before the crash used its permit then
+        self._whole = True
         return out
 
     def _complete_slot(
@@ -352,7 +446,7 @@ class Engine:
     @property
     def quiescent(self) -> bool:
         """Whether every event has been reacted to; only then is the state a function of the log so far."""
-        return not self._queue and self._reading is None
+        return self._whole and not self._queue and self._reading is None
 
 
 class RecordedReaction(msgspec.Struct):
@@ -368,6 +462,17 @@ class RecordedReaction(msgspec.Struct):
     slot: int = -1
     recorded: int = 0
     engine_decisions: int = 0
+
+
+def _refuses(event: Event) -> bool:
+    """Whether this decision ends an effect by refusing it."""
+    return type(event.data) is EffectRefused and event.actor in (GATE, ENGINE) and event.kind == "decision"
+
+
+def _described(error: BaseException) -> str:
+    kind, place = describe_failure(error)
+    said = f": {error}" if isinstance(error, Inconsistent) else ""
+    return f"{kind}{said} in {place}"
 
 
 def about_whom(decision: Event) -> str:

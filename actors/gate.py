@@ -79,7 +79,7 @@ class Gate:
         """What changes permits, and every outward request there is by now: a type that was registered after the gate
         was made is judged like any other."""
         outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
-        return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, *outward))
+        return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused, *outward))
 
     def initial(self) -> GateState:
         """No permit: everything outward is refused."""

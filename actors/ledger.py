@@ -1,9 +1,10 @@
 """The ledger of effects: which requests have no terminal event yet (DESIGN §3, effects).
 
 An effect is opened by its request and closed by exactly one terminal event: the gate's refusal (the engine's, while the
-gate is halted), or the fact whose cause is the request. A cancellation is asked for by the requesting actor, or follows
-from the permit's revocation, or from a mode that forbids what runs: an effect may outlast its permit, which nobody then
-revokes any more. What is to be attended (``Effect.attended``) ends with the halt of the actor that asked for it.
+gate is halted), or a fact whose cause is the request and whose type is an outcome that the request declares, or
+one of the ends of any effect. A recorded fact of a type that this code does not know ends it too: a later release
+declared it. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or from a mode
+that forbids what runs: an effect may outlast its permit, which nobody then revokes any more. What is to be attended (``Effect.attended``) ends with the halt of the actor that asked for it.
 
 While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.
 """
@@ -17,10 +18,10 @@ import msgspec
 
 from actors.oa.policy import allows
 from contracts.control import EffectsPaused, EffectsResumed
-from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
+from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused, may_end
 from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitRevoked
-from contracts.payload import OutwardRequest, effect_of
+from contracts.payload import OutwardRequest, Unknown, effect_of
 from events.event import Event
 
 GATE: Final = "gate"
@@ -83,7 +84,8 @@ class EffectLedger:
         """Take an event of the log. Returns the requests that may start because of it, and what it cancels."""
         data = event.data
         if event.kind == "fact":
-            if event.causation in self.open:
+            request = self.open.get(event.causation) if event.causation else None
+            if request is not None and (may_end(request.data, data) or type(data) is Unknown):
                 self._close(event.causation)
         elif effect_of(data) is not None:
             self.open[event.position] = event

@@ -30,6 +30,11 @@ def no_outcome(event: Event, error: str) -> EffectFailed:
     return EffectFailed(request=event.position, error=error, place=event.type)
 
 
+def unrecorded(event: Event, error: OSError) -> EffectInterrupted:
+    """The end of an effect that came to its end, but whose outcome could not be kept."""
+    return EffectInterrupted(request=event.position, reason=f"unrecorded{errno_of(error)}")
+
+
 def cut_off(request: int, ending: str, *, repeatable: bool) -> msgspec.Struct | None:
     """How an effect ends whose performer was told to end for ``ending`` (timed_out, stop, or a cancellation's reason);
     None when its end is recorded already, or it is to be performed again after the next start."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from operator import attrgetter
 from typing import Any, Final
 
@@ -20,12 +20,12 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from actors.actor import Io, Performers
-from actors.engine import Engine, Output, describe_failure
+from actors.engine import Engine, EngineBroken, Inconsistent, Output, describe_failure
 from actors.intake import Intake
 from actors.ledger import GATE
-from actors.outcomes import cut_off, errno_of, fact_of, no_outcome
+from actors.outcomes import cut_off, errno_of, fact_of, no_outcome, unrecorded
 from contracts.control import EffectsPaused, EffectsResumed
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut, may_end
 from contracts.payload import Effect, OutwardRequest, effect_of
 from events.commit import Durable
 from events.errors import PmagentError
@@ -89,8 +89,8 @@ class _Token(msgspec.Struct, frozen=True, eq=False):
 class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
-    ``failure`` is set when the log failed: effects have then been stopped, nothing more is decided, and the process
-    must end (DESIGN §2, poisoned log).
+    ``failure`` is set when the log failed, or the engine broke: effects have then been stopped, nothing more is decided
+    or handed to the writer, and the process must end (DESIGN §2, poisoned log).
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class Runtime:
         self._listeners: list[Listener] = []
         self._loop = asyncio.get_running_loop()
         self._writer = Writer(storage, self._durable, self._fail)
+        self._submitted = storage.tail().position
         self._tasks: TaskGroup | None = None
         self._running: dict[int, _Running] = {}
         self._performing: set[asyncio.Task[None]] = set()
@@ -132,27 +133,27 @@ class Runtime:
         self, payload: msgspec.Struct, id: str, actor: str, correlation: str = "", causation: int = 0
     ) -> Event | None:
         """Append a fact and return its event when it and what was decided on it are durable. None when a fact with
-        this id stands in the log already; it is durable then, too. Raises OutcomeUnknown when the log failed, BadEvent
-        for a bad draft."""
+        this id stands in the log already; it is durable then, too. Raises OutcomeUnknown when the log failed,
+        EngineBroken when the engine did, BadEvent for a bad draft."""
         return await self.append_draft(self.intake.fact(payload, id, actor, correlation, causation))
 
     async def append_draft(self, draft: Draft) -> Event | None:
         """``append`` for a draft that has passed the intake already (in a thread, when it is large)."""
         self._check()
-        output = self.engine.accept(draft, self.now())
         future: asyncio.Future[Event | None] = self._loop.create_future()
         self._futures.add(future)
-        # A fact that was sent before may still be on its way to the disk: what is submitted now, if only nothing, is
-        # durable after it.
-        self._submit(output or Output([], [], []), future)
         try:
+            # A fact that was sent before may still be on its way to the disk: what is submitted now, if only nothing,
+            # is durable after it.
+            with self._undivided():
+                self._submit(self.engine.accept(draft, self.now()) or Output([], [], []), future)
             return await future
         finally:
             self._futures.discard(future)
 
     async def ask(
-        self, draft: Draft, answers: Callable[[Event], bool],
-        find: Callable[[int, Callable[[Event], bool]], Event | None], seconds: float = 60.0,
+        self, draft: Draft, answers: Callable[[Event], bool], find: Callable[[int], Awaitable[Event | None]],
+        seconds: float = 60.0,
     ) -> Event:
         """Append a request that has passed the intake, and wait until an event of its ``correlation`` for which
         ``answers`` is true is durable.
@@ -165,11 +166,12 @@ class Runtime:
         waiters.append((answers, future))
         self._futures.add(future)
         try:
-            if await self.append_draft(draft) is None:
-                found = find(self.engine.sequencer.seen(draft.id) or 1, answers)
-                if found is not None:
-                    return found
+            known = await self.append_draft(draft) is None
             with anyio.move_on_after(seconds):
+                if known:
+                    found = await find(self.engine.sequencer.seen(draft.id) or 1)
+                    if found is not None:
+                        return found
                 return await future
             raise TimedOut(f"no answer to {draft.type} in {seconds:g} s", "pmagent log tail shows what goes on")
         finally:
@@ -190,7 +192,22 @@ class Runtime:
             raise self.failure
 
     def _submit(self, output: Output, future: asyncio.Future[Event | None] | None) -> None:
-        self._writer.submit(output.events, _Token(output, future))
+        events = output.events
+        if events and events[0].position != self._submitted + 1:
+            raise EngineBroken(f"position {self._submitted + 1} was never handed to the writer")
+        self._writer.submit(events, _Token(output, future))
+        if events:
+            self._submitted = events[-1].position
+
+    @contextmanager
+    def _undivided(self) -> Iterator[None]:
+        """What the engine takes is handed to the writer; or nothing is, from now on: else the log would have a gap."""
+        try:
+            yield
+        except BaseException as error:
+            if self.engine.broken or self.engine.sequencer.position != self._submitted:
+                self._fail(self.engine.broken or EngineBroken(type(error).__name__))
+            raise
 
     # --- durable ------------------------------------------------------------------------------------------------
 
@@ -225,6 +242,8 @@ class Runtime:
                     future.set_result(event)
 
     def _fail(self, error: PmagentError) -> None:
+        if self.failure is not None:
+            return
         self.failure = error
         for future in self._futures:
             if not future.done():
@@ -252,6 +271,8 @@ class Runtime:
         if self._full(event):
             self._waiting.setdefault(cls, deque()).append(event)
             return
+        if event.position in self._running:
+            raise Inconsistent("an effect is to start that runs already")
         self._count[cls] = self._count.get(cls, 0) + 1
         running = self._running[event.position] = _Running(event, effect)
         # A plain task: starting one in the group takes several times as long. What the group would do is done all the
@@ -306,7 +327,7 @@ class Runtime:
     async def _perform(self, running: _Running) -> None:
         event, effect = running.event, running.effect
         if effect.limit_s is not None:
-            running.timer = self._loop.call_later(effect.limit_s, self._expire, running)
+            running.timer = self._call_later(effect.limit_s, self._expire, running)
         outcome: msgspec.Struct | None = None
         scope = running.begin()
         try:
@@ -361,18 +382,38 @@ class Runtime:
         self._finish(event, await anyio.to_thread.run_sync(self._drafted, event, outcome))
 
     def _drafted(self, event: Event, outcome: msgspec.Struct) -> Draft:
-        """The outcome's draft; an outcome that is no payload of its type is the performer's failure."""
+        """The outcome's draft; an outcome that is no payload of its type, or of no type that the request declares, is
+        the performer's failure. One that cannot be kept (a full disk) is unknown."""
         try:
+            if not may_end(event.data, outcome):
+                raise TypeError("not an outcome that the request declares")  # noqa: TRY301 - one way out for both
             return self.intake.fact(*fact_of(event, outcome))
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
             failed = EffectFailed(request=event.position, error=type(error).__name__, place=event.type)
             return self.intake.fact(*fact_of(event, failed))
+        except OSError as error:
+            return self.intake.fact(*fact_of(event, unrecorded(event, error)))
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
-            output = self.engine.finish(event.position, draft, self.now())
-            if output is not None:
-                self._submit(output, None)
+            with self._undivided():
+                output = self.engine.finish(event.position, draft, self.now())
+                if output is not None:
+                    self._submit(output, None)
+
+    def _call_later(
+        self, seconds: float, action: Callable[[_Running], None], running: _Running
+    ) -> asyncio.TimerHandle:
+        """Call ``action`` later. What it raises is an error of our own, and ends ``run``."""
+
+        def call() -> None:
+            try:
+                action(running)
+            except Exception as error:  # noqa: BLE001 - the loop would only log it, and the effect would stay open
+                if not self._broken.done():
+                    self._broken.set_exception(error)
+
+        return self._loop.call_later(seconds, call)
 
     def _expire(self, running: _Running) -> None:
         """The performer is past its limit: the effect ends now, whether or not the performer heeds being stopped."""
@@ -387,7 +428,7 @@ class Runtime:
         if running is not None:
             running.ending = reason
             running.stop()
-            self._loop.call_later(STOP_SECONDS, self._give_up, running)
+            self._call_later(STOP_SECONDS, self._give_up, running)
             return
         event = self.engine.effects.open.get(request)
         if event is not None:  # it waited for a free place

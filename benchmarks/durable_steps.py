@@ -47,7 +47,10 @@ class RowAsked(Payload, frozen=True, kw_only=True):
     steps: int
 
 
-@event_type("bench.row_step_requested", effect=Effect(repeatable=True, concurrency=100_000))
+@event_type(
+    "bench.row_step_requested",
+    effect=Effect(repeatable=True, concurrency=100_000, outcomes=("bench.row_step_done",)),
+)
 class RowStepRequested(Payload, frozen=True, kw_only=True):
     """Do the next step of the task; so many are left, this one included."""
 

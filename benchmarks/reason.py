@@ -152,7 +152,7 @@ def _unread(position: int) -> Event:
     raise AssertionError(f"nothing here reads event {position}")
 
 
-def _absent(request: int, _: object) -> Event | None:
+async def _absent(request: int) -> Event | None:
     raise AssertionError(f"the request at {request} is new")
 
 

@@ -26,7 +26,6 @@ DATA_BYTES = 256
 """Length of a fact's encoded data, as in the peers' measurements."""
 
 _BATCH = 512
-_EFFECT = Effect(repeatable=True, concurrency=100_000)
 
 
 @event_type("bench.noted")
@@ -45,7 +44,9 @@ class StepAsked(Payload, frozen=True, kw_only=True):
     note: str
 
 
-@event_type("bench.step_requested", effect=_EFFECT)
+@event_type(
+    "bench.step_requested", effect=Effect(repeatable=True, concurrency=100_000, outcomes=("bench.step_done",))
+)
 class StepRequested(Payload, frozen=True, kw_only=True):
     """First effect of a step."""
 
@@ -68,7 +69,9 @@ class StepNoted(Payload, frozen=True, kw_only=True):
     done: int
 
 
-@event_type("bench.record_requested", effect=_EFFECT)
+@event_type(
+    "bench.record_requested", effect=Effect(repeatable=True, concurrency=100_000, outcomes=("bench.record_done",))
+)
 class RecordRequested(Payload, frozen=True, kw_only=True):
     """Second effect of a step."""
 

@@ -129,9 +129,16 @@ class AuditCancelAnswered(Payload, frozen=True, kw_only=True):
 
 
 _CLONE = Effect(
-    repeatable=True, limit_s=CLONE_SECONDS_MAX + READ_SECONDS_MAX + GRACE_SECONDS, concurrency=2, bulky=True
+    repeatable=True, limit_s=CLONE_SECONDS_MAX + READ_SECONDS_MAX + GRACE_SECONDS, concurrency=2, bulky=True,
+    outcomes=("audit.surveyed", "audit.source_failed"),
 )
-_READ = Effect(repeatable=True, limit_s=READ_SECONDS_MAX + GRACE_SECONDS, concurrency=2, bulky=True)
+
+
+def _reading(outcome: str) -> Effect:
+    return Effect(
+        repeatable=True, limit_s=READ_SECONDS_MAX + GRACE_SECONDS, concurrency=2, bulky=True,
+        outcomes=(outcome, "audit.source_failed"),
+    )
 
 
 @event_type("audit.clone_requested", effect=_CLONE)
@@ -156,7 +163,7 @@ class AuditSurveyed(Payload, frozen=True, kw_only=True):
     survey: RepoSurvey
 
 
-@event_type("audit.pdf_requested", effect=_READ)
+@event_type("audit.pdf_requested", effect=_reading("audit.pdf_read"))
 class AuditPdfRequested(Payload, frozen=True, kw_only=True):
     """Read the PDF in a process of its own, and answer the questions from its segments."""
 
@@ -174,7 +181,7 @@ class AuditPdfRead(Payload, frozen=True, kw_only=True):
     reading: PdfReading
 
 
-@event_type("audit.pictures_requested", effect=_READ)
+@event_type("audit.pictures_requested", effect=_reading("audit.pictures_read"))
 class AuditPicturesRequested(Payload, frozen=True, kw_only=True):
     """Take the images out of the PDF, render its drawings, and put them into the blob store."""
 

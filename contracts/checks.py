@@ -60,7 +60,10 @@ class CheckRequested(Payload, frozen=True, kw_only=True):
     reads: Reads = []
 
 
-_RUN = Effect(repeatable=False, limit_s=SECONDS_MAX + 60.0, concurrency=AT_ONCE, bulky=True)
+_RUN = Effect(
+    repeatable=False, limit_s=SECONDS_MAX + 60.0, concurrency=AT_ONCE, bulky=True,
+    outcomes=("check.ran", "check.unstarted"),
+)
 """Not repeatable, though nothing stands in the way of it: a command that only looks at something would otherwise begin
 anew what an earlier one was stopped in. After a crash it is the checker who asks again."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.payload import Payload, event_type
+from contracts.payload import Payload, effect_of, event_type, type_of
 
 
 @event_type("effect.refused")
@@ -36,10 +36,16 @@ class EffectTimedOut(Payload, frozen=True, kw_only=True):
 
 @event_type("effect.interrupted")
 class EffectInterrupted(Payload, frozen=True, kw_only=True):
-    """The request was cut off by a crash or an orderly stop (``reason``: crash, stop); its outcome is unknown."""
+    """The outcome of the request is unknown. ``reason``: crash, stop (the process ended before the effect did), or
+    ``unrecorded`` and the name of the system's error: it ended, but its outcome could not be kept (a full disk)."""
 
     request: int
     reason: str
+
+    @property
+    def with_process(self) -> bool:
+        """Whether it was the end of the process that cut it off."""
+        return self.reason in ("crash", "stop")
 
 
 @event_type("effect.cancelled")
@@ -58,6 +64,16 @@ EffectEnd = EffectFailed | EffectTimedOut | EffectInterrupted | EffectRefused | 
 EFFECT_ENDS: Final[frozenset[type[EffectEnd]]] = frozenset(
     (EffectFailed, EffectTimedOut, EffectInterrupted, EffectRefused, EffectCancelled)
 )
+
+_RECORDED_ENDS: Final = EFFECT_ENDS - {EffectRefused}
+"""Those that are facts; a refusal is the gate's decision."""
+
+
+def may_end(request: object, outcome: object) -> bool:
+    """Whether a fact with the payload ``outcome`` may end the effect that ``request`` asks for: an outcome that the
+    request declares, or one of the ends that every effect may come to."""
+    effect = effect_of(request)
+    return effect is not None and (type(outcome) in _RECORDED_ENDS or type_of(outcome) in effect.outcomes)
 
 
 @event_type("effect.cancel_requested")

@@ -69,8 +69,14 @@ class HidLost(Payload, frozen=True, kw_only=True):
 
 # --- what is asked of it ------------------------------------------------------------------------------------------
 
+_UNDONE: Final = ("hid.refused", "hid.silent")
+"""How each of these may end besides with its own answer."""
 
-@event_type("hid.arm_requested", effect=Effect(repeatable=False, limit_s=10.0, concurrency=1, attended=True))
+
+@event_type(
+    "hid.arm_requested",
+    effect=Effect(repeatable=False, limit_s=10.0, concurrency=1, attended=True, outcomes=("hid.armed", *_UNDONE)),
+)
 class HidArmRequested(OutwardRequest, frozen=True, kw_only=True):
     """Arm the device with this boot, for a lease that pings renew. Outward: from here on it can type."""
 
@@ -98,7 +104,10 @@ class HidArmed(Payload, frozen=True, kw_only=True):
     lease_ms: int
 
 
-@event_type("hid.disarm_requested", effect=Effect(repeatable=True, limit_s=10.0, concurrency=4))
+@event_type(
+    "hid.disarm_requested",
+    effect=Effect(repeatable=True, limit_s=10.0, concurrency=4, outcomes=("hid.disarmed", *_UNDONE)),
+)
 class HidDisarmRequested(Payload, frozen=True, kw_only=True):
     """Disarm whatever device there is; this ends what it types. Without an answer its lease ends it."""
 
@@ -114,7 +123,10 @@ class HidDisarmed(Payload, frozen=True, kw_only=True):
     boot_id: Word
 
 
-@event_type("hid.ping_requested", effect=Effect(repeatable=False, limit_s=30.0, concurrency=4, attended=True))
+@event_type(
+    "hid.ping_requested",
+    effect=Effect(repeatable=False, limit_s=30.0, concurrency=4, attended=True, outcomes=("hid.pinged", *_UNDONE)),
+)
 class HidPingRequested(Payload, frozen=True, kw_only=True):
     """At ``at`` (log time), renew the lease of the device with this boot."""
 
@@ -132,7 +144,10 @@ class HidPinged(Payload, frozen=True, kw_only=True):
     kill_switch_state: KillSwitch
 
 
-@event_type("hid.prepare_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=1))
+@event_type(
+    "hid.prepare_requested",
+    effect=Effect(repeatable=True, limit_s=30.0, concurrency=1, outcomes=("hid.prepared", *_UNDONE)),
+)
 class HidPrepareRequested(Payload, frozen=True, kw_only=True):
     """Hand the device what it is to type, and let it check all of it; nothing is typed. ``masked``: the plain action is
     in this process's memory, by its ``digest``, or nowhere."""
@@ -158,7 +173,10 @@ class HidPrepared(Payload, frozen=True, kw_only=True):
     of: int
 
 
-@event_type("hid.commit_requested", effect=Effect(repeatable=False, limit_s=180.0, concurrency=1, attended=True))
+@event_type(
+    "hid.commit_requested",
+    effect=Effect(repeatable=False, limit_s=180.0, concurrency=1, attended=True, outcomes=("hid.ended", *_UNDONE)),
+)
 class HidCommitRequested(OutwardRequest, frozen=True, kw_only=True):
     """Carry out the prepared execution, now. The one request that presses keys; it is sent once, whatever happens."""
 
@@ -191,7 +209,10 @@ class HidEnded(Payload, frozen=True, kw_only=True):
     code: Word = ""
 
 
-@event_type("hid.status_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=4))
+@event_type(
+    "hid.status_requested",
+    effect=Effect(repeatable=True, limit_s=30.0, concurrency=4, outcomes=("hid.told", *_UNDONE)),
+)
 class HidStatusRequested(Payload, frozen=True, kw_only=True):
     """At ``at`` (log time), ask what the device knows of an execution."""
 

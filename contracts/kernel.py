@@ -34,7 +34,10 @@ class SurfaceReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     content: Any = None
 
 
-@event_type("kernel.read_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=1, bulky=True))
+@event_type(
+    "kernel.read_requested",
+    effect=Effect(repeatable=True, limit_s=30.0, concurrency=1, bulky=True, outcomes=("kernel.observed",)),
+)
 class KernelReadRequested(Payload, frozen=True, kw_only=True):
     """The surfaces are to be read now (an inward effect; its outcome is ``kernel.observed``)."""
 

@@ -118,7 +118,12 @@ class ModelAsked(Payload, frozen=True, kw_only=True):
     price: ModelPrice | None = None
 
 
-@event_type("model.call_requested", effect=Effect(repeatable=False, limit_s=630.0, concurrency=8, bulky=True))
+@event_type(
+    "model.call_requested",
+    effect=Effect(
+        repeatable=False, limit_s=630.0, concurrency=8, bulky=True, outcomes=("model.replied", "model.call_failed")
+    ),
+)
 class ModelCallRequested(OutwardRequest, frozen=True, kw_only=True):
     """Attempt number ``attempt`` (from 1) to answer the question at position ``ask``, of at most ``seconds``."""
 

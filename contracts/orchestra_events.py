@@ -109,7 +109,11 @@ class PlanRequested(Payload, frozen=True, kw_only=True):
 
 
 @event_type(
-    "planner.call_requested", effect=Effect(repeatable=False, limit_s=PLANNER_SECONDS + 60, concurrency=4, bulky=True)
+    "planner.call_requested",
+    effect=Effect(
+        repeatable=False, limit_s=PLANNER_SECONDS + 60, concurrency=4, bulky=True,
+        outcomes=("planner.replied", "planner.failed"),
+    ),
 )
 class PlannerCallRequested(OutwardRequest, frozen=True, kw_only=True):
     """Ask the planner program for a plan, for the ``attempt``-th time (1 is the first); within ``seconds``."""
@@ -248,7 +252,12 @@ class TaskAssigned(Payload, frozen=True, kw_only=True):
     assignment: TaskAssignment
 
 
-@event_type("task.attempt_requested", effect=Effect(repeatable=False, limit_s=None, concurrency=256, bulky=True))
+@event_type(
+    "task.attempt_requested",
+    effect=Effect(
+        repeatable=False, limit_s=None, concurrency=256, bulky=True, outcomes=("task.exited", "task.unstarted")
+    ),
+)
 class TaskAttemptRequested(OutwardRequest, frozen=True, kw_only=True):
     """Run the task's program once, in its sandbox, for at most ``seconds``. ``assigned`` is the position of its
     assignment; ``simulated``: a simulated tool answers, nothing is started."""

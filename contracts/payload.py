@@ -54,7 +54,8 @@ class Effect(msgspec.Struct, frozen=True):
     ``repeatable``: may be performed again after a crash; otherwise it ends as ``effect.interrupted``.
     ``limit_s``: seconds after which the performer is stopped (None: none). ``concurrency``: at most so many at once.
     ``bulky``: the outcome may be large, so it is redacted and encoded in a thread. ``attended``: it goes on only while
-    the actor that asked for it does; with that one's halt it is cancelled.
+    the actor that asked for it does; with that one's halt it is cancelled. ``outcomes``: the event types of its own
+    outcomes; besides these only the ``effect.*`` types of ``contracts.effect`` end it.
     """
 
     repeatable: bool
@@ -62,6 +63,7 @@ class Effect(msgspec.Struct, frozen=True):
     concurrency: int = 64
     bulky: bool = False
     attended: bool = False
+    outcomes: tuple[str, ...] = ()
 
 
 class Unknown(msgspec.Struct, frozen=True):

@@ -171,7 +171,12 @@ class PlaContractBroken(Payload, frozen=True, kw_only=True):
 # --- frames -------------------------------------------------------------------------------------------------------
 
 
-@event_type("pla.frame_requested", effect=Effect(repeatable=True, limit_s=60.0, concurrency=1, bulky=True))
+@event_type(
+    "pla.frame_requested",
+    effect=Effect(
+        repeatable=True, limit_s=60.0, concurrency=1, bulky=True, outcomes=("pla.frame_observed", "pla.frame_failed")
+    ),
+)
 class PlaFrameRequested(Payload, frozen=True, kw_only=True):
     """Take the newest frame of ``source`` and read what stands on it (an inward effect)."""
 

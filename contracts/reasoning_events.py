@@ -56,7 +56,12 @@ class ReasoningRefused(Payload, frozen=True, kw_only=True):
     mend: str
 
 
-@event_type("oa.tool_requested", effect=Effect(repeatable=True, limit_s=60.0, concurrency=4, bulky=True))
+@event_type(
+    "oa.tool_requested",
+    effect=Effect(
+        repeatable=True, limit_s=60.0, concurrency=4, bulky=True, outcomes=("oa.tool_returned", "oa.tool_failed")
+    ),
+)
 class OaToolRequested(Payload, frozen=True, kw_only=True):
     """Call a read-only tool of the registry for the run requested at position ``run``. ``asked_as`` names turn
     and number of the model's wish, as 2.0 ("": the program itself wants it)."""
@@ -107,7 +112,12 @@ class OaContextRequested(Payload, frozen=True, kw_only=True):
     base: str
 
 
-@event_type("oa.context_write_requested", effect=Effect(repeatable=True, limit_s=30.0, concurrency=1))
+@event_type(
+    "oa.context_write_requested",
+    effect=Effect(
+        repeatable=True, limit_s=30.0, concurrency=1, outcomes=("oa.context_written", "oa.context_unwritten")
+    ),
+)
 class OaContextWriteRequested(Payload, frozen=True, kw_only=True):
     """The write, for the request at position ``request``: atomic, and nothing when the file has changed since."""
 

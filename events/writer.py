@@ -74,7 +74,7 @@ class Writer:
     def _handle(self, durable: Durable) -> None:
         try:
             self._on_durable(durable)
-        except Exception as error:  # nobody would be woken any more: end, rather than hang
+        except BaseException as error:  # nobody would be woken any more: end, rather than hang
             self._fail(OutcomeUnknown(f"handing out what is durable failed with {type(error).__name__}"))
             raise
         self._loop.call_soon(self._next)  # behind everybody whom the outcome lets go on

@@ -11,6 +11,7 @@ from contracts.control import EffectsPaused, EffectsResumed, SignInRefused
 from contracts.hid import HidOutcomeUnknown
 from contracts.pla_events import PlaExecuted, PlaModeChanged, PlaViolation
 from events.event import Event
+from projections.projection import Halt
 
 _log = structlog.get_logger("pmagent")
 
@@ -19,6 +20,15 @@ def alert(events: Sequence[Event], _sums: Sequence[str]) -> None:
     """Listener: tell of what has become durable."""
     for event in events:
         _tell(event)
+
+
+def tell_halt(halt: Halt) -> None:
+    """Tell of a projection that is halted."""
+    mend = "the log is unharmed; start a version that does not fail, and report it"
+    _log.error(
+        "a projection is halted, and its documents are stale", projection=halt.projection, since=halt.since,
+        error=halt.error, place=halt.place, mend=mend,
+    )  # fmt: skip
 
 
 def _tell(event: Event) -> None:

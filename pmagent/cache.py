@@ -24,6 +24,7 @@ from events.atomic import write_atomic
 from events.event import Event, Tail
 from events.storage import StorageReader
 from projections.documents import Documents
+from projections.projection import ProjectionHalted
 
 EVENTS_BETWEEN: Final = 50_000
 """A running daemon takes a snapshot after so many events."""
@@ -65,7 +66,7 @@ def load(
         restore_engine(engine, snapshot.engine, snapshot.tail)
     except (msgspec.MsgspecError, KeyError):  # nothing has been restored then
         return 0
-    documents.restore(states)
+    documents.restore(states, snapshot.tail.position)
     return snapshot.tail.position
 
 
@@ -130,7 +131,10 @@ class SnapshotTaker:
         """Whether a start from a snapshot would not know of documents that are still to be written."""
         return self._documents.owing
 
-    def _encode(self, engine: EngineState, tail: Tail) -> bytes:
-        return encode_snapshot(
-            Snapshot(FORMAT, self._log_id, tail, code_digest(), engine, self._documents.export())
-        )
+    def _encode(self, engine: EngineState, tail: Tail) -> bytes | None:
+        """None where a projection is halted: the next start folds everything anew."""
+        try:
+            folds = self._documents.export()
+        except ProjectionHalted:
+            return None
+        return encode_snapshot(Snapshot(FORMAT, self._log_id, tail, code_digest(), engine, folds))

@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import textwrap
 import unicodedata
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from events.unseen import UNSEEN
 
@@ -31,6 +33,30 @@ def clean_line(text: str) -> str:
 def clean_block(text: str) -> str:
     """``text`` of several lines: line breaks stay, tabs become blanks, each line is as ``clean_line`` makes it."""
     return "\n".join(clean_line(line.replace("\t", "    ")) for line in text.split("\n"))
+
+
+def json_bytes(document: Any) -> bytes:
+    """``document`` as JSON. A lone surrogate (of a name that is not UTF-8) is no text, and shown as its escape: the
+    characters ``\\udce9``."""
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_escaped(msgspec.to_builtins(document)))
+
+
+def escaped(text: str) -> str:
+    """``text`` with its lone surrogates as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, dict):
+        return {_escaped(key): _escaped(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_escaped(inner) for inner in value]
+    return value
 
 
 def _stand_in(match: re.Match[str]) -> str:

@@ -18,7 +18,8 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from actors.engine import describe_failure
 from events.errors import PmagentError
-from pmagent.alerts import alert
+from pmagent.alerts import alert, tell_halt
+from pmagent.clean import json_bytes
 from pmagent.console.keeping import keep_console
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
@@ -64,6 +65,9 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
         async with open_host(workspace, "daemon", lambda: reason[0]) as host:
             spare_collector()
             host.runtime.listen(alert)
+            host.documents.on_halt = tell_halt
+            for halt in host.halted_projections:
+                tell_halt(halt)
             listener = await _listen(host.layout)
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(_serve_connections, host, listener)
@@ -137,7 +141,7 @@ async def _answer(host: Host, stream: SocketStream) -> None:
         except BadMessage as error:
             reply = _failure(error)
         try:
-            await stream.send(msgspec.json.encode(reply) + b"\n")
+            await stream.send(json_bytes(reply) + b"\n")
         except anyio.BrokenResourceError:
             _log.warning("a client went away before its answer")
 

@@ -68,11 +68,14 @@ from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.open_work import open_work
 from pmagent.pla.vault import Vault
 from pmagent.registry import Keeper, admit, foreign_owner
+from pmagent.requests import OPERATOR, Requests, read_event
 from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
+from pmagent.workspace.presence import require_text
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
+from projections.projection import Halt, ProjectionHalted
 from projections.registry import all_projections
 
 PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS, **FRAMES}
@@ -83,9 +86,6 @@ REGISTRY_SECONDS: Final = 1.0
 """The registry hears at most so often how far the log is durable."""
 
 _log = structlog.get_logger("pmagent")
-
-OPERATOR = "operator"
-"""The actor of facts that a person's command makes."""
 
 
 class Refused(PmagentError):
@@ -110,6 +110,7 @@ class Host:
         """Of the registry's entry of this log."""
         self.layout = layout
         self.runtime = runtime
+        self._requests = Requests(layout, blobs)
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
         self.models = models
@@ -133,6 +134,17 @@ class Host:
     def unwritten(self) -> DocumentUnwritable | None:
         """Why not every document could be written at the start; None again when all could be written since."""
         return self.writer.unwritten
+
+    @property
+    def halted_projections(self) -> list[Halt]:
+        """The projections whose documents are stale, by name."""
+        return sorted(self.documents.halted.values(), key=lambda halt: halt.projection)
+
+    def require_current(self, projection: str) -> None:
+        """Check that a projection's documents may be read as what stands. Raises ProjectionHalted."""
+        halt = self.documents.halted.get(projection)
+        if halt is not None:
+            raise ProjectionHalted(halt)
 
     @property
     def tail(self) -> Tail:
@@ -159,20 +171,23 @@ class Host:
 
     async def ask_draft(
         self, draft: Draft, answers: Collection[str], seconds: float = 60.0, *, whole: bool = False,
-        but: Collection[str] = (),
+        but: Collection[str] = (), shown: bool = True,
     ) -> Event:
         """``ask`` for a request that is ``drafted`` already. ``whole``: nothing in it, ``but`` these fields, is of the
-        moment or the settings, so that with another content it is another request."""
+        moment or the settings, so that with another content it is another request. Unless ``shown``, the documents are
+        not waited for: the stop switch depends on none."""
         request_id = draft.id
-        self._check_unused(draft, whole=whole, but=but)
-        wanted = {*answers, "request.refused"}
+        await self._check_unused(draft, whole=whole, but=but)
+        wanted = frozenset((*answers, "request.refused"))
         first = self._asking.setdefault(request_id, draft) is draft
+        find = partial(self._requests.answer, correlation=draft.correlation, answers=wanted)
         try:
-            event = await self.runtime.ask(draft, lambda found: found.type in wanted, self.answer_in_log, seconds)
+            event = await self.runtime.ask(draft, lambda found: found.type in wanted, find, seconds)
         finally:
             if first:
                 del self._asking[request_id]
-        await self.flush()
+        if shown:
+            await self.flush()
         if isinstance(event.data, RequestRefused):
             raise Refused(
                 f"{event.data.name} is {event.data.reason}, so {request_id} gets no answer",
@@ -183,20 +198,20 @@ class Host:
     async def tell_draft(self, draft: Draft) -> int:
         """Append a request (idempotent by its id) whose answer is not waited for; its position, when it is durable
         together with all that was decided on it at once. Raises RequestReused, OutcomeUnknown."""
-        self._check_unused(draft)
+        await self._check_unused(draft)
         event = await self.runtime.append_draft(draft)
         position = event.position if event is not None else self.runtime.engine.sequencer.seen(draft.id)
         assert position is not None, "appended now or before"
         return position
 
-    def _check_unused(self, draft: Draft, *, whole: bool = False, but: Collection[str] = ()) -> None:
+    async def _check_unused(self, draft: Draft, *, whole: bool = False, but: Collection[str] = ()) -> None:
         """A request that is sent again is the same request; nothing would ever answer another under its id."""
         known = self.runtime.engine.sequencer.seen(draft.id)
         if known is None:
             return
         if known <= self.tail.position:
-            stood = event_at(self.storage, known)
-            type, raw = stood.type, bytes(stood.data)
+            stood = await self._requests.event(known)
+            type, raw = stood.type, stood.raw
         elif draft.id in self._asking:  # on its way to the disk
             type, raw = self._asking[draft.id].type, self._asking[draft.id].raw
         else:
@@ -205,18 +220,10 @@ class Host:
             what = type if type != draft.type else f"another {type}"
             raise RequestReused(f"the request id {draft.id} was used for {what} (position {known})", "use a new id")
 
-    def answer_in_log(self, request: int, answers: Callable[[Event], bool]) -> Event | None:
+    async def answer_in_log(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
         """The answer to a request that stands in the log already: somebody lost a connection and asks again, or looks
         what has come of it so far."""
-        correlation = ""
-        for run in runs(self.storage, request):
-            for stored in run:
-                correlation = correlation or stored.correlation
-                if stored.correlation == correlation:
-                    event = typed(stored, self._blobs)
-                    if answers(event):
-                        return event
-        return None
+        return await self._requests.answer(request, correlation, answers)
 
     def hear(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Listener: fold durable events into the documents."""
@@ -224,6 +231,7 @@ class Host:
             if isinstance(event.data, KernelObserved):
                 self.observed = event.data
                 self._observed.set()
+        self._requests.hear(events)
         self.writer.hear(events, sums)
         self._heard = events[-1].position
         news, self._news = self._news, anyio.Event()
@@ -290,17 +298,19 @@ def fold_into(
 @asynccontextmanager
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
-    models: Models | None = None, *, adopting: bool = False, configured: bool = True,
+    models: Models | None = None, *, adopting: bool = False, configured: bool = True, must_write: bool = True,
 ) -> AsyncIterator[Host]:
     """Take the lock, recover, go live; an orderly stop when the block ends. ``surface`` says who runs it (daemon, or
     the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
     has keys for. ``adopting``: the log need not be trusted, and nothing of it goes on: no effect is performed, whatever
-    is requested ends as cancelled, and the registry hears of the log when ``register`` is called.
+    is requested ends as cancelled, and the registry hears of the log when ``register`` is called. Unless
+    ``must_write``, a document that cannot be written ends nothing; it is ``unwritten``.
 
-    Raises LogNotTrusted, EventsGone, RegistryUnusable before anything is written; LogLocked, CorruptLog, HistoryError,
-    OSError; OutcomeUnknown when the log failed meanwhile.
+    Raises LogNotTrusted, EventsGone, RegistryUnusable before anything is written; BadPath, LogLocked, CorruptLog,
+    HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
     """
     layout = Layout(workspace)
+    require_text(workspace)
     if configured and not adopting:
         require_accepted(workspace)
     check_files(layout, owner_of(layout) if adopting else foreign_owner(layout))
@@ -317,7 +327,7 @@ async def open_host(
         try:
             keeper = Keeper(layout, known, storage, idle=adopting)
             made = Models({}) if adopting else models or Models(os.environ)
-            async with _live(layout, disk, storage, surface, stop_reason, made, keeper) as host:
+            async with _live(layout, disk, storage, surface, stop_reason, made, keeper, must_write=must_write) as host:
                 yield host
         finally:
             storage.close()
@@ -328,7 +338,7 @@ async def open_host(
 @asynccontextmanager
 async def _live(
     layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str],
-    models: Models, keeper: Keeper,
+    models: Models, keeper: Keeper, *, must_write: bool,
 ) -> AsyncIterator[Host]:
     adopting = keeper.idle
     blobs = BlobStore(disk, str(layout.blobs))
@@ -339,7 +349,7 @@ async def _live(
     fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents, keeper.snapshot_written)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
-    io = RealIo(layout.workspace, intake, partial(_event, layout, blobs), storage.tail().time)
+    io = RealIo(layout.workspace, intake, partial(read_event, layout, blobs), storage.tail().time)
 
     first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, io.now())
     unfinished = engine.effects.unfinished()
@@ -349,6 +359,7 @@ async def _live(
     runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models, line, vault, keeper)
     host.writer.unwritten = old.unwritten
+    host.writer.must_write = must_write
     runtime.listen(host.vault.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)
@@ -399,16 +410,6 @@ def _open_work(layout: Layout) -> list[str]:
     finally:
         storage.close()
     return open_work(engine, now())
-
-
-def _event(layout: Layout, blobs: BlobStore, position: int) -> Event:
-    """The durable event at ``position``, for a performer, in a thread of its own: with a reader of its own, because the
-    storage's keeps files open and serves the event loop alone."""
-    log = SegmentReader(RealDisk(), str(layout.log))
-    try:
-        return typed(event_at(log, position), blobs)
-    finally:
-        log.close()
 
 
 async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ from pmagent.answer import Answer
 from pmagent.audit import asking as audit
 from pmagent.audit.source import is_address
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
+from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.host import Host, fold_into, open_host
 from pmagent.layout import Layout
@@ -64,8 +65,11 @@ from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
 from pmagent.workspace.presence import require_workspace
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
+from projections.disk import noted_halts
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
+from projections.oa_state import OaState
+from projections.projection import Halt, ProjectionHalted
 from projections.rebuild import rewrite_documents
 from projections.registry import all_projections
 
@@ -83,7 +87,11 @@ async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
     """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused (rulings A)."""
     event = await host.ask(OaSnapshotRequested(), _request(arguments, "oa.snapshot"), {"oa.snapshot_taken"})
     part = host.documents.every().get(STATE_PATH)
-    rendered = part.content() if part is not None else None
+    rendered = part.guarded(part.content, None) if part is not None else None
+    try:
+        host.require_current(OaState.name)
+    except ProjectionHalted as error:
+        return _no_snapshot(error)
     state = msgspec.json.decode(rendered, type=StateDocument) if isinstance(rendered, bytes) else None
     answer = snapshot_answer(event.data, state)
     if answer.success and host.unwritten is not None:  # asked for again: the answer is known, but the file is not there
@@ -96,7 +104,9 @@ async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
     request = _request(arguments, "boot.oa")
     session = uuid.uuid5(uuid.NAMESPACE_OID, request)  # the same request, sent again, is the same session
     asked = OaBootRequested(session_id=f"oa-session-{session}", workspace=str(host.layout.workspace))
+    host.require_current(OaState.name)  # a session begins with STATE.json
     event = await host.ask(asked, request, {"oa.session_booted", "oa.boot_refused"})
+    host.require_current(OaState.name)
     if isinstance(event.data, OaBootRefused):
         return Answer(document=_plain(boot_refusal(event.data)), exit_code=1)
     booted: OaSessionBooted = event.data
@@ -147,22 +157,27 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
-    document = _status(host.runtime.engine, host.storage.log_id, host.tail, running=True)
+    halts = host.halted_projections
+    document = _status(host.runtime.engine, host.storage.log_id, host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
     return Answer(document={**document, "distrust": _said(host.keeper.failure), "unaccepted": unaccepted})
 
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
     """Write every document that is not on disk as the log says."""
-    return _rebuilt(await host.writer.rewrite())
+    return _rebuilt(*await host.writer.rewrite())
 
 
-def _rebuilt(documents: Iterable[tuple[str, bool]]) -> Answer:
-    """Of a path that came twice, what happened to it last is the last."""
+def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> Answer:
+    """Of a path that came twice, what happened to it last is the last. A halted projection is a bug of ours, and the
+    others are written all the same."""
     written = dict(documents)
-    return Answer(
-        document={"documents": sorted(written), "written": [path for path, done in written.items() if done]}
-    )
+    document = {
+        "documents": sorted(written), "written": [path for path, done in written.items() if done],
+        "stale": [_plain(halt) for halt in halts],
+    }  # fmt: skip
+    warnings = [ProjectionHalted(halt).message for halt in halts]
+    return Answer(document=document, exit_code=Exit.BUG if halts else Exit.DONE, warnings=warnings)
 
 
 OPERATIONS: Final[dict[str, Operation]] = {
@@ -183,6 +198,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
     **control.OPERATIONS,
 }
 """Every operation, by name."""
+
+
+STOP_SWITCH: Final = frozenset((
+    control.PAUSE, control.RESUME, orchestra.CANCEL, audit.CANCEL, pla.DISARM, pla.MODE, pla.END,
+))  # fmt: skip
+"""The operations that end or hold what goes on. They depend on no document."""
 
 
 async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
@@ -254,7 +275,9 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
         trusted(Layout(workspace))
-        return _rebuilt(rewrite_documents(workspace))
+        documents = Documents(all_projections())
+        written = list(rewrite_documents(workspace, documents))
+        return _rebuilt(written, documents.halted.values())
     if name in pla.READING:
         with folded(workspace) as (engine, _, _):
             return pla.read(engine, name, arguments)
@@ -269,27 +292,35 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
 def _no_workspace(absent: NotFound, name: str) -> Answer:
     """What an operation answers where there is no workspace: the contract's refusal, or ``absent``."""
     if name == "oa.snapshot":
-        error = f"{absent.message} (mend: {absent.hint})"
-        refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=error)
-        return Answer(document=_plain(refused), exit_code=1)
+        return _no_snapshot(absent)
     raise absent
 
 
+def _no_snapshot(error: PmagentError) -> Answer:
+    """The refusal of a snapshot, of the contract's shape."""
+    said = f"{error.message} (mend: {error.hint})"
+    refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=said)
+    return Answer(document=_plain(refused), exit_code=error.exit_code)
+
+
 async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
-    lowering = name in _LOWERING
+    lowering, stops = name in _LOWERING, name in STOP_SWITCH
     if lowering:
         require_known(workspace)
     configured = not lowering and (name != audit.RUN or goes_by_configuration(workspace, name, arguments))
-    async with open_host(workspace, name, configured=configured) as host:
+    async with open_host(workspace, name, configured=configured, must_write=not stops) as host:
         if name == "oa.reason":
             refuse_if_paused(host)
-        return await perform(host, name, arguments)
+        answer = await perform(host, name, arguments)
+    if stops and host.unwritten is not None:
+        answer = msgspec.structs.replace(answer, warnings=[*answer.warnings, host.unwritten.message])
+    return answer
 
 
 def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
     with folded(workspace) as (engine, log_id, tail):
-        status = _status(engine, log_id, tail, running=False)
+        status = _status(engine, log_id, tail, noted_halts(workspace), running=False)
     status["distrust"] = _said(distrust(Layout(workspace)))
     status["unaccepted"] = unaccepted_of(workspace)
     return status if log_id else {**status, "workspace": str(workspace)}
@@ -320,7 +351,9 @@ def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
         storage.close()
 
 
-def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[str, Any]:
+def _status(
+    engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt] = (), *, running: bool
+) -> dict[str, Any]:
     kernel: KernelState = engine.states["kernel"]
     oa: OaActorState = engine.states["oa"]
     gate: GateState = engine.states["gate"]
@@ -344,6 +377,7 @@ def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[s
         ],
         "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
         "halted": sorted(engine.halted),
+        "stale": [_plain(halt) for halt in stale],
         "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
     }
 

@@ -16,9 +16,11 @@ import anyio.to_thread
 
 from contracts.payload import BlobSource
 from events.event import Event
-from projections.disk import Desk, DocumentUnwritable
+from projections.disk import Desk, DocumentUnwritable, note_halts
 from projections.documents import Documents, Taken
+from projections.projection import Halt
 from projections.rebuild import rewrite_documents
+from projections.registry import all_projections
 
 PAUSE_FACTOR: Final = 3.0
 """After documents have been written nothing is written for so many times as long as that took, unless somebody waits
@@ -58,6 +60,9 @@ class DocumentWriter:
         self._flushed = 0
         self._ended = False
         self._unwritable: DocumentUnwritable | None = None
+        self._noted: list[Halt] | None = None  # on disk; not known before the first write
+        self.must_write = True
+        """Whether a document that cannot be written ends the host; else it is ``unwritten``, and nothing more."""
         self.unwritten: DocumentUnwritable | None = None
         """Why not every document could be written at the start; None again when all could be written since."""
 
@@ -95,8 +100,9 @@ class DocumentWriter:
                 with anyio.move_on_after(min((anyio.current_time() - began) * PAUSE_FACTOR, PAUSE_SECONDS_MAX)):
                     await self._urged.wait()
         except DocumentUnwritable as error:
-            self._unwritable = error
-            raise
+            self._unwritable = self.unwritten = error
+            if self.must_write:
+                raise
         finally:  # whoever waits for it must not wait for ever
             with anyio.CancelScope(shield=True):
                 async with self._written:
@@ -122,11 +128,23 @@ class DocumentWriter:
             await self._write_changed()
         await self.flush()
 
-    async def rewrite(self) -> list[tuple[str, bool]]:
-        """Write what is not on disk as the log says, from the log; each document's path, and whether it was written.
-        Raises DocumentUnwritable, CorruptLog."""
+    async def rewrite(self) -> tuple[list[tuple[str, bool]], list[Halt]]:
+        """Write what is not on disk as the log says, from the log; each document's path, and whether it was written;
+        and the projections that are halted. Raises DocumentUnwritable, CorruptLog."""
+
+        def rewrite() -> tuple[list[tuple[str, bool]], list[Halt]]:
+            anew = Documents(all_projections())
+            written = list(rewrite_documents(self._workspace, anew))
+            halts = list({**anew.halted, **self.documents.halted}.values())
+            self._note(halts)
+            return written, halts
+
         async with self._writing:
-            return await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self._workspace)))
+            return await anyio.to_thread.run_sync(rewrite)
+
+    def _note(self, halts: list[Halt]) -> None:
+        note_halts(self._workspace, halts)
+        self._noted = halts
 
     async def _write_changed(self) -> None:
         folded = await self._write()
@@ -140,7 +158,15 @@ class DocumentWriter:
         with anyio.CancelScope(shield=True):
             async with self._writing:
                 folded = self._folded
-                write = partial(self._desk.write, self.documents.take(), by_size=by_size)
+                write = partial(self._put, self.documents.take(), by_size=by_size)
                 await anyio.to_thread.run_sync(write)
         self.documents.settle()
         return folded
+
+    def _put(self, documents: Taken, *, by_size: bool) -> None:
+        """Write documents, between two looks at what is halted: computing them may halt their projections."""
+        for write in (lambda: None, lambda: self._desk.write(documents, by_size=by_size)):
+            write()
+            halts = list(self.documents.halted.values())
+            if halts != self._noted:
+                self._note(halts)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -13,9 +14,10 @@ import msgspec
 
 from contracts.content import BlobContent, Content, Growing
 from contracts.payload import BlobSource
+from events.atomic import write_atomic
 from events.errors import PmagentError
 from events.tree import LeadsOut, Mark, Tree
-from projections.projection import Part
+from projections.projection import Halt, Part, ProjectionHalted
 
 LEADS_OUT: Final = "a link leads out of the workspace"
 """Such a link is neither read nor written through: what it leads to is nobody's document."""
@@ -38,6 +40,8 @@ class DocumentUnwritable(PmagentError):
 class Difference(msgspec.Struct, frozen=True):
     """A document that is not what the log says: ``state`` is missing, unreadable (``found`` says why) or differs:
     ``offset`` is then the first differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped).
+    Or a projection of which that cannot be said: ``path`` is its name, ``state`` halted, ``offset`` the position since
+    when, ``found`` what it raised and where.
     """
 
     path: str
@@ -45,6 +49,44 @@ class Difference(msgspec.Struct, frozen=True):
     offset: int = 0
     expected: str = ""
     found: str = ""
+
+
+HALTS: Final = ".pmagent/stale.json"
+"""Which projections were halted when documents were written last; there is no such file when none was."""
+
+_read_halts: Final = msgspec.json.Decoder(list[Halt]).decode
+
+
+def note_halts(workspace: Path, halts: Sequence[Halt]) -> None:
+    """Leave word, for whoever reads documents on disk, which projections are halted. Raises DocumentUnwritable."""
+    path = workspace / HALTS
+    try:
+        if halts:
+            write_atomic(path, msgspec.json.encode(sorted(halts, key=lambda halt: halt.projection)), 0o600)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        raise DocumentUnwritable(f"{HALTS} cannot be written: {why}", "mend that, then pmagent rebuild") from error
+
+
+def noted_halts(workspace: Path) -> list[Halt]:
+    """The projections whose documents on disk are stale. Raises DocumentUnwritable when that cannot be read."""
+    try:
+        return _read_halts((workspace / HALTS).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, msgspec.DecodeError) as error:
+        why = f"{HALTS} cannot be read ({type(error).__name__}), so nobody knows whether documents are stale"
+        raise DocumentUnwritable(why, "pmagent rebuild writes documents and this file anew") from error
+
+
+def require_current(workspace: Path, projection: str) -> None:
+    """Check that a projection's documents on disk may be read as what stands. Raises ProjectionHalted,
+    DocumentUnwritable."""
+    for halt in noted_halts(workspace):
+        if halt.projection == projection:
+            raise ProjectionHalted(halt)
 
 
 class Desk:
@@ -57,7 +99,8 @@ class Desk:
         """Growing documents as they were left: path -> how many bytes they had, and what tells that they still are."""
 
     def write(self, documents: dict[str, Part], *, by_size: bool = False) -> list[str]:
-        """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths.
+        """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths. Those of
+        halted projections are left as they are.
         ``by_size``: a blob's copy that has the right size is not read: enough where only a crash may have come between.
 
         Raises DocumentUnwritable when all others have been written.
@@ -66,8 +109,9 @@ class Desk:
         written: list[str] = []
         failure: DocumentUnwritable | None = None
         for path, part in documents.items():
+            put = partial(self._render_and_put, path, part, by_size=by_size)
             try:
-                if self._put(path, part.content(), _own(path, part.owner), by_size=by_size):
+                if part.guarded(put, otherwise=False):
                     written.append(path)
             except DocumentUnwritable as error:
                 failure = failure or error
@@ -76,10 +120,16 @@ class Desk:
         return written
 
     def differences(self, documents: dict[str, Part]) -> Iterator[tuple[str, Difference | None]]:
-        """Each path with what is wrong there, if anything is."""
+        """Each path with what is wrong there, if anything is; of a halted projection's document that is not known."""
         self._tree.look_again()
         for path, part in documents.items():
-            yield path, self._compared(path, part.content(), _own(path, part.owner))
+            yield path, part.guarded(partial(self._render_and_compare, path, part), None)
+
+    def _render_and_put(self, path: str, part: Part, *, by_size: bool) -> bool:
+        return self._put(path, part.content(), _own(path, part.owner), by_size=by_size)
+
+    def _render_and_compare(self, path: str, part: Part) -> Difference | None:
+        return self._compared(path, part.content(), _own(path, part.owner))
 
     def _put(self, path: str, content: Content, own: int, *, by_size: bool) -> bool:
         if not _NOBODYS.isdisjoint(path.casefold().split("/")):

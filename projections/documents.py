@@ -1,21 +1,44 @@
-"""The documents of a log: all projections folded together, live or from the beginning (DESIGN §4)."""
+"""The documents of a log: all projections folded together, live or from the beginning (DESIGN §4).
+
+A projection that raises is halted alone, like an actor: it folds nothing more and none of its documents is written any
+more; those on disk stay as they are, and are told as stale. Since documents follow from the log, this is no event of it:
+the next start folds everything anew, and with a version that does not fail all is as it should be.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
+from actors.engine import describe_failure
 from contracts.content import Content
 from contracts.payload import BlobSource, typed
 from events.event import Event
 from events.reader import runs
 from events.storage import StorageReader
-from projections.projection import AnyProjection, Part
+from projections.projection import AnyProjection, Halt, Part, ProjectionHalted
 
 Taken = dict[str, Part]
 """Documents that may have changed: path -> how each is computed. Of one path, the newest."""
+
+
+class _Guard:
+    """See projections.projection.Guard."""
+
+    def __init__(self, documents: Documents, name: str) -> None:
+        self._documents = documents
+        self._name = name
+
+    @property
+    def halted(self) -> bool:
+        """See Guard."""
+        return self._name in self._documents.halted
+
+    def halt(self, error: Exception) -> None:
+        """See Guard."""
+        self._documents.halt(self._name, error)
 
 
 class Documents:
@@ -26,6 +49,12 @@ class Documents:
 
     def __init__(self, projections: Sequence[AnyProjection]) -> None:
         self._projections = list(projections)
+        self.halted: dict[str, Halt] = {}
+        """The halted projections, by name."""
+        self.on_halt: Callable[[Halt], None] = lambda _: None
+        """Called when one is halted, by whatever thread finds it."""
+        self._position = 0
+        self._guards = {p.name: _Guard(self, p.name) for p in self._projections}
         self._states: dict[str, Any] = {p.name: p.initial() for p in self._projections}
         self._hearers: dict[type, list[AnyProjection]] = {}
         for projection in self._projections:
@@ -40,18 +69,46 @@ class Documents:
         """Take durable events with their sums; whether any document may have changed."""
         changed = False
         for event, sum_ in zip(events, sums, strict=True):
+            self._position = event.position
             for projection in self._hearers.get(type(event.data), ()):
                 before = self._states[projection.name]
-                after = projection.evolve(before, event, sum_)
-                if after is not before:
-                    self._states[projection.name] = self._without_old(projection, after)
-                    changed = True
+                try:
+                    after = projection.evolve(before, event, sum_)
+                    if after is not before:
+                        self._states[projection.name] = self._without_old(projection, after)
+                        changed = True
+                except Exception as error:  # noqa: BLE001 - it halts that projection, and only it
+                    self.halt(projection.name, error)
+                    changed = True  # which is to be told on disk
         return changed
+
+    def halt(self, name: str, error: Exception) -> None:
+        """Halt a projection because of what its code raised; nothing happens when it is halted already."""
+        if name in self.halted:
+            return
+        kind, place = describe_failure(error)
+        halt = self.halted[name] = Halt(name, self._position, kind, place)
+        self._projections = [one for one in self._projections if one.name != name]
+        for cls, hearers in list(self._hearers.items()):
+            self._hearers[cls] = [one for one in hearers if one.name != name]
+        self.on_halt(halt)
+
+    def _documents(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
+        guard = self._guards[projection.name]
+        found = projection.documents(state, since)
+        return {path: part._replace(guard=guard) for path, part in found.items()}
+
+    def _documents_or_halt(self, projection: AnyProjection, state: Any, since: Any) -> Taken:
+        try:
+            return self._documents(projection, state, since)
+        except Exception as error:  # noqa: BLE001 - as in fold
+            self.halt(projection.name, error)
+            return {}
 
     def _without_old(self, projection: AnyProjection, state: Any) -> Any:
         kept = projection.retire(state)
         if kept is not state:
-            gone = projection.documents(state, kept)
+            gone = self._documents(projection, state, kept)
             taken = self._taken.get(projection.name)
             if taken is not None:  # what has been taken as it is needs no second look
                 changed = projection.documents(state, taken)
@@ -66,7 +123,7 @@ class Documents:
             state = self._states[projection.name]
             since = self._taken.get(projection.name)
             if state is not since:
-                found.update(projection.documents(state, since))
+                found.update(self._documents_or_halt(projection, state, since))
                 self._taken[projection.name] = state
         self._in_hand, self._retired = {**self._in_hand, **self._retired}, {}
         return found
@@ -98,7 +155,7 @@ class Documents:
         """All documents but those that have been retired."""
         found: Taken = {}
         for projection in self._projections:
-            found.update(projection.documents(self._states[projection.name], None))
+            found.update(self._documents_or_halt(projection, self._states[projection.name], None))
         return found
 
     def render(self) -> dict[str, Content]:
@@ -106,8 +163,16 @@ class Documents:
         return computed(self.every())
 
     def export(self) -> dict[str, bytes]:
-        """The folds, for the snapshot cache."""
-        return {name: msgspec.json.encode(state) for name, state in self._states.items()}
+        """The folds, for the snapshot cache. Raises ProjectionHalted: the state of a halted one is not the log's."""
+        folds: dict[str, bytes] = {}
+        for name, state in self._states.items():
+            try:
+                folds[name] = msgspec.json.encode(state)
+            except Exception as error:  # noqa: BLE001 - as in fold
+                self.halt(name, error)
+        for halt in self.halted.values():
+            raise ProjectionHalted(halt)
+        return folds
 
     def decoded(self, exported: dict[str, bytes]) -> dict[str, Any]:
         """Folds from the cache, for ``restore``. Raises KeyError, msgspec.ValidationError when they do not fit."""
@@ -115,23 +180,25 @@ class Documents:
             raise KeyError("other projections")
         return {name: msgspec.json.decode(raw, type=type(self._states[name])) for name, raw in exported.items()}
 
-    def restore(self, states: dict[str, Any]) -> None:
-        """Take what ``decoded`` gave."""
+    def restore(self, states: dict[str, Any], position: int = 0) -> None:
+        """Take what ``decoded`` gave, of the log up to ``position``."""
         self._states = dict(states)
+        self._position = position
         self.doubt()
 
 
 def computed(documents: Taken) -> dict[str, Content]:
-    """Path -> content."""
-    return {path: part.content() for path, part in documents.items()}
+    """Path -> content; without those of halted projections."""
+    found = {path: part.guarded(part.content, None) for path, part in documents.items()}
+    return {path: content for path, content in found.items() if content is not None}
 
 
 def folded(
-    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
+    storage: StorageReader, documents: Documents, blobs: BlobSource | None, until: int | None = None
 ) -> Iterator[Taken]:
     """The documents as of position ``until`` (default: the tail), from the log alone, a part at a time: of a path that
-    comes twice, the later one counts. Raises CorruptLog, NotFound."""
-    documents = Documents(projections)
+    comes twice, the later one counts. ``documents`` have folded nothing yet; they know afterwards which projections are
+    halted. Raises CorruptLog, NotFound."""
     for run in runs(storage, 1, until):
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
         old = documents.take_retired()
@@ -143,8 +210,9 @@ def folded(
 def rebuild(
     storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
 ) -> dict[str, Content]:
-    """All of ``folded`` at once: for small logs."""
+    """All of ``folded`` at once, without the documents of halted projections: for small logs."""
+    documents = Documents(projections)
     found: dict[str, Content] = {}
-    for part in folded(storage, projections, blobs, until):
+    for part in folded(storage, documents, blobs, until):
         found.update(computed(part))
     return found

@@ -8,22 +8,78 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from contracts.content import Content
+from events.errors import PmagentError
 from events.event import Event
 
 S = TypeVar("S")
+T = TypeVar("T")
+
+
+class Halt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A halted projection: its code raised, so its documents show nothing from position ``since`` on. ``error`` is the
+    exception's type, ``place`` module and function; its text is not kept."""
+
+    projection: str
+    since: int
+    error: str
+    place: str
+
+
+class ProjectionHalted(PmagentError):
+    """What was asked for reads documents of a halted projection, which are stale."""
+
+    exit_code = 70
+
+    def __init__(self, halt: Halt) -> None:
+        super().__init__(
+            f"the projection {halt.projection} is halted ({halt.error} in {halt.place}), so its documents are stale "
+            f"since position {halt.since}",
+            "the log is unharmed; start a version that does not fail, which writes them anew; report it",
+        )
+        self.halt = halt
+
+
+class Guard(Protocol):
+    """Keeps what one projection raises from everything else."""
+
+    @property
+    def halted(self) -> bool:
+        """Whether the projection is halted: none of its documents counts any more."""
+        ...
+
+    def halt(self, error: Exception) -> None:
+        """Halt it. For any thread."""
+        ...
 
 
 class Part(NamedTuple):
     """A document that is not computed yet: ``render(*given)`` does that, in any thread, for what is given is
-    immutable. ``owner``: the part of its path that holds this name, and all behind it, is nobody else's ("": none)."""
+    immutable. ``owner``: the part of its path that holds this name, and all behind it, is nobody else's ("": none).
+    ``guard`` is its projection's: what cannot be computed, or put on disk for a bug of ours, halts that one."""
 
     render: Callable[..., Content]
     given: tuple[Any, ...]
     owner: str = ""
+    guard: Guard | None = None
 
     def content(self) -> Content:
         """Compute it."""
         return self.render(*self.given)
+
+    def guarded(self, use: Callable[[], T], otherwise: T) -> T:
+        """``use()``; ``otherwise`` when the document's projection is halted, before or by what ``use`` raises.
+        A PmagentError is no bug of a projection, and is raised."""
+        if self.guard is None:
+            return use()
+        if self.guard.halted:
+            return otherwise
+        try:
+            return use()
+        except PmagentError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a projection's code raises halts that projection alone
+            self.guard.halt(error)
+            return otherwise
 
 
 class Projection(Protocol[S]):

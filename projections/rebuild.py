@@ -11,44 +11,59 @@ from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.evidence import evidence
 from events.segments import SegmentReader
-from projections.disk import Desk, Difference
-from projections.documents import Taken, folded
+from projections.disk import Desk, Difference, note_halts
+from projections.documents import Documents, Taken, computed, folded
+from projections.projection import Halt, ProjectionHalted
 from projections.registry import all_projections
 
 
 def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
-    """All of the workspace's documents at once, rebuilt from its log: for small ones. Raises NotFound, CorruptLog."""
-    blobs = blobs_of(workspace)
-    return {path: whole(part.content(), blobs) for found in parts_of(workspace, until) for path, part in found.items()}
+    """All of the workspace's documents at once, rebuilt from its log: for small ones. Raises NotFound, CorruptLog,
+    ProjectionHalted."""
+    blobs, documents, given = blobs_of(workspace), Documents(all_projections()), dict[str, bytes]()
+    for found in parts_of(workspace, documents, until):
+        given.update({path: whole(content, blobs) for path, content in computed(found).items()})
+    for halt in documents.halted.values():
+        raise ProjectionHalted(halt)
+    return given
 
 
 def check_documents(workspace: Path) -> list[Difference]:
-    """Each document of the log that is not on disk as it must be. Raises NotFound, CorruptLog."""
-    desk = Desk(workspace, blobs_of(workspace))
+    """Each document of the log that is not on disk as it must be, and each projection of which nobody can say, because
+    it is halted. Raises NotFound, CorruptLog."""
+    desk, documents = Desk(workspace, blobs_of(workspace)), Documents(all_projections())
     wrong: dict[str, Difference] = {}
-    for documents in parts_of(workspace):
-        for path, difference in desk.differences(documents):
+    for found in parts_of(workspace, documents):
+        for path, difference in desk.differences(found):
             wrong.pop(path, None)  # of a path that comes twice, the later counts
             if difference is not None:
                 wrong[path] = difference
-    return list(wrong.values())
+    return [*map(_halted, documents.halted.values()), *wrong.values()]
 
 
-def rewrite_documents(workspace: Path) -> Iterator[tuple[str, bool]]:
-    """Write what is not on disk as the log says; each document's path, and whether it was written. Raises NotFound,
-    CorruptLog, DocumentUnwritable."""
+def _halted(halt: Halt) -> Difference:
+    return Difference(halt.projection, "halted", halt.since, found=f"{halt.error} in {halt.place}")
+
+
+def rewrite_documents(workspace: Path, documents: Documents | None = None) -> Iterator[tuple[str, bool]]:
+    """Write what is not on disk as the log says; each document's path, and whether it was written. ``documents`` have
+    folded nothing yet, and know afterwards which projections are halted: their documents are left as they are. Raises
+    NotFound, CorruptLog, DocumentUnwritable."""
     desk = Desk(workspace, blobs_of(workspace))
-    for documents in parts_of(workspace):
-        written = set(desk.write(documents))
-        for path in documents:
-            yield path, path in written
+    documents = documents or Documents(all_projections())
+    for found in parts_of(workspace, documents):
+        written = set(desk.write(found))
+        for path, part in found.items():
+            if part.guard is None or not part.guard.halted:
+                yield path, path in written
+    note_halts(workspace, list(documents.halted.values()))
 
 
-def parts_of(workspace: Path, until: int | None = None) -> Iterator[Taken]:
+def parts_of(workspace: Path, documents: Documents, until: int | None = None) -> Iterator[Taken]:
     """What ``projections.documents.folded`` gives of the workspace's log."""
     storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
     try:
-        yield from folded(storage, all_projections(), blobs_of(workspace), until)
+        yield from folded(storage, documents, blobs_of(workspace), until)
     finally:
         storage.close()
 

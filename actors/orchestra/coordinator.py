@@ -209,7 +209,8 @@ def _decided(state: CoordinatorState, course: Course, event: Event) -> Iterable[
         case RunStopping():
             return list(_stopped(course))
     if isinstance(data, PlannerFailed | EffectEnd) and course.doing == "waiting":
-        return _no_answer(course, data, live=state.live and not isinstance(data, EffectInterrupted))
+        next_start = isinstance(data, EffectInterrupted) and data.with_process
+        return _no_answer(course, data, live=state.live and not next_start)
     return []
 
 

@@ -91,7 +91,7 @@ def folded(job: Job, event: Event) -> Job:
     after = replace(
         job, doing="ended", spent_ms=spent, used=job.used + failure.counts, logs=[*job.logs, entry][-20:]
     )
-    held = isinstance(outcome, EffectInterrupted) and after.may_retry(failure)
+    held = isinstance(outcome, EffectInterrupted) and outcome.with_process and after.may_retry(failure)
     return replace(after, doing="held") if held else after
 
 

@@ -47,7 +47,7 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
     check_masked(asked, draft.data)
     position = await host.tell_draft(draft)
     over = not is_open(host, asked.audit_id)
-    end = host.answer_in_log(position, lambda event: event.type in AUDITS.ends) if over else None
+    end = await host.answer_in_log(position, draft.correlation, AUDITS.ends) if over else None
     if end is not None:
         await host.flush()
     document = {"audit_id": asked.audit_id, "position": position, "end": None if end is None else end.type}
@@ -63,7 +63,7 @@ async def cancel(host: Host, arguments: dict[str, Any]) -> Answer:
     request = arguments.get("request")
     if not isinstance(request, str) or not request.startswith(f"{CANCEL}-"):
         raise BadAudit("the request id is missing", f"it begins with {CANCEL}-")
-    event = await host.ask_draft(host.drafted(asked, request), {"audit.cancel_answered"})
+    event = await host.ask_draft(host.drafted(asked, request), {"audit.cancel_answered"}, shown=False)
     answered = event.data
     document = {"audit_id": answered.audit_id, "accepted": answered.accepted, "text": answered.text}
     return Answer(document=document, exit_code=0 if answered.accepted else 1)

@@ -222,8 +222,7 @@ def _report(error: BaseException, app: App) -> int:
                 app.output.note(part)
     code, message, hint = _explain(error)
     if app.json and not app.output.wrote:
-        readable = message.encode("utf-8", "replace").decode()
-        app.output.document({"error": {"kind": kind(code), "message": readable, "hint": hint}})
+        app.output.document({"error": {"kind": kind(code), "message": message, "hint": hint}})
     app.output.note(Styled("error:", "red"), f" {message}")
     if hint:
         app.output.note(Styled("hint:", "cyan"), f" {hint}")

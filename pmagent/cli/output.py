@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, Protocol, TextIO
 import msgspec
 
 from events.errors import PmagentError
-from pmagent.clean import clean_block, clean_line
+from pmagent.clean import clean_block, clean_line, json_bytes
 
 _CODES: Final = {
     "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2", "bold": "1",
@@ -209,7 +209,7 @@ class Output:
 
     def document(self, document: Any) -> None:
         """One JSON document, on stdout."""
-        self.raw(msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+        self.raw(msgspec.json.format(json_bytes(document), indent=2) + b"\n")
 
     def raw(self, data: bytes) -> None:
         """Bytes as they are, on stdout: JSON for programs."""

@@ -99,7 +99,7 @@ def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what
 
 
 @click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
-@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1.")
+@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1; 70 when a projection is halted.")
 @format_option()
 @pass_app
 def rebuild(app: App, check: bool, format: str) -> int:
@@ -109,6 +109,8 @@ def rebuild(app: App, check: bool, format: str) -> int:
     from pmagent.operations import call
 
     answer = call(app.workspace, "rebuild", {})
+    for warning in answer.warnings:
+        app.output.note(Styled("warning:", "yellow"), f" {warning}")
     if format == "json":
         app.output.document(answer.document)
         return answer.exit_code
@@ -126,19 +128,26 @@ def _rebuild_check(app: App, format: str) -> int:
     from projections.rebuild import check_documents
 
     differences = check_documents(app.workspace)
+    halted = [found for found in differences if found.state == "halted"]  # a bug of ours: nobody can say
+    code = Exit.BUG if halted else Exit.NO if differences else Exit.DONE
     if format == "json":
         app.output.document({"ok": not differences, "differences": differences})
-        return Exit.NO if differences else Exit.DONE
+        return code
     if not differences:
         app.output.line(Styled("✓ equal", "green"), ": every document on disk is what the log says")
     for found in differences:
         app.output.line(Styled(f"✗ {found.state}", "red"), f": {found.path}")
-        if found.state == "differs":
+        if found.state == "halted":
+            app.output.line(f"    this projection raised {found.found}; its documents are not known since position "
+                            f"{found.offset}")
+        elif found.state == "differs":
             app.output.line(f"    first at byte {found.offset}")
             app.output.line(f"    the log says  {found.expected}")
             app.output.line(f"    on disk       {found.found}")
         elif found.found:
             app.output.line(f"    {found.found}")
-    if differences:
+    if halted:
+        app.output.note(Styled("hint:", "cyan"), " the log is unharmed; report it, and start a version that does not fail")
+    elif differences:
         app.output.note(Styled("hint:", "cyan"), " pmagent rebuild writes them anew")
-    return Exit.NO if differences else Exit.DONE
+    return code

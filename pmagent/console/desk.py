@@ -167,7 +167,7 @@ class Desk:
             theme=request.cookies.get("theme", "auto"), here=_here(request), csrf=visitor.csrf if visitor is not None
             else "", workspace=str(self.workspace), **context,
         )
-        return HTMLResponse(text, status_code=status)
+        return HTMLResponse(text.encode("utf-8", "backslashreplace"), status_code=status)
 
     async def _header(self, visitor: Visitor | None) -> tuple[dict[str, Any], str]:
         """How things stand, for the head of the page, and why that is not known."""

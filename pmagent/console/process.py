@@ -15,11 +15,11 @@ from typing import Any, Final
 
 import anyio
 import anyio.to_thread
-import msgspec
 import structlog
 
 from actors.engine import describe_failure
 from events.errors import PmagentError
+from pmagent.clean import json_bytes
 from pmagent.console.address import Address
 from pmagent.console.giving_way import give_way
 from pmagent.exitcodes import Exit
@@ -76,7 +76,7 @@ def _ready(address: Address) -> None:
 
 def say(level: str, event: str, **more: Any) -> None:
     """Tell the daemon."""
-    line = msgspec.json.encode({"level": level, "event": event, **{name: str(value) for name, value in more.items()}})
+    line = json_bytes({"level": level, "event": event, **{name: str(value) for name, value in more.items()}})
     try:
         os.write(1, line[:4000].replace(b"\n", b" ") + b"\n")
     except OSError:

@@ -16,6 +16,8 @@ from contracts.reasoning import CONTEXT_BYTES_MAX, SURFACE_BYTES_MAX, KernelStat
 from pmagent.oa.guards.reading import STATE_PATH, Given, read_workspace
 from pmagent.oa.reading import workspace_path
 from pmagent.oa.reasoning_bridge import EnvelopeError, FrozenDict, freeze
+from projections.disk import require_current
+from projections.oa_state import OaState
 
 FIELDS: Final = KernelStateRef.__struct_fields__
 """The five names that ``kernel_data`` may have."""
@@ -37,8 +39,10 @@ def read_view(workspace: str | os.PathLike[str] | None = None) -> View:
     """The workspace as it is now; blocks for about a second at most while surfaces are being written.
 
     A surface that is missing or not valid, or more than an envelope carries, is {}, and the mode says so: this never
-    fails for what the files are like.
+    fails for what the files are like. Raises ProjectionHalted when STATE.json is stale, DocumentUnwritable when nobody
+    knows whether it is.
     """
+    require_current(workspace_path(workspace), OaState.name)
     given = read_workspace(workspace_path(workspace))
     mode = judge(given.observed.surfaces).mode
     fields: dict[str, Any] = {}

@@ -25,6 +25,8 @@ from pmagent.config import ConfigError
 from pmagent.oa.guards.configured import configured
 from pmagent.oa.guards.table import GUARDS, normalized
 from pmagent.oa.guards.table import run_guard as _run_guard
+from projections.disk import DocumentUnwritable
+from projections.projection import ProjectionHalted
 
 WORKSPACE_VARIABLE = "PMAGENT_WORKSPACE"
 
@@ -80,7 +82,10 @@ def run_guard(name: str, workspace: str | os.PathLike[str] | None = None, mode: 
     place = workspace_path(workspace)
     if normalized(name) not in GUARDS:
         raise OAToolError(f"there is no guard {name!r}", f"guards: {', '.join((*GUARDS, *further_guards(place)))}")
-    return _document(_run_guard(name, place, mode))
+    try:
+        return _document(_run_guard(name, place, mode))
+    except (ProjectionHalted, DocumentUnwritable) as error:
+        raise OAToolError(error.message, error.hint) from error
 
 
 def further_guards(workspace: Path) -> Sequence[str]:

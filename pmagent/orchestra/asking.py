@@ -21,6 +21,7 @@ from pmagent.jobs.kinds import RUNS, cancelling
 from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun, checked
 from pmagent.trust import require_covers
+from projections.projection import ProjectionHalted
 
 RUN: Final = RUNS.ask
 CANCEL: Final = RUNS.cancel
@@ -47,7 +48,7 @@ async def run(host: Host, arguments: dict[str, Any]) -> Answer:
         raise BadRun(what, "ask with fewer secrets; tools are not given any that way") from error
     position = await host.tell_draft(draft)
     over = not is_open(host, asked.run_id)
-    end = host.answer_in_log(position, lambda event: event.type in RUNS.ends) if over else None
+    end = await host.answer_in_log(position, draft.correlation, RUNS.ends) if over else None
     if end is not None:
         await host.flush()
     document = {"run_id": asked.run_id, "position": position, "end": None if end is None else end.type}
@@ -63,16 +64,18 @@ async def cancel(host: Host, arguments: dict[str, Any]) -> Answer:
     request = arguments.get("request")
     if not isinstance(request, str) or not request.startswith(f"{CANCEL}-"):
         raise BadRun("the request id is missing", f"it begins with {CANCEL}-")
-    event = await host.ask_draft(host.drafted(asked, request), {"run.cancel_answered"})
+    event = await host.ask_draft(host.drafted(asked, request), {"run.cancel_answered"}, shown=False)
     answered = event.data
     document = {"run_id": answered.run_id, "accepted": answered.accepted, "text": answered.text}
     return Answer(document=document, exit_code=0 if answered.accepted else 1)
 
 
 async def written(host: Host, _: dict[str, Any]) -> Answer:
-    """Wait until the documents on disk show all that is durable now. Raises DocumentUnwritable."""
+    """Wait until the documents on disk show all that is durable now. Raises DocumentUnwritable. A halted projection's
+    documents never will: that is a warning."""
     await host.flush()
-    return Answer(document={"position": host.tail.position})
+    warnings = [ProjectionHalted(halt).message for halt in host.halted_projections]
+    return Answer(document={"position": host.tail.position}, warnings=warnings)
 
 
 def open_runs(host: Host) -> list[str]:

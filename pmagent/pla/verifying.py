@@ -21,9 +21,10 @@ from events.disk import RealDisk
 from events.errors import PmagentError
 from events.evidence import evidence
 from events.segments import SegmentReader
-from projections.documents import folded
+from projections.documents import Documents, computed, folded
 from projections.pla.chain import GENESIS, canonical, checksum
 from projections.pla.sessions import Sessions
+from projections.projection import ProjectionHalted
 from projections.rebuild import blobs_of
 from projections.runs.places import SESSIONS
 
@@ -182,11 +183,13 @@ def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
     """All of them, each as soon as it is complete, from the log alone. Raises NotFound, CorruptLog."""
     storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
     try:
-        for parts in folded(storage, [Sessions()], blobs_of(workspace)):
-            for document, part in parts.items():
-                content = part.content() if document.startswith(f"{SESSIONS}/") else None
-                if isinstance(content, Growing):
+        documents = Documents([Sessions()])
+        for parts in folded(storage, documents, blobs_of(workspace)):
+            for document, content in computed(parts).items():
+                if document.startswith(f"{SESSIONS}/") and isinstance(content, Growing):
                     yield document, content
+        for halt in documents.halted.values():
+            raise ProjectionHalted(halt)
     finally:
         storage.close()
 

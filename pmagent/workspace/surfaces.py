@@ -25,6 +25,7 @@ from pmagent.oa.guards.report import Findings
 from pmagent.workspace import config, git
 from pmagent.workspace.documents import Content, Inputs, documents, encoded
 from pmagent.workspace.errors import WorkspaceError
+from pmagent.workspace.presence import require_text
 from pmagent.workspace.verdicts import contents
 
 CHECKS = {
@@ -41,11 +42,12 @@ LOG_CHECK = "Log Integrity"
 def init_workspace(path: Path, *, now: str | None = None, files: Files | None = None) -> list[str]:
     """Write the surfaces that are missing, coherent with those that are there, and ``.pmagent/config.toml``.
 
-    Returns the paths created, relative to ``path``. Touches no file that exists. Raises WorkspaceError: no
+    Returns the paths created, relative to ``path``. Touches no file that exists. Raises BadPath; WorkspaceError: no
     git repository, or a surface that is there and cannot be understood. The phase of surfaces that are there is the
     configured one from then on. Configured checks are not run; so they have not passed.
     """
     workspace = path.absolute()
+    require_text(workspace)
     branch = git.branch(workspace)
     created = []
     old, paths, _ = _present(workspace, files or RealFiles(workspace))

@@ -58,6 +58,11 @@ class Documents(Protocol):
         """Whether documents that no snapshot would know of may not be on disk yet."""
         ...
 
+    @property
+    def halted(self) -> Mapping[str, object]:
+        """The projections whose code raised, by name."""
+        ...
+
     def render(self) -> dict[str, Content]:
         """All documents but those of what is long over."""
         ...

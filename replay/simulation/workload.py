@@ -51,7 +51,7 @@ class WorkAsked(Payload, frozen=True, kw_only=True):
     price: ModelPrice | None = None
 
 
-@event_type("sim.send_requested", effect=Effect(repeatable=False, limit_s=5.0, concurrency=3))
+@event_type("sim.send_requested", effect=Effect(repeatable=False, limit_s=5.0, concurrency=3, outcomes=("sim.done",)))
 class SendRequested(OutwardRequest, frozen=True, kw_only=True):
     """Outward, and must never happen twice."""
 
@@ -63,7 +63,7 @@ class SendRequested(OutwardRequest, frozen=True, kw_only=True):
         return Scope(self.action, f"job-{self.n % 3}")
 
 
-@event_type("sim.fetch_requested", effect=Effect(repeatable=True, limit_s=5.0, concurrency=2))
+@event_type("sim.fetch_requested", effect=Effect(repeatable=True, limit_s=5.0, concurrency=2, outcomes=("sim.done",)))
 class FetchRequested(OutwardRequest, frozen=True, kw_only=True):
     """Outward, and may be repeated."""
 
@@ -75,7 +75,7 @@ class FetchRequested(OutwardRequest, frozen=True, kw_only=True):
         return Scope(self.action, f"job-{self.n % 3}")
 
 
-@event_type("sim.tidy_requested", effect=Effect(repeatable=True, limit_s=5.0, concurrency=2))
+@event_type("sim.tidy_requested", effect=Effect(repeatable=True, limit_s=5.0, concurrency=2, outcomes=("sim.done",)))
 class TidyRequested(Payload, frozen=True, kw_only=True):
     """Inward."""
 

@@ -15,7 +15,7 @@ from events.event import Draft
 from events.reader import events
 from events.segments import SegmentReader
 from pmagent.console.reading.pla_story import _Fold
-from projections.documents import folded
+from projections.documents import Documents, folded
 from projections.pla.places import log_path, violations_path
 from projections.pla.sessions import Sessions
 from tests.support.logs import FOLDER, BatchWriter, open_segments
@@ -100,7 +100,7 @@ def test_a_session_folded_from_its_beginning_is_the_one_of_the_whole_log(
     storage = SegmentReader(disk, FOLDER)
     whole = {
         path: whole_of(part.content(), NO_BLOBS)
-        for parts in folded(storage, [Sessions(kept=10**6, entries=10**6)], NO_BLOBS)
+        for parts in folded(storage, Documents([Sessions(kept=10**6, entries=10**6)]), NO_BLOBS)
         for path, part in parts.items() if path.startswith("sessions/")
     }  # fmt: skip
     stored = list(events(storage))

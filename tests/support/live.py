@@ -29,6 +29,7 @@ from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Asked, Done, FetchRequested, Grantor, Toy
 
 SECRET = "correct horse battery"
+OUTCOMES = ("toy.done", "rt.said", "rt.told")
 
 
 @event_type("rt.told")
@@ -38,28 +39,31 @@ class Told(Payload, frozen=True, kw_only=True):
     words: list[str]
 
 
-@event_type("rt.once_requested", effect=Effect(repeatable=False, limit_s=None, concurrency=2))
+@event_type("rt.once_requested", effect=Effect(repeatable=False, limit_s=None, concurrency=2, outcomes=OUTCOMES))
 class OnceRequested(Payload, frozen=True, kw_only=True):
     """An effect without a limit that must not be repeated."""
 
     n: int
 
 
-@event_type("rt.again_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2))
+@event_type("rt.again_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2, outcomes=OUTCOMES))
 class AgainRequested(Payload, frozen=True, kw_only=True):
     """An effect without a limit that may be repeated."""
 
     n: int
 
 
-@event_type("rt.short_requested", effect=Effect(repeatable=False, limit_s=0.02, concurrency=2))
+@event_type("rt.short_requested", effect=Effect(repeatable=False, limit_s=0.02, concurrency=2, outcomes=OUTCOMES))
 class ShortRequested(Payload, frozen=True, kw_only=True):
     """An effect that has little time."""
 
     n: int
 
 
-@event_type("rt.bulky_requested", effect=Effect(repeatable=True, limit_s=None, concurrency=2, bulky=True))
+@event_type(
+    "rt.bulky_requested",
+    effect=Effect(repeatable=True, limit_s=None, concurrency=2, bulky=True, outcomes=OUTCOMES),
+)
 class BulkyRequested(Payload, frozen=True, kw_only=True):
     """An effect whose outcome is recorded by a thread."""
 
@@ -137,7 +141,7 @@ class Rig:
 
     async def ask(
         self, payload: Payload, id: str, answers: Callable[[Event], bool],
-        find: Callable[[int, Callable[[Event], bool]], Event | None], seconds: float = 60.0,
+        find: Callable[[int], Awaitable[Event | None]], seconds: float = 60.0,
     ) -> Event:
         """Ask as the actor ``tests``, in a correlation named like the request."""
         draft = self.runtime.intake.fact(payload, id, "tests", id)

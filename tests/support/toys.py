@@ -52,14 +52,14 @@ class Echoed(Payload, frozen=True, kw_only=True):
     depth: int
 
 
-@event_type("toy.work_requested", effect=Effect(repeatable=True, limit_s=10.0, concurrency=2))
+@event_type("toy.work_requested", effect=Effect(repeatable=True, limit_s=10.0, concurrency=2, outcomes=("toy.done",)))
 class WorkRequested(Payload, frozen=True, kw_only=True):
     """An inward effect that may be repeated."""
 
     n: int
 
 
-@event_type("toy.send_requested", effect=Effect(repeatable=False, limit_s=10.0, concurrency=2))
+@event_type("toy.send_requested", effect=Effect(repeatable=False, limit_s=10.0, concurrency=2, outcomes=("toy.done",)))
 class SendRequested(OutwardRequest, frozen=True, kw_only=True):
     """An outward effect that must never be repeated."""
 
@@ -71,7 +71,7 @@ class SendRequested(OutwardRequest, frozen=True, kw_only=True):
         return Scope("feature_work", self.subject)
 
 
-@event_type("toy.fetch_requested", effect=Effect(repeatable=True, limit_s=10.0, concurrency=2))
+@event_type("toy.fetch_requested", effect=Effect(repeatable=True, limit_s=10.0, concurrency=2, outcomes=("toy.done",)))
 class FetchRequested(OutwardRequest, frozen=True, kw_only=True):
     """An outward effect that may be repeated."""
 

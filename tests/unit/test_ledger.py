@@ -16,7 +16,7 @@ from contracts.kernel import KernelModeDecided
 from contracts.oa import OaPermitRevoked
 from contracts.payload import Effect, OutwardRequest, Scope, encode, event_type, type_of
 from events.event import Event
-from tests.support.toys import START, SendRequested, WorkRequested
+from tests.support.toys import START, Done, SendRequested, WorkRequested
 
 
 @event_type("toy.diagnostic_requested", effect=Effect(repeatable=True))
@@ -57,7 +57,7 @@ def test_a_mode_that_forbids_what_runs_ends_it_even_when_its_permit_has_expired(
 def test_the_change_to_blocked_ends_even_what_blocked_allows(ledger: EffectLedger) -> None:
     assert ledger.book(event(7, DiagnosticRequested(permit=3), "toy"))[0]
     assert ledger.book(event(8, decided("DEGRADED", "NORMAL")))[1] == [Cancel(5, "permit_revoked")]
-    ledger.book(Event(9, START, "o", "fact", "toy", "toy.done", "", 5, None, b"{}"))
+    ledger.book(Event(9, START, "o", "fact", "toy", "toy.done", "", 5, Done(n=1), b"{}"))
     assert ledger.book(event(10, decided("BLOCKED", "DEGRADED")))[1] == [Cancel(7, "permit_revoked")]
     assert ledger.book(event(11, DiagnosticRequested(permit=4), "toy"))[0]
     assert Cancel(11, "permit_revoked") not in ledger.book(event(12, decided("BLOCKED", "BLOCKED")))[1]
@@ -110,7 +110,7 @@ def test_what_was_held_and_has_ended_does_not_start_after_the_pause(
         assert ledger.is_open(10), "of another than the gate it is none"
         ledger.book(event(12, closing, GATE))
     else:
-        ledger.book(Event(12, START, "o", "fact", "toy", "toy.done", "", 10, None, b"{}"))
+        ledger.book(Event(12, START, "o", "fact", "toy", "toy.done", "", 10, Done(n=1), b"{}"))
     assert not ledger.is_open(10)
     assert ledger.book(event(13, RESUMED, GATE))[0] == []
 

@@ -91,9 +91,12 @@ async def test_when_the_log_fails_waiters_hear_that_the_outcome_is_unknown_and_e
             await rig.runtime.append(Poked(n=1), "lost", "tests")
         ends.append("append")
 
+    async def nothing(_position: int) -> Event | None:
+        raise AssertionError("the request is new")
+
     async def ask(rig: Rig) -> None:
         with pytest.raises(OutcomeUnknown):
-            await rig.ask(Asked(n=1), "asked", lambda _: False, lambda *_: None)
+            await rig.ask(Asked(n=1), "asked", lambda _: False, nothing)
         ends.append("ask")
 
     async def live_until_the_log_fails() -> None:
@@ -170,7 +173,7 @@ async def test_a_waiter_that_goes_away_takes_nothing_with_it() -> None:
 async def test_who_asks_gets_the_answer_or_an_end_of_waiting_and_the_request_stays() -> None:
     looked: list[int] = []
 
-    def find(position: int, _answers: Callable[[Event], bool]) -> Event | None:
+    async def find(position: int) -> Event | None:
         looked.append(position)
         return rig.history[0]
 

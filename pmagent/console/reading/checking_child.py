@@ -17,6 +17,7 @@ import msgspec
 
 from events.errors import PmagentError
 from events.verify import verify_log
+from pmagent.clean import json_bytes
 from pmagent.console.giving_way import give_way
 from pmagent.layout import Layout
 from pmagent.log.source import opened
@@ -65,11 +66,12 @@ def _documents(layout: Layout) -> Any:
     shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
     return {
         "ok": not found, "differences": shown, "count": len(found), "log_id": log_id, "end": msgspec.to_builtins(end),
+        "halted": any(one.state == "halted" for one in found),
     }  # fmt: skip
 
 
 def _say(**said: Any) -> None:
-    os.write(1, msgspec.json.encode(said) + b"\n")
+    os.write(1, json_bytes(said) + b"\n")
 
 
 def _end_with_input() -> None:

@@ -67,6 +67,8 @@ def _lacks_log(found: Findings, given: Given) -> None:
 
 def _drifted(difference: Difference) -> OADiagnostic:
     how = f"is not what the log says, from byte {difference.offset} on"
+    if difference.state == "halted":
+        how = f"is a halted projection: its documents are stale since position {difference.offset} ({difference.found})"
     if difference.state == "unreadable":
         how = f"cannot be read ({difference.found})"
     return OADiagnostic(

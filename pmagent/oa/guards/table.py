@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from contracts.oa_documents import GuardMode, GuardReport
 from pmagent.config_programs import normalized
 from pmagent.oa.guards import blocks, kernel_surfaces, log, oa_state
 from pmagent.oa.guards.reading import Given, read_workspace
 from pmagent.oa.guards.report import Findings, report
+from projections.disk import require_current
+from projections.oa_state import OaState
 
 __all__ = ["GUARDS", "Guard", "normalized", "run_guard"]
 
@@ -29,7 +32,14 @@ GUARDS: Mapping[str, Guard] = {
 """Every built-in guard, by the name under which it is run."""
 
 
+_WITHOUT_STATE: Final = (log.log_integrity, log.projections)
+"""They look at the log, and not at STATE.json."""
+
+
 def run_guard(name: str, workspace: Path, mode: GuardMode = "STRICT", timestamp: str = "") -> GuardReport:
-    """Read the workspace now and run one guard over it. Raises KeyError for a name that no guard has."""
+    """Read the workspace now and run one guard over it. Raises KeyError for a name that no guard has,
+    ProjectionHalted and DocumentUnwritable when STATE.json is stale, or nobody knows whether it is."""
     guard = GUARDS[normalized(name)]
+    if guard not in _WITHOUT_STATE:
+        require_current(workspace, OaState.name)
     return report(guard(read_workspace(workspace)), mode, timestamp)

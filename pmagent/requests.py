@@ -1,0 +1,87 @@
+"""Finding what came of a request that is sent again, without reading the log on the event loop.
+
+What has become of recent requests is kept in an index while it becomes durable. Of older ones the log is read, in a
+thread with a reader of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import anyio.to_thread
+import msgspec
+
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Event
+from events.reader import event_at
+from events.segments import SegmentReader
+from pmagent.jobs.sifting import sifted
+from pmagent.layout import Layout
+
+OPERATOR: Final = "operator"
+"""The actor of facts that a person's command makes."""
+
+REQUESTS_MAX: Final = 4096
+"""So many requests are kept in the index; of an older one the log is read."""
+
+
+class Requests:
+    """The requests of one log and what came of them. For one event loop."""
+
+    def __init__(self, layout: Layout, blobs: BlobStore) -> None:
+        self._layout = layout
+        self._blobs = blobs
+        self._index: OrderedDict[str, tuple[int, dict[str, int]]] = OrderedDict()
+        """Correlation -> the position of its first request, and of each type of event the first position."""
+
+    def hear(self, events: Sequence[Event]) -> None:
+        """Take durable events."""
+        for event in events:
+            known = self._index.get(event.correlation)
+            if known is None:
+                if event.kind != "fact" or event.actor != OPERATOR:
+                    continue
+                known = self._index[event.correlation] = (event.position, {})
+                if len(self._index) > REQUESTS_MAX:
+                    self._index.popitem(last=False)
+            known[1].setdefault(event.type, event.position)
+
+    async def answer(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
+        """The first durable event of one of the types ``answers`` from the request on; None when there is none yet.
+        Raises NotFound, CorruptLog."""
+        first, known = self._index.get(correlation, (0, {}))
+        found = [known[name] for name in answers if name in known]
+        if 0 < first <= request and all(position >= request for position in found):
+            return await self.event(min(found)) if found else None
+        return await anyio.to_thread.run_sync(self._search, request, correlation, answers, abandon_on_cancel=True)
+
+    async def event(self, position: int) -> Event:
+        """The durable event at ``position``, its payload decoded. Raises NotFound, CorruptLog."""
+        return await anyio.to_thread.run_sync(read_event, self._layout, self._blobs, position)
+
+    def _search(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
+        log = SegmentReader(RealDisk(), str(self._layout.log))
+        try:
+            wanted = re.compile(re.escape(msgspec.json.encode(correlation)))
+            for run, _ in sifted(log, wanted, request, log.tail().position):
+                for stored in run:
+                    if stored.correlation == correlation and stored.type in answers:
+                        return typed(stored, self._blobs)
+            return None
+        finally:
+            log.close()
+
+
+def read_event(layout: Layout, blobs: BlobStore, position: int) -> Event:
+    """The durable event at ``position``, in a thread of its own: with a reader of its own, because the storage's keeps
+    files open and serves the event loop alone. Raises NotFound, CorruptLog."""
+    log = SegmentReader(RealDisk(), str(layout.log))
+    try:
+        return typed(event_at(log, position), blobs)
+    finally:
+        log.close()
