@@ -203,7 +203,8 @@ def _report(error: BaseException, app: App) -> int:
     code, message, hint = _explain(error)
     if app.json and not app.output.wrote:
         readable = message.encode("utf-8", "replace").decode()
-        app.output.document({"error": {"kind": kind(code), "message": readable, "hint": hint}})
+        facts = error.facts if isinstance(error, PmagentError) else {}
+        app.output.document({"error": {"kind": kind(code), "message": readable, "hint": hint, **facts}})
     app.output.note(Styled("error:", "red"), f" {message}")
     if hint:
         app.output.note(Styled("hint:", "cyan"), f" {hint}")
