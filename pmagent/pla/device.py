@@ -242,8 +242,11 @@ class PretendDevice:
         """One round of the core; whether another is due at once."""
         terminal = self._terminal
         opened = terminal is not None and terminal.is_open()
+        received = terminal.read() if terminal is not None and not self._deaf else b""
+        if not opened:  # what comes over a line that nobody holds is read, and not heard
+            opened = terminal is not None and terminal.is_open()
+            received = received if opened else b""
         self._line(open=opened)
-        received = terminal.read() if terminal is not None and opened and not self._deaf else b""
         for op in self._swallower.hear(received):
             self._tell(heard=op)
         step = self._core.step(

@@ -22,33 +22,13 @@ from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.wire import RemoteError, reachable
 from tests.support.commands import pmagent, spawn
-from tests.support.daemons import Daemon, running
+from tests.support.daemons import Daemon, hurried, running, stopped
 from tests.support.pla_live import await_event, events
 from tests.support.started import in_workspace, started
 
 PLAN = "- {task_id: one, intent: say it, tools: [echo], inputs: {args: [hello]}}\n"
 LONG = "- {task_id: nap, intent: take long, tools: [sleep], inputs: {args: ['600']}}\n"
 WHO = {"operator": "ada", "channel": "api"}
-
-
-@contextmanager
-def hurried() -> Iterator[None]:
-    """Nobody waits long, for what never answers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(client, "SILENT_SECONDS", 0.3)
-        yield
-
-
-@contextmanager
-def stopped(daemon: Daemon) -> Iterator[None]:
-    """The daemon does nothing for the length of a block."""
-    daemon.process.send_signal(signal.SIGSTOP)
-    os.waitid(os.P_PID, daemon.process.pid, os.WSTOPPED | os.WNOWAIT)
-    try:
-        with hurried():
-            yield
-    finally:
-        daemon.process.send_signal(signal.SIGCONT)
 
 
 def in_order(workspace: Path, daemon: Daemon) -> str:
@@ -59,7 +39,7 @@ def in_order(workspace: Path, daemon: Daemon) -> str:
     return errors
 
 
-# --- what only looks ---------------------------------------------------------------------------------------------------
+# --- what only looks -------------------------------------------------------------------------------------------------
 
 
 def test_by_default_the_log_answers_in_place_of_a_daemon_that_is_stopped(workspace: Path) -> None:
@@ -201,7 +181,7 @@ def test_a_client_of_an_older_version_is_answered_as_before(workspace: Path) -> 
     assert [answer["document"]["running"] for answer in answered] == [True]
 
 
-# --- what changes something ------------------------------------------------------------------------------------------------
+# --- what changes something ------------------------------------------------------------------------------------------
 
 
 def test_a_pause_that_is_not_answered_may_still_happen_and_does(workspace: Path) -> None:

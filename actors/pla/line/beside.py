@@ -25,7 +25,7 @@ _SPEEDS: Final = slice(4, 6)
 
 
 def hang_up(path: str, holder: int) -> str:
-    """Hang up the terminal at ``path``, which the process ``holder`` has open, and throw away what has not left; the
+    """Hang up the terminal at ``path``, which the process ``holder`` has open, and throw away what has not left it; the
     terminal's own name. Blocking, but waits for nobody. Raises PortUnusable."""
     try:
         device = os.stat(path).st_rdev
