@@ -140,7 +140,7 @@ class Desk:
         async with self._asking.setdefault(operation, anyio.Lock()):
             asked, position = time.monotonic(), self.position()
             known = self._standing.get(operation)
-            if known is not None:
+            if known is not None and (self._hanging is None or self._hanging[0] < known[1]):
                 unchanged = known[0] == position and asked - known[1] < FRESH_SECONDS
                 if unchanged or known[1] >= came:
                     return known[2]
