@@ -6,14 +6,19 @@ listed once, in ``pmagent.exitcodes``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 
 class PmagentError(Exception):
     """Base of every error that a person may meet.
 
-    ``message`` says what happened and where, ``hint`` what to do next (may be empty).
+    ``message`` says what happened and where, ``hint`` what to do next (may be empty), ``facts`` what a program needs to
+    know besides.
     """
 
     exit_code = 1
+    facts: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

@@ -8,6 +8,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
@@ -15,6 +16,7 @@ import anyio.to_thread
 import msgspec
 import structlog
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from actors.engine import describe_failure
 from events.errors import PmagentError
@@ -26,23 +28,31 @@ from pmagent.flat import flat_errors
 from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
+from pmagent.pla import asking as pla
+from pmagent.pla import reading
 from pmagent.pla.linking import link_device
 from pmagent.shapes import work_out_shapes
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (
+    BEAT_SECONDS,
+    LOOKING,
     REQUEST_BYTES_MAX,
     UNDECODABLE,
     BadMessage,
     Failure,
     Reply,
     Request,
+    has_left,
     peer_uid,
     reachable,
     receive_line,
+    stops,
 )
 
 CONNECTIONS_MAX = 256
-"""So many clients are answered at once at most; fewer where the process may open few files."""
+"""So many connections are open at once at most; fewer where the process may open few files."""
+REQUEST_SECONDS = 10.0
+"""So long a client may take to send its request."""
 
 _log = structlog.get_logger("pmagent")
 
@@ -104,25 +114,48 @@ async def _listen(layout: Layout) -> SocketListener:
         return await anyio.create_unix_listener(address, mode=0o600)
 
 
-async def _serve_connections(host: Host, listener: SocketListener) -> None:
-    """Answer each connection. Only so many at once, so that the log and the documents always find a free descriptor;
-    further ones wait to be accepted."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    places = anyio.Semaphore(max(1, min(CONNECTIONS_MAX, soft // 4)))
+class _Connection:
+    """A client. It is ``idle`` until its whole request has come; ``scope`` ends it."""
 
-    async def answer(stream: SocketStream) -> None:
+    def __init__(self) -> None:
+        self.idle = True
+        self.scope = anyio.CancelScope()
+
+
+async def _serve_connections(host: Host, listener: SocketListener) -> None:
+    """Answer each connection. Only so many are open at once, so that the log and the documents always find a free
+    descriptor. A client that has sent no whole request keeps nobody waiting: where there is no place left, the one that
+    has been idle for longest gives up its own; only where all are being answered do further ones wait."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    places = max(1, min(CONNECTIONS_MAX, soft // 4))
+    connections: dict[_Connection, None] = {}  # the oldest first
+    left = anyio.Event()
+
+    async def answer(stream: SocketStream, connection: _Connection) -> None:
+        nonlocal left
         try:
-            await _answer(host, stream)
+            with connection.scope:
+                await _answer(host, stream, connection)
         finally:
-            places.release()
+            del connections[connection]
+            left.set()
+            left = anyio.Event()
 
     async with anyio.create_task_group() as tasks:
         while True:
-            await places.acquire()
-            tasks.start_soon(answer, await listener.accept())
+            stream = await listener.accept()
+            connection = _Connection()
+            connections[connection] = None
+            tasks.start_soon(answer, stream, connection)
+            while len(connections) >= places:
+                idle = next((one for one in connections if one.idle and one is not connection), None)
+                if idle is not None:
+                    idle.idle = False  # it is on its way out
+                    idle.scope.cancel()
+                await left.wait()
 
 
-async def _answer(host: Host, stream: SocketStream) -> None:
+async def _answer(host: Host, stream: SocketStream, connection: _Connection) -> None:
     """One request, one reply; whatever is wrong with it is its sender's."""
     async with stream:
         raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
@@ -130,9 +163,21 @@ async def _answer(host: Host, stream: SocketStream) -> None:
             _log.warning("refused a connection of another user")
             return
         try:
-            with anyio.fail_after(10):
-                line = await receive_line(stream, REQUEST_BYTES_MAX)
-            reply = await _reply(host, line)
+            with anyio.fail_after(REQUEST_SECONDS):
+                line = await receive_line(BufferedByteReceiveStream(stream), REQUEST_BYTES_MAX)
+            if connection.scope.cancel_called:
+                return  # its place was given away before anything was taken
+            connection.idle = False
+            request = _request(line)
+            if request.heartbeat:
+                _beat(raw, 0.0)
+            # Looked at behind the word that it is taken: see ``wire``.
+            if has_left(raw) and not _outlives_its_asker(host, request):
+                if request.operation not in LOOKING:
+                    what = "a request is dropped: its client went away before it was taken"
+                    _log.warning(what, operation=request.operation, request=request.arguments.get("request", ""))
+                return
+            reply = await _reply_beating(host, request, raw) if request.heartbeat else await _reply(host, request)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             return  # somebody only looked whether we answer, or went away
         except TimeoutError:
@@ -146,11 +191,46 @@ async def _answer(host: Host, stream: SocketStream) -> None:
             _log.warning("a client went away before its answer")
 
 
-async def _reply(host: Host, line: bytes) -> Reply:
+def _request(line: bytes) -> Request:
+    """Raises BadMessage."""
     try:
-        request = msgspec.json.decode(line, type=Request)
+        return msgspec.json.decode(line, type=Request)
     except UNDECODABLE:
-        return _failure(BadMessage("this is not a request", "one JSON object: operation, arguments"))
+        raise BadMessage("this is not a request", "one JSON object: operation, arguments") from None
+
+
+def _outlives_its_asker(host: Host, request: Request) -> bool:
+    """Whether a request is carried out though its client has gone: what stops something, and of modes only a lower
+    one."""
+    if request.operation == pla.MODE and request.arguments.get("mode") == "SUGGEST":
+        return reading.warden(host.runtime.engine).mode == "EXECUTE"
+    return stops(request.operation, request.arguments)
+
+
+async def _reply_beating(host: Host, request: Request, raw: socket.socket) -> Reply:
+    """The reply; until it is there the client is told that it is worked on."""
+    began = anyio.current_time()
+
+    async def beat() -> None:
+        while True:
+            await anyio.sleep(BEAT_SECONDS)
+            _beat(raw, anyio.current_time() - began)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(beat)
+        reply = await _reply(host, request)
+        tasks.cancel_scope.cancel()
+    return reply
+
+
+def _beat(raw: socket.socket, seconds: float) -> None:
+    """Say that a request is worked on. So short a line goes as a whole or not at all; a client that does not read, or
+    has gone, is nothing to wait for."""
+    with suppress(OSError):
+        raw.send(msgspec.json.encode(Reply(taken=round(seconds, 1))) + b"\n", socket.MSG_DONTWAIT)
+
+
+async def _reply(host: Host, request: Request) -> Reply:
     try:
         answer = await perform(host, request.operation, request.arguments)
     except PmagentError as error:

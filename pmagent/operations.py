@@ -50,7 +50,17 @@ from pmagent import cache, control
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
 from pmagent.audit.source import is_address
-from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
+from pmagent.client import (
+    PATIENCE_SECONDS,
+    REPLY_SECONDS,
+    TRY_SECONDS,
+    DaemonStarting,
+    HolderGone,
+    Say,
+    Unanswered,
+    call_daemon,
+    new_request,
+)
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.host import Host, fold_into, open_host
@@ -61,6 +71,7 @@ from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
 from pmagent.registry import distrust, snapshot_digest, trusted
 from pmagent.trust import require_accepted, require_known, unaccepted_of
+from pmagent.wire import LOOKING
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
 from pmagent.workspace.presence import require_workspace
@@ -231,10 +242,14 @@ _LOWERING: Final = frozenset((
 """Operations that end or lower something, or only note it: a configuration that was widened keeps nobody from them."""
 
 
-def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) -> Answer:
-    """Perform an operation on the workspace, through its daemon or in this process; blocking.
+def call(
+    workspace: Path, name: str, arguments: dict[str, Any] | None = None, say: Say = lambda _: None
+) -> Answer:
+    """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
+    keeps it waiting.
 
-    ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. Raises PmagentError.
+    ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. What only looks is answered by the
+    log also where a daemon does not answer, with a warning that says so. Raises PmagentError.
     """
     workspace = workspace.resolve()
     layout = Layout(workspace)
@@ -244,12 +259,30 @@ def call(workspace: Path, name: str, arguments: dict[str, Any] | None = None) ->
         try:
             if is_locked(*layout.locks) and not _only_reads_beside_a_job(layout, name):
                 with flat_errors():
-                    return anyio.run(call_daemon, layout, name, arguments, _answer_seconds(name, arguments))
+                    seconds = _answer_seconds(name, arguments)
+                    return anyio.run(call_daemon, layout, name, arguments, seconds, say)
             return _without_daemon(workspace, name, arguments)
         except (LogLocked, HolderGone):  # others, commands or daemons, come and go meanwhile
             if time.monotonic() > deadline:
                 raise
             time.sleep(TRY_SECONDS)
+        except (DaemonStarting, Unanswered) as error:
+            if name not in LOOKING:
+                raise
+            return _as_logged(workspace, name, arguments, error)
+
+
+def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered) -> Answer:
+    """What the log says beside a daemon that does not. Raises ``error`` where the log does not know it yet."""
+    try:
+        answer = _without_daemon(workspace, name, arguments)
+    except pla.OutcomeOpen:
+        raise error from None
+    daemon = "unresponsive" if isinstance(error, Unanswered) else "starting"
+    return Answer(
+        document={**answer.document, "daemon": daemon}, exit_code=answer.exit_code,
+        warnings=[f"{error.message}; this is what the log says", *answer.warnings],
+    )
 
 
 def _only_reads_beside_a_job(layout: Layout, name: str) -> bool:
@@ -331,6 +364,12 @@ def _said(error: Exception | None) -> str | None:
     return None if error is None else str(error)
 
 
+def call_logged(workspace: Path, name: str) -> dict[str, Any]:
+    """What the log answers to an operation that only looks, whatever the daemon does. Raises CorruptLog,
+    HistoryError."""
+    return _without_daemon(workspace.resolve(), name, {}).document
+
+
 @contextmanager
 def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
     """The actors as the log has them, its id and its end; without a log as they begin, and "". Nothing is written.
@@ -360,6 +399,7 @@ def _status(
     unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
     return {
         "running": running,
+        "daemon": "running" if running else "none",
         "mode": "BLOCKED" if unwatched else kernel.mode or None,
         "phase": kernel.phase or None,
         "branch": kernel.branch or None,

@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from actors.kernel.reader import parse
 from actors.kernel.surfaces import NAMES, PATHS, REQUIRED
 from contracts.kernel import KernelObserved, SurfaceReading
+from pmagent import client
 from pmagent.trust import accept
 from tests.support import own_state
 
@@ -36,6 +37,8 @@ Observe = Callable[..., KernelObserved]
 # How long an example takes says more of the machine, and of who else works on it, than of the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+# So does how long a daemon may be silent before it is said to hang; tests of that say how long themselves.
+client.SILENT_SECONDS = 30.0  # type: ignore[misc]
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -222,7 +222,8 @@ def _report(error: BaseException, app: App) -> int:
                 app.output.note(part)
     code, message, hint = _explain(error)
     if app.json and not app.output.wrote:
-        app.output.document({"error": {"kind": kind(code), "message": message, "hint": hint}})
+        facts = error.facts if isinstance(error, PmagentError) else {}
+        app.output.document({"error": {"kind": kind(code), "message": message, "hint": hint, **facts}})
     app.output.note(Styled("error:", "red"), f" {message}")
     if hint:
         app.output.note(Styled("hint:", "cyan"), f" {hint}")

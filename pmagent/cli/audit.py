@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import read_given, source_of
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
+from pmagent.cli.given import job_id, read_given, source_of
 
 if TYPE_CHECKING:
     from contracts.audit_events import AuditRequested
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Who looks at the report's images [default: audit.vision_model, else nobody].",
 )
+@request_option()
 @format_option()
 @pass_app
 def audit(
@@ -57,6 +57,7 @@ def audit(
     output: str | None,
     model: str | None,
     vision_model: str | None,
+    request: str | None,
     format: str,
 ) -> int:
     """Audit the repository REPO_URL (https, ssh, git@, file:// or a local path) and the report PDF that tells of it.
@@ -78,7 +79,7 @@ def audit(
         model=model,
         vision_model=vision_model,
     )
-    asked = as_request(wish, settings, app.workspace, Path.cwd(), str(uuid.uuid4()))
+    asked = as_request(wish, settings, app.workspace, Path.cwd(), job_id(request))
     return _audit(app, asked.request, asked.copy, as_json=format == "json")
 
 

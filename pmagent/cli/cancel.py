@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.given import id_prefix
 from pmagent.cli.output import Styled
 from pmagent.cli.shell import complete_jobs
@@ -15,13 +15,15 @@ from pmagent.exitcodes import Exit
 
 @click.command(cls=Command, example="pmagent cancel 5b0c7a52")
 @click.argument("job_id", shell_complete=complete_jobs)
+@request_option()
 @format_option()
 @pass_app
-def cancel(app: App, job_id: str, format: str) -> int:
+def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     """End the open run or audit JOB_ID (or the one whose id begins so): what works for it is stopped, its documents
     written.
 
-    Exit 0 when it takes that, 1 when no such run or audit is open. It has ended when `pmagent runs JOB_ID`, or
+    Exit 0 when it takes that, 1 when no such run or audit is open, 6 when the daemon does not answer (it ends the job
+    when it goes on). It has ended when `pmagent runs JOB_ID`, or
     `pmagent audits JOB_ID`, says so.
     """
     from pmagent.client import new_request
@@ -42,7 +44,8 @@ def cancel(app: App, job_id: str, format: str) -> int:
     document: dict[str, Any] = {field: found, "accepted": False, "text": f"the {kind.word} is {job.state} already"}
     code: int = Exit.NO
     if job.end is None:
-        answer = call(app.workspace, kind.cancel, {"request": new_request(kind.cancel), field: found})
+        asked = {"request": new_request(kind.cancel), field: found, **same_request(request)}
+        answer = call(app.workspace, kind.cancel, asked, app.output.note)
         document, code = answer.document, answer.exit_code
     if format == "json":
         app.output.document(document)

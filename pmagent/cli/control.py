@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option
 
@@ -12,16 +12,17 @@ from pmagent.cli.pla.common import acting, ask, ask_to_lower, operator_option
 @click.command(cls=Command, example=["pmagent pause", "pmagent pause --reason 'the bench is being rewired'"])
 @click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def pause(app: App, reason: str, operator: str | None, format: str) -> int:
+def pause(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let no new outward effect start, and disarm the keyboard device, until `pmagent resume`; also over a restart.
 
     What is permitted meanwhile is held. What runs already goes on (`pmagent cancel` ends it), but for typing, which
     ends. It holds for whoever works in this workspace. A run or audit of another shell that goes on without a daemon
-    takes no requests: Ctrl-C there ends it.
+    takes no requests: Ctrl-C there ends it. Exit 6: the daemon does not answer; it pauses when it goes on.
     """
-    answer = ask_to_lower(app, "control.pause", operator, "nothing is paused", reason=reason)
+    answer = ask_to_lower(app, "control.pause", operator, "nothing is paused", reason=reason, **same_request(request))
     document = answer.document
     if format == "json":
         app.output.document(document)
@@ -35,11 +36,13 @@ def pause(app: App, reason: str, operator: str | None, format: str) -> int:
 @click.command(cls=Command, example="pmagent resume")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def resume(app: App, reason: str, operator: str | None, format: str) -> int:
+def resume(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
     """Let outward effects start again: first those that were held, but for those whose permit has expired."""
-    answer = ask(app, "control.resume", channel="cli", operator=acting(app, operator), reason=reason)
+    who = acting(app, operator)
+    answer = ask(app, "control.resume", channel="cli", operator=who, reason=reason, **same_request(request))
     document = answer.document
     if format == "json":
         app.output.document(document)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from pmagent.clean import shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.oa import mode_piece
-from pmagent.cli.output import Output, Styled
+from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
 from pmagent.when import short, spoken
 
@@ -46,19 +46,24 @@ def up(app: App) -> int:
 def status(app: App, require_daemon: bool, format: str) -> int:
     """Daemon, mode and its reasons, sessions, open effects, the log's end. Works without a daemon, and says so.
 
+    A daemon that does not answer within 2 s is said to be unresponsive (JSON: "daemon"), and the log answers in its
+    place; the exit code is that of the log's view, 0.
+
     The log's end is what HEAD notes; whether the whole log is intact is told by pmagent log verify.
     """
     from pmagent.operations import call
 
-    answer = call(app.workspace, "status", {})
+    answer = warned(app.output, call(app.workspace, "status", {}))
     document = {"workspace": str(app.workspace), **answer.document, "holder": _holder(app)}
     if format == "json":
         app.output.document(document)
     else:
         _screen(app.output, document)
     if require_daemon and not document["running"]:
-        app.output.note(Styled("error:", "red"), " no daemon runs in this workspace")
-        app.output.note(Styled("hint:", "cyan"), " start it: pmagent up")
+        hangs = document["daemon"] != "none"
+        what = "the daemon does not answer" if hangs else "no daemon runs in this workspace"
+        app.output.note(Styled("error:", "red"), f" {what}")
+        app.output.note(Styled("hint:", "cyan"), " pmagent doctor looks closer" if hangs else " start it: pmagent up")
         return Exit.UNREACHABLE
     return answer.exit_code
 
@@ -71,9 +76,7 @@ def _holder(app: App) -> str | None:
 
 
 def _screen(output: Output, document: dict[str, Any]) -> None:
-    running = Styled("✓ running", "green") if document["running"] else Styled("- not running", "yellow")
-    said = f" ({document['holder']})" if document["holder"] else "; this is what the log says"
-    output.line("daemon     ", running, said)
+    output.line("daemon     ", *daemon_pieces(document["daemon"], document["holder"]))
     output.line(f"workspace  {document['workspace']}")
     place = f", phase {document['phase'] or 'unknown'}, branch {document['branch'] or 'unknown'}"
     output.line("mode       ", mode_piece(document["mode"]), place)
@@ -99,6 +102,19 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for halt in document["stale"]:
         said = f"    documents of {halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
         output.line(Styled("✗ stale", "red"), said)
+
+
+_DAEMON: Final = {
+    "running": ("✓ running", "green"), "unresponsive": ("✗ does not answer", "red"),
+    "starting": ("- starting", "yellow"),
+}  # fmt: skip
+
+
+def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
+    """How the daemon stands, by the key ``daemon`` of a status, and who holds the log."""
+    said, style = _DAEMON.get(daemon, ("- not running", "yellow"))
+    whose = f" ({holder})" if holder else ""
+    return Styled(said, style), whose if daemon == "running" else f"{whose}; this is what the log says"
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:

@@ -186,6 +186,23 @@ class Group(_Helped, click.Group):
             formatter.write_dl([(name, entry.text) for name, entry in self.entries.items() if not entry.hidden])
 
 
+def request_option() -> Callable[[F], F]:
+    """``--request ID``: the id of a request that was asked for before."""
+    return click.option(
+        "--request", metavar="ID",
+        help="Ask for the request ID again, whose outcome is not known: it is done once at most.",
+    )
+
+
+def same_request(request: str | None) -> dict[str, str]:
+    """The arguments of an operation that ``--request`` stands for. Raises UsageError."""
+    if request is None:
+        return {}
+    if not request.isascii() or not request.isprintable():
+        raise click.UsageError("--request is no request's id: take it from the error that named it")
+    return {"request": request}
+
+
 def format_option(default: str = "text", *, lines: bool = False) -> Callable[[F], F]:
     """``--format text|json``; ``lines`` for commands that print one JSON object a line. Given as ``format``."""
     what = "one stored event a line" if lines else "one document"

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 import termios
+import uuid
 from collections import Counter
 from typing import Any, BinaryIO, Final, NoReturn
 
@@ -111,6 +112,16 @@ def id_prefix(given: str, name: str) -> str:
     if not given or not set(given.lower()) <= _ID_CHARS or len(given) > _ID_LENGTH:
         raise click.BadParameter("an id, or its beginning: digits, a to f, and -", param_hint=name)
     return given
+
+
+def job_id(request: str | None) -> str:
+    """The id of a job to ask for: a new one, or that of ``--request``. Raises BadParameter."""
+    if request is None:
+        return str(uuid.uuid4())
+    try:
+        return str(uuid.UUID(request))
+    except ValueError:
+        raise click.BadParameter("the id of a run or an audit, all of it", param_hint="--request") from None
 
 
 _ID_CHARS: Final = frozenset("0123456789abcdef-")

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.output import Output, Styled
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
+from pmagent.cli.output import Output, Styled, warned
 from pmagent.exitcodes import Exit
 
 _STYLES = {"NORMAL": "green", "DEGRADED": "yellow", "BLOCKED": "red"}
@@ -20,17 +20,17 @@ def mode_piece(mode: object) -> Styled:
 
 
 @click.command(cls=Command, example=["pmagent oa snapshot", "pmagent oa snapshot --format json"])
+@request_option()
 @format_option()
 @pass_app
-def snapshot(app: App, format: str) -> int:
+def snapshot(app: App, request: str | None, format: str) -> int:
     """Read the kernel surfaces and bring STATE.json up to them.
 
     Exit 1, and STATE.json left as it was, when a required surface is missing or invalid.
     """
     from pmagent.operations import call
 
-    answer = call(app.workspace, "oa.snapshot", {})
-    _warn(app.output, answer.warnings)
+    answer = warned(app.output, call(app.workspace, "oa.snapshot", same_request(request), app.output.note))
     if format == "json":
         app.output.document(answer.document)
     else:
@@ -101,17 +101,17 @@ def _guard_screen(output: Output, name: str, report: dict[str, Any]) -> None:
 
 
 @click.command(cls=Command, example="pmagent boot oa --format json")
+@request_option()
 @format_option()
 @pass_app
-def boot(app: App, format: str) -> int:
+def boot(app: App, request: str | None, format: str) -> int:
     """Boot an OA session and print its envelope.
 
     DEGRADED boots with a warning; BLOCKED is refused: exit 1, with the reasons.
     """
     from pmagent.operations import call
 
-    answer = call(app.workspace, "boot.oa", {})
-    _warn(app.output, answer.warnings)
+    answer = warned(app.output, call(app.workspace, "boot.oa", same_request(request), app.output.note))
     if format == "json":
         app.output.document(answer.document)
     else:
@@ -135,8 +135,3 @@ def _boot_screen(output: Output, document: dict[str, Any]) -> None:
     output.line(f"  forbidden  {', '.join(may['forbidden_actions']) or 'nothing of the known'}")
     for command in may["recommended_commands"]:
         output.line(f"  recommended: {command}")
-
-
-def _warn(output: Output, warnings: list[str]) -> None:
-    for warning in warnings:
-        output.note(Styled("warning:", "yellow"), f" {warning}")

@@ -13,12 +13,15 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 
 import msgspec
 
 from events.errors import PmagentError
 from pmagent.clean import clean_block, clean_line, json_bytes
+
+if TYPE_CHECKING:
+    from pmagent.answer import Answer
 
 _CODES: Final = {
     "red": "31", "green": "32", "yellow": "33", "blue": "34", "magenta": "35", "cyan": "36", "dim": "2", "bold": "1",
@@ -307,3 +310,10 @@ def _wants_color(environ: Mapping[str, str], stream: Sink) -> bool:
     if environ.get("CLICOLOR_FORCE", "0") not in ("", "0"):
         return True
     return _is_terminal(stream) and environ.get("TERM") != "dumb"
+
+
+def warned(output: Output, answer: Answer) -> Answer:
+    """The answer, when all that it warns of has been said."""
+    for warning in answer.warnings:
+        output.note(Styled("warning:", "yellow"), f" {warning}")
+    return answer

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from actors.oa.policy import CARE, WORK
-from pmagent.cli.frame import App, Command, format_option, pass_app
-from pmagent.cli.given import STDIN, read_given, source_of
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
+from pmagent.cli.given import STDIN, job_id, read_given, source_of
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
@@ -41,17 +40,20 @@ _OWN: Final = "orchestra.config.yaml"
 @click.option("--action", type=click.Choice([*WORK, *CARE]), default="feature_work", show_default=True,
               help="The class of action for which the OA must give a permit.")
 @click.option("--detach", is_flag=True, help="Leave it to the daemon, and print the run's id.")
+@request_option()
 @format_option()
 @pass_app
 def run(
     app: App, intent: str, plan: str | None, plan_only: bool, dry_run: bool, concurrency: int | None,
-    retries: int | None, replan: int, out: str | None, config: str | None, action: str, detach: bool, format: str,
+    retries: int | None, replan: int, out: str | None, config: str | None, action: str, detach: bool,
+    request: str | None, format: str,
 ) -> int:
     """Have INTENT done: by the tasks of a plan, each a tool in a sandbox, in the order of what they wait for.
 
     Progress is shown on stderr. Ctrl-C ends the run in order: its tasks are stopped, its documents written. Exit 0:
     every task is done. 1: some failed, or the run was refused, cancelled or stopped. 2: its configuration or plan is
-    wrong. 6: its time was over. 7: it wished for, or did, what none may. `pmagent runs` shows what became of it.
+    wrong. 6: its time was over, or the daemon took it and does not answer. 7: it wished for, or did, what none may.
+    `pmagent runs` shows what became of it.
     """
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
     from pmagent.orchestra.request import Wish, as_request, warnings_of
@@ -61,7 +63,7 @@ def run(
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run,
     )
-    asked = as_request(wish, app.workspace, str(uuid.uuid4()))
+    asked = as_request(wish, app.workspace, job_id(request))
     if config is not None:
         _check_given(app, asked, config)
     for warning in warnings_of(asked.config):

@@ -17,7 +17,7 @@ from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.segments import SegmentReader
 from pmagent.answer import Answer
-from pmagent.client import REPLY_SECONDS, HolderGone, call_daemon, new_request
+from pmagent.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
 from pmagent.console.door.entrance import Visitor
 from pmagent.console.places import Places
 from pmagent.console.rendering import command as command_line
@@ -51,6 +51,7 @@ class Desk:
         self._log_id = ""
         self._standing: dict[str, tuple[int, float, Answer]] = {}
         self._silent: dict[str, tuple[float, PmagentError]] = {}
+        self._hanging: tuple[float, PmagentError] | None = None
         self._asking: dict[str, anyio.Lock] = {}
         self._asked: set[anyio.CancelScope] = set()
         self._ended = False
@@ -103,7 +104,7 @@ class Desk:
         """Perform an operation through the daemon, as a command would; with a ``visitor`` as that operator, over the
         channel ``console``. ``request``: its id, by which asking twice is asking once; without one a new one.
 
-        Raises DaemonUnreachable, RemoteError (what the daemon met).
+        Raises DaemonUnreachable (Unanswered: it hangs), RemoteError (what the daemon met).
         """
         given = dict(arguments)
         if visitor is not None:
@@ -114,6 +115,9 @@ class Desk:
             try:
                 if not self._ended:
                     return await call_daemon(self.layout, operation, given, seconds)
+            except Unanswered as error:
+                self._hanging = time.monotonic(), error
+                raise
             finally:
                 self._asked.discard(scope)
         if not scope.cancelled_caught:
@@ -129,19 +133,20 @@ class Desk:
     async def standing(self, operation: str) -> Answer:
         """The answer to an operation that only looks (``status``, ``pla.status``); many pages share one as long as
         nothing has happened since, and all that came while the last was asked for share the next. That there was no
-        answer is shared by all who waited for it: no page waits for longer than ``STANDING_SECONDS``. Raises
+        answer, to this or to anything else, is shared by all who waited for it: no page waits for longer than
+        ``STANDING_SECONDS``, and for a daemon that hangs no longer than ``client.SILENT_SECONDS``. Raises
         DaemonUnreachable, RemoteError."""
         came = time.monotonic()
         async with self._asking.setdefault(operation, anyio.Lock()):
             asked, position = time.monotonic(), self.position()
             known = self._standing.get(operation)
-            if known is not None:
+            if known is not None and (self._hanging is None or self._hanging[0] < known[1]):
                 unchanged = known[0] == position and asked - known[1] < FRESH_SECONDS
                 if unchanged or known[1] >= came:
                     return known[2]
-            silent = self._silent.get(operation)
-            if silent is not None and (silent[0] >= came or asked - silent[0] < FRESH_SECONDS):
-                raise silent[1].with_traceback(None)
+            for silent in (self._silent.get(operation), self._hanging):
+                if silent is not None and (silent[0] >= came or asked - silent[0] < FRESH_SECONDS):
+                    raise silent[1].with_traceback(None)
             try:
                 answer = await self.ask(operation, seconds=STANDING_SECONDS)
             except PmagentError as error:

@@ -26,6 +26,7 @@ from pmagent.client import (
     TRY_SECONDS,
     DaemonUnreachable,
     HolderGone,
+    Unanswered,
     call_daemon,
     daemon_listens,
     new_request,
@@ -44,6 +45,8 @@ from pmagent.workspace.presence import require_workspace
 
 LOOK_SECONDS: Final = 0.5
 """How often a follower looks whether the daemon is there."""
+ASK_SECONDS: Final = 5.0
+"""How often it asks whether the daemon answers."""
 BACK_SECONDS: Final = 30.0
 """So long a daemon may be gone until its follower gives up."""
 
@@ -147,6 +150,8 @@ class Conductor(Generic[P]):
         self._perform: Callable[[str, dict[str, Any]], Awaitable[Answer]] = self._ask_daemon
         self._look_at = 0.0
         self._gone_at: float | None = None
+        self._ask_at = 0.0
+        self._silent = False
 
     @property
     def shown(self) -> str:
@@ -205,7 +210,7 @@ class Conductor(Generic[P]):
             self._watcher.say(str(answer.document["text"]))
 
     async def _ask_daemon(self, name: str, arguments: dict[str, Any]) -> Answer:
-        return await call_daemon(self.layout, name, arguments)
+        return await call_daemon(self.layout, name, arguments, say=self._watcher.say)
 
     async def _through_daemon(self, *, detach: bool) -> P | None:
         self.asking = True
@@ -304,6 +309,8 @@ class Conductor(Generic[P]):
             if not is_locked(*self.layout.locks):
                 self._gone_at = now
                 self._watcher.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
+            elif now >= self._ask_at:
+                await self._ask_whether_it_answers()
         elif daemon_listens(self.layout):
             self._gone_at = None
             self._watcher.say("the daemon is back")
@@ -312,6 +319,22 @@ class Conductor(Generic[P]):
                 f"the daemon is gone, and the {self.errand.kind.word} {self.errand.id[:8]} stands as it is",
                 f"pmagent up takes it up again; {self.shown} shows it",
             )
+
+    async def _ask_whether_it_answers(self) -> None:
+        """Say when the daemon has begun to hang, and when it goes on."""
+        silent = False
+        try:
+            await self._ask_daemon("status", {})
+        except Unanswered as error:
+            silent = True
+            if not self._silent:
+                self._watcher.say(f"{error.message}; waiting for it")
+        except (DaemonUnreachable, RemoteError):
+            return  # it is ending, or starts again: that is looked at by itself
+        if self._silent and not silent:
+            self._watcher.say("the daemon answers again")
+        self._silent = silent
+        self._ask_at = time.monotonic() + ASK_SECONDS
 
 
 _SAID: Final = {

@@ -31,6 +31,7 @@ import os
 import select
 import signal
 import sys
+import termios
 import time
 import tty
 from hashlib import sha256
@@ -47,6 +48,7 @@ ROOM: Final = 1024
 BUSY_MS: Final = 2
 IDLE_MS: Final = 20
 _CHUNK: Final = 4096
+_OUTPUT_SPEED: Final = 5  # of what tcgetattr gives
 _STDIN, _STDOUT = 0, 1
 _ENDING: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -75,10 +77,11 @@ class Terminal:
         os.close(self.master)
 
     def is_open(self) -> bool:
-        """Whether somebody holds the line."""
+        """Whether somebody holds the line, and has not hung it up (baud rate 0: on a serial port DTR falls with it)."""
         poll = select.poll()
         poll.register(self.master, 0)
-        return not any(events & select.POLLHUP for _, events in poll.poll(0))
+        held = not any(events & select.POLLHUP for _, events in poll.poll(0))
+        return held and termios.tcgetattr(self.master)[_OUTPUT_SPEED] != termios.B0
 
     def read(self) -> bytes:
         """What has arrived."""
@@ -239,8 +242,11 @@ class PretendDevice:
         """One round of the core; whether another is due at once."""
         terminal = self._terminal
         opened = terminal is not None and terminal.is_open()
+        received = terminal.read() if terminal is not None and not self._deaf else b""
+        if not opened:  # what comes over a line that nobody holds is read, and not heard
+            opened = terminal is not None and terminal.is_open()
+            received = received if opened else b""
         self._line(open=opened)
-        received = terminal.read() if terminal is not None and opened and not self._deaf else b""
         for op in self._swallower.hear(received):
             self._tell(heard=op)
         step = self._core.step(

@@ -51,6 +51,7 @@ def status_document(engine: Engine, now: str, *, running: bool, trouble: str | N
     current = next(iter(state.open_proposals), None) or state.executing
     return {
         "running": running,
+        "daemon": "running" if running else "none",
         "mode": state.mode,
         "session": session if state.session_id else None,
         "ending": state.ending or None,

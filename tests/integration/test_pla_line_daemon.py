@@ -17,7 +17,9 @@ from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.pla.demo.stage import Device
 from tests.conftest import fresh_example
+from tests.support.commands import pmagent
 from tests.support.daemons import running
+from tests.support.daemons import stopped as hanging
 from tests.support.pla_live import asked, await_event, configure, events, pla
 
 pytestmark = pytest.mark.slow
@@ -115,6 +117,42 @@ def test_a_daemon_that_is_killed_with_the_device_reset_says_that_nobody_knows(pl
             await_event(place, "hid.outcome_unknown")
             assert not events(place, "pla.executed")
         assert (device.typed, device.heard("commit")) == (typed, 1)
+
+
+def test_disarming_past_a_daemon_that_hangs_ends_the_typing_and_nothing_is_typed_again(place: Path) -> None:
+    with device_at(place) as device, running(place) as daemon:
+        name = begin_typing(place, device)
+        with hanging(daemon):
+            disarmed = pmagent(place, "pla", "disarm", "--format", "json")
+            assert disarmed.code == 6, disarmed.errors
+            error = disarmed.document["error"]
+            assert (error["line"], error["outcome"]) == ("down", "unknown")
+            assert "may still happen" in error["message"]
+            device.wait(lambda told: told.get("line") == "closed")
+            device.do("mark")  # by then it has let go of all keys
+            typed = device.typed
+            assert TEXT.startswith(typed)
+            assert 5 <= len(typed) < len(TEXT)
+            paused = pmagent(place, "pause")
+            assert paused.code == 6
+            assert "disarms itself" in paused.errors
+        await_event(place, "pla.executed")
+        [executed] = events(place, "pla.executed")
+        assert executed["outcome"] == "aborted"
+        assert executed["code"] in ("LINK", "LEASE")  # the latter where this machine was slower than the lease
+        [closed] = [one for one in events(place, "pla.proposal_closed") if one["proposal_id"] == name]
+        assert closed["outcome"] == "aborted"
+        await_event(place, "control.paused")
+        assert [one["operator_id"] for one in events(place, "pla.disarm_requested")] == ["ada"]
+        assert asked(place, "status")["mode"] == "OBSERVE"
+        assert (device.typed, device.heard("commit")) == (typed, 1)
+        assert daemon.end()[0] == 0
+
+
+def test_disarming_past_a_daemon_that_holds_no_line_says_so(place: Path) -> None:
+    with running(place) as daemon, hanging(daemon):
+        disarmed = pmagent(place, "pla", "disarm", "--format", "json")
+    assert (disarmed.code, disarmed.document["error"]["line"]) == (6, "none")
 
 
 def test_a_log_that_cannot_be_written_ends_the_typing(place: Path) -> None:

@@ -36,7 +36,7 @@ def test_a_request_whose_reply_was_lost_is_the_same_run(
     asked: list[str] = []
     with running(workspace) as daemon:
 
-        async def lossy(layout: Any, name: str, arguments: dict[str, Any]) -> Answer:
+        async def lossy(layout: Any, name: str, arguments: dict[str, Any], **_: Any) -> Answer:
             answer = await call_daemon(layout, name, arguments)
             asked.append(name)
             if len(asked) == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import signal
 import subprocess
@@ -10,6 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from pmagent import client
 from tests.support.commands import SECONDS, accepted, clean_environment
 
 _SERVE = """
@@ -77,3 +81,23 @@ def running(workspace: Path, file_bytes_max: int = 0) -> Iterator[Daemon]:
         if daemon.process.poll() is None:
             daemon.process.kill()
             daemon.process.communicate(timeout=SECONDS)
+
+
+@contextmanager
+def hurried() -> Iterator[None]:
+    """Commands of this process wait next to no time for a daemon that says nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(client, "SILENT_SECONDS", 0.3)
+        yield
+
+
+@contextmanager
+def stopped(daemon: Daemon) -> Iterator[None]:
+    """The daemon does nothing for the length of a block, and nobody waits long for it."""
+    daemon.process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, daemon.process.pid, os.WSTOPPED | os.WNOWAIT)
+    try:
+        with hurried():
+            yield
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-import msgspec
 import pytest
 
 from events.errors import NotFound
 from pmagent import daemon, operations
 from pmagent.answer import Answer
 from pmagent.host import Host
-from pmagent.wire import Reply
+from pmagent.wire import Reply, Request
 from tests.support.live import on_loop
 
 NOBODY = cast("Host", None)
@@ -24,7 +23,7 @@ async def reply_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Reply:
         raise error
 
     monkeypatch.setitem(operations.OPERATIONS, "fails", fails)
-    return await daemon._reply(NOBODY, msgspec.json.encode({"operation": "fails", "arguments": {}}))
+    return await daemon._reply(NOBODY, Request("fails", {}))
 
 
 @on_loop

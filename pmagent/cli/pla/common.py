@@ -9,7 +9,7 @@ import click
 
 from contracts.pla import REASON_CHARS_MAX
 from pmagent.cli.frame import App
-from pmagent.cli.output import Output, Styled
+from pmagent.cli.output import Output, Styled, warned
 
 if TYPE_CHECKING:
     from pmagent.answer import Answer
@@ -42,7 +42,7 @@ def ask(app: App, operation: str, **arguments: Any) -> Answer:
     from pmagent.pla.asked import readable
 
     readable(arguments)
-    return _warned(app, call(app.workspace, operation, arguments))
+    return warned(app.output, call(app.workspace, operation, arguments, app.output.note))
 
 
 def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **arguments: str) -> Answer:
@@ -72,13 +72,8 @@ def ask_to_lower(app: App, operation: str, operator: str | None, undone: str, **
     written = {
         name: text.encode("utf-8", "replace").decode()[:REASON_CHARS_MAX] for name, text in arguments.items()
     }
-    return _warned(app, call(workspace, operation, {**written, "operator": who, "channel": "cli"}))
-
-
-def _warned(app: App, answer: Answer) -> Answer:
-    for warning in answer.warnings:
-        app.output.note(Styled("warning:", "yellow"), f" {warning}")
-    return answer
+    asked = {**written, "operator": who, "channel": "cli"}
+    return warned(app.output, call(workspace, operation, asked, app.output.note))
 
 
 def refusal(output: Output, what: str, document: dict[str, Any]) -> None:

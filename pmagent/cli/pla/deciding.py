@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from pmagent.clean import is_seen
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
@@ -43,11 +43,12 @@ _YES: Final = "yes"
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
 @click.option("--no-wait", is_flag=True, help="Do not wait until it has been typed.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
 def approve(
     app: App, proposal_id: str, digest: str | None, reveal: bool, acknowledged: bool, document: str | None,
-    no_wait: bool, operator: str | None, format: str,
+    no_wait: bool, operator: str | None, request: str | None, format: str,
 ) -> int:
     """Approve one proposal, once, for exactly the bytes that were shown: in EXECUTE they are typed, in SUGGEST it is
     recorded.
@@ -60,7 +61,7 @@ def approve(
     if document is not None:
         _only_document(proposal_id=proposal_id, digest=digest, reveal=reveal, acknowledged=acknowledged)
         decided = ask(app, "pla.decide", document=document_text(document), decision="APPROVED", channel="cli",
-                      operator=acting(app, operator))
+                      operator=acting(app, operator), **same_request(request))
     else:
         who = acting(app, operator)
         shown, seen_mode = _shown(app, proposal_id, who, reveal=reveal, ask_yes=digest is None, as_json=as_json)
@@ -69,6 +70,7 @@ def approve(
         decided = ask(
             app, "pla.decide", proposal_id=shown["proposal_id"], decision="APPROVED", acknowledged=acknowledged,
             digest=shown["digest"] if digest is None else digest, channel="cli", operator=who, seen_mode=seen_mode,
+            **same_request(request),
         )  # fmt: skip
     return _approved(app, decided, wait=not no_wait, as_json=as_json)
 
@@ -78,13 +80,17 @@ def approve(
 @click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log. It is needed.")
 @click.option("--document", metavar="FILE", help="An action_decision document (JSON); - is stdin.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
 def reject(
-    app: App, proposal_id: str, reason: str, document: str | None, operator: str | None, format: str
+    app: App, proposal_id: str, reason: str, document: str | None, operator: str | None, request: str | None,
+    format: str,
 ) -> int:
     """Reject a proposal, with a reason. PROPOSAL_ID as for approve."""
-    given: dict[str, Any] = {"decision": "REJECTED", "channel": "cli", "operator": acting(app, operator)}
+    given: dict[str, Any] = {
+        "decision": "REJECTED", "channel": "cli", "operator": acting(app, operator), **same_request(request),
+    }  # fmt: skip
     if document is not None:
         _only_document(proposal_id=proposal_id, reason=reason)
         answer = ask(app, "pla.decide", document=document_text(document), **given)

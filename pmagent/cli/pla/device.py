@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Styled
 from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, operator_option, refusal
+
+if TYPE_CHECKING:
+    from pmagent.client import Unanswered
 
 
 @click.command(cls=Command, example="pmagent pla arm")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def arm(app: App, operator: str | None, format: str) -> int:
+def arm(app: App, operator: str | None, request: str | None, format: str) -> int:
     """Arm the device: its light goes on, and it can type what is approved. The OA has to permit it; in EXECUTE only.
 
     It stays armed for as long as the daemon renews its lease of 5 s. Exit 1: it is not armed, with the reasons.
     """
-    answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator))
+    answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator), **same_request(request))
     document = answer.document
     if format == "json":
         app.output.document(document)
@@ -29,14 +35,49 @@ def arm(app: App, operator: str | None, format: str) -> int:
     return answer.exit_code
 
 
+def _ended_from_beside(app: App, error: Unanswered) -> Unanswered:
+    """End the line past a daemon that does not answer: what is to be said of both."""
+    from actors.pla.line.beside import hang_up
+    from events.errors import PmagentError
+    from pmagent.client import Unanswered
+    from pmagent.config import workspace_of
+    from pmagent.operations import call_logged
+
+    try:
+        status = call_logged(workspace_of(app.workspace_flag, app.environ), "pla.status")
+        linked = status["device"]
+        port = hang_up(linked["port"], error.pid) if linked is not None else None
+    except PmagentError as trouble:
+        line, said = "held", f"its line could not be taken down from here: {trouble.message}"
+    else:
+        line = "down" if port is not None else "none"
+        said = f"its line, {port}, was taken down" if port is not None else "the log knows of no device that is linked"
+    told = Unanswered(
+        f"{said}; {error.message}", error.hint, outcome=error.outcome, request=error.request, pid=error.pid
+    )
+    told.facts = {**told.facts, "line": line}
+    return told
+
+
 @click.command(cls=Command, example="pmagent pla disarm")
 @click.option("--reason", default="", metavar="TEXT", help="Why; it stands in the log.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def disarm(app: App, reason: str, operator: str | None, format: str) -> int:
-    """Disarm the device: what is being typed ends, every key is released, its light goes off. Anybody may."""
-    answer = ask_to_lower(app, "pla.disarm", operator, "nothing is disarmed", reason=reason)
+def disarm(app: App, reason: str, operator: str | None, request: str | None, format: str) -> int:
+    """Disarm the device: what is being typed ends, every key is released, its light goes off. Anybody may.
+
+    Where the daemon does not answer within 2 s, this command takes the device's line down itself (DTR falls; nothing is
+    written into it), and says what came of that. Exit 6 then: the daemon disarms as well, when it goes on.
+    """
+    from pmagent.client import Unanswered
+
+    asked = {"reason": reason, **same_request(request)}
+    try:
+        answer = ask_to_lower(app, "pla.disarm", operator, "nothing is disarmed", **asked)
+    except Unanswered as error:
+        raise _ended_from_beside(app, error) from error
     document = answer.document
     if format == "json":
         app.output.document(document)

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from contracts.pla_words import OUTCOMES
+from pmagent.cli.daemon import daemon_pieces
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, mode_piece
@@ -49,7 +50,7 @@ def _violations(app: App, session: dict[str, Any] | None) -> dict[str, Any] | No
 def _status_screen(output: Output, document: dict[str, Any]) -> None:
     output.line("mode       ", mode_piece(document["mode"]), f", for {document['action_class']}")
     if not document["running"]:
-        output.line("daemon     ", Styled("- not running", "yellow"), "; this is what the log says")
+        output.line("daemon     ", *daemon_pieces(document["daemon"], None))
     session = document["session"]
     if session is None:
         output.line("session    none: it begins with pmagent pla mode SUGGEST")
@@ -98,8 +99,9 @@ def _device_lines(output: Output, document: dict[str, Any]) -> None:
 @pass_app
 def listing(app: App, count: int, stands: str | None, by: str | None, outcome: str | None, format: str) -> int:
     """The newest proposals, and what has come of each. Older ones are in the session logs."""
-    every = ask(app, "pla.list", count=count).document["proposals"]
-    document = {"proposals": [one for one in every if fits(one, stands or "", by or "", outcome or "")]}
+    found = ask(app, "pla.list", count=count).document
+    every = found["proposals"]
+    document = {**found, "proposals": [one for one in every if fits(one, stands or "", by or "", outcome or "")]}
     if format == "json":
         app.output.document(document)
     else:

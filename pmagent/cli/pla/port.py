@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def device(app: App, format: str) -> int:
     """The serial devices that USB has brought, which of them is ours, and how it stands.
 
-    With a daemon it is what that heard of the device. Without one the device is opened, greeted, asked for its status
-    and closed; nothing is typed. Exit 1: there is none, or it does not answer.
+    With a daemon it is what that heard of the device (where it does not answer: what the log says). Without one the
+    device is opened, greeted, asked for its status and closed; nothing is typed. Exit 1: there is none, or it does not
+    answer.
     """
     from actors.pla.line.finding import PRODUCT, PortUnusable, Wanted
     from pmagent.pla.probing import candidates, probe
@@ -37,7 +38,7 @@ def device(app: App, format: str) -> int:
     }  # fmt: skip
     trouble: PortUnusable | None = None
     status = ask(app, "pla.status").document if is_locked(*app.layout.locks) else None
-    if status is not None and status["running"]:
+    if status is not None and status["daemon"] != "none":  # a port that a daemon holds is opened by nobody else
         document["linked"], document["trouble"] = status["device"], status["trouble"]
     else:
         try:

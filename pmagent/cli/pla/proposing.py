@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.given import STDIN, read_given, source_of
 from pmagent.cli.pla.common import acting, ask, operator_option, refusal, violation
 from pmagent.cli.pla.proposal_screen import show_proposal
@@ -57,16 +57,17 @@ one proposal is open at a time. Exit 1: nothing is proposed, with the reasons.
 @click.option("--look", is_flag=True, help="Look at the newest frame first, also for a literal goal.")
 @click.option("--document", metavar="FILE", help="An action_proposal document (JSON) of an external brain; - is stdin.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
 def propose(
     app: App, goal: str, why: str, model: str, frames: str | None, look: bool, document: str | None,
-    operator: str | None, format: str,
+    operator: str | None, request: str | None, format: str,
 ) -> int:
     """Ask for a proposal; see the help."""
     if document is not None and (goal or why or model or frames or look):
         raise click.UsageError("--document says all of it; leave GOAL and the other options out")
-    given: dict[str, Any] = {"channel": "cli", "operator": acting(app, operator)}
+    given: dict[str, Any] = {"channel": "cli", "operator": acting(app, operator), **same_request(request)}
     if document is not None:
         answer = ask(app, "pla.propose", document=document_text(document), **given)
     else:

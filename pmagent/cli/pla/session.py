@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from pmagent.clean import shorten
-from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, mode_piece, operator_option, refusal
 
@@ -21,14 +21,17 @@ CLASSES = ("feature_work", "ops_blocks", "migrations", "phase_transitions", "rem
 @click.option("--action", "action_class", type=click.Choice(CLASSES), default="feature_work", show_default=True,
               help="What typing counts as, when the OA is asked for a permit.")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def mode(app: App, mode: str, reason: str, action_class: str, operator: str | None, format: str) -> int:
+def mode(
+    app: App, mode: str, reason: str, action_class: str, operator: str | None, request: str | None, format: str
+) -> int:
     """Raise the mode by one step, or lower it to any: OBSERVE looks, SUGGEST proposes, EXECUTE types what is approved.
 
     A session begins with it. EXECUTE needs a daemon, a linked device and its kill switch ready. Exit 1: it is refused.
     """
-    wish = {"mode": mode, "reason": reason, "action_class": action_class}
+    wish = {"mode": mode, "reason": reason, "action_class": action_class, **same_request(request)}
     if mode == "OBSERVE":
         answer = ask_to_lower(app, "pla.mode", operator, "no mode is lowered", **wish)
     else:
@@ -45,11 +48,12 @@ def mode(app: App, mode: str, reason: str, action_class: str, operator: str | No
 
 @click.command(cls=Command, example="pmagent pla end")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def end(app: App, operator: str | None, format: str) -> int:
+def end(app: App, operator: str | None, request: str | None, format: str) -> int:
     """End the session: the mode falls to OBSERVE, the device is disarmed, what is open is withdrawn."""
-    answer = ask_to_lower(app, "pla.end", operator, "no session is ended")
+    answer = ask_to_lower(app, "pla.end", operator, "no session is ended", **same_request(request))
     document = answer.document
     if format == "json":
         app.output.document(document)
@@ -65,11 +69,13 @@ def end(app: App, operator: str | None, format: str) -> int:
 @click.command(cls=Command, example=["pmagent pla observe --frames frames", "pmagent pla observe --frames /dev/video0"])
 @click.option("--frames", metavar="PATH", help="A folder of pictures, or a video device [default: pla.frames].")
 @operator_option()
+@request_option()
 @format_option()
 @pass_app
-def observe(app: App, frames: str | None, operator: str | None, format: str) -> int:
+def observe(app: App, frames: str | None, operator: str | None, request: str | None, format: str) -> int:
     """Look at the newest frame, and read what stands on it if tesseract is installed. It proposes nothing."""
-    answer = ask(app, "pla.observe", channel="cli", frames=frames_path(frames), operator=acting(app, operator))
+    who = acting(app, operator)
+    answer = ask(app, "pla.observe", channel="cli", frames=frames_path(frames), operator=who, **same_request(request))
     document = answer.document
     if format == "json":
         app.output.document(document)

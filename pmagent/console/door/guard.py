@@ -31,6 +31,7 @@ from pmagent.console.door.heads import METHODS, Head, Ours, Refusal, judge, read
 from pmagent.console.door.limits import Bucket, Seats
 from pmagent.console.door.tokens import same
 from pmagent.console.live.packing import Plain, Wire, piece
+from pmagent.wire import stops
 
 CSRF: Final = "csrf"
 LOOK_SECONDS: Final = 2.0
@@ -41,6 +42,10 @@ OPEN: Final = ("/enter", "/sign-in", "/sign-out")
 OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/control/disarm")
 """What may be posted by somebody who may not approve: how that person sees the pages; and an emergency stop, which is
 everybody's (rulings C: down by anyone)."""
+STOPPING: Final = ("/sign-out", "/control/pause", "/control/disarm", "/control/end")
+"""What is never posted too often: each of them ends something, and does no more when it is done twice."""
+LOWERING: Final = "/control/mode"
+"""As is a mode that is, or may be, a lower one; which it is stands in the form."""
 LIVE: Final = ("/live", "/live/log")
 PART: Final = b"x-pmagent-part"
 """With this header a page asks for itself anew: no person does."""
@@ -120,8 +125,9 @@ class Guard:
         await self._entrance.keep()
         if visitor is None and path not in OPEN:
             return await self._stranger(scope, head)
-        refusal = self._too_often(visitor, head)
-        if refusal is None and head.method == "POST":
+        posted = head.method == "POST"
+        refusal = None if posted and path in (*STOPPING, LOWERING) else self._too_often(visitor, head)
+        if refusal is None and posted:
             refusal = await self._posted(scope, head, receive, visitor)
         return None if refusal is None else await self._page(scope, refusal)
 
@@ -168,7 +174,7 @@ class Guard:
                 what = f"{visitor.operator} may look and stop, and change nothing else. Nothing was done."
                 return Refusal(403, what, hint)
         scope["state"]["form"] = form
-        return None
+        return self._too_often(visitor, head) if path == LOWERING and not stops("pla.mode", form) else None
 
     async def _on(self, scope: Scope, receive: Receive, send: Send) -> None:
         """To the page."""

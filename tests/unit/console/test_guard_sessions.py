@@ -306,6 +306,45 @@ def test_a_session_posts_only_so_often(house: House, ada: Entered) -> None:
     assert house.post("/x", ada).status == 200
 
 
+FLOODS = {
+    "another form": ("/theme", {"theme": "dark"}),
+    "forms that lead nowhere": ("/nowhere", {}),
+    "raising the mode": ("/control/mode", {"mode": "EXECUTE"}),
+}
+STOPS = [
+    ("/control/pause", {}), ("/control/disarm", {}), ("/control/end", {"session": "pla-0"}),
+    ("/control/mode", {"mode": "OBSERVE"}), ("/sign-out", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_however_often_a_session_has_posted_it_stops_and_signs_out(house: House, ada: Entered, flood: str) -> None:
+    target, fields = FLOODS[flood]
+    assert [house.post(target, ada, **fields).status for _ in range(34)] == [200] * 30 + [429] * 4
+    assert [house.post(stop, ada, **given).status for stop, given in STOPS] == [200] * len(STOPS)
+    assert [house.post(stop, ada, **given).status for stop, given in STOPS * 8] == [200] * len(STOPS) * 8
+    refused_yet = [house.post("/control/mode", ada, mode="EXECUTE"), house.post("/control/resume", ada)]
+    assert [answer.status for answer in refused_yet] == [429, 429]
+
+
+def test_who_may_only_look_stops_and_signs_out_however_often_they_posted(house: House) -> None:
+    vic = house.entered("vic")
+    assert [house.post("/theme", vic, theme="dark").status for _ in range(34)] == [200] * 30 + [429] * 4
+    stops = ("/control/pause", "/control/disarm", "/sign-out")
+    assert [house.post(stop, vic).status for stop in stops] == [200, 200, 200]
+
+
+def test_stopping_uses_up_nothing_of_what_a_session_may_post(house: House, ada: Entered) -> None:
+    for _ in range(40):
+        assert house.post("/control/pause", ada).status == 200
+    assert house.post("/theme", ada, theme="dark").status == 200
+
+
+def test_a_stop_needs_its_token_however_often_it_is_posted(house: House, ada: Entered) -> None:
+    for stop, given in STOPS:
+        refused(house, house.send(stop, {**given, "csrf": "x"}, ada.cookie), 403)
+
+
 def test_a_session_looks_only_so_often(house: House, ada: Entered) -> None:
     statuses = [house.get("/", ada.cookie).status for _ in range(401)]
     assert statuses == [200] * 400 + [429]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -135,6 +136,35 @@ def test_who_was_removed_while_the_secret_was_compared_is_not_let_in(
     monkeypatch.setattr(passwords, "fits", slow)
     with pytest.raises(NotAdmitted):
         signed_in(house, "ada", SECRET)
+
+
+CHANGES: dict[str, Callable[[Path], object]] = {
+    "another secret": lambda path: operators.set_secret(path, "ada", "another battery staple"),
+    "no secret any more": lambda path: operators.set_secret(path, "ada", None),
+    "another role": lambda path: operators.set_role(path, "ada", "view"),
+    "removed and added again": lambda path: (
+        operators.remove(path, "ada"), operators.add(path, "ada", "approve", SECRET),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
+    house: House, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Whoever changes a secret because it has leaked keeps out also who is just being let in by it."""
+    fits = passwords.fits
+
+    def slow(secret: str, stored: str | None) -> bool:
+        fit = fits(secret, stored)
+        monkeypatch.setattr(passwords, "fits", fits)
+        CHANGES[change](house.places.operators)
+        return fit
+
+    monkeypatch.setattr(passwords, "fits", slow)
+    with pytest.raises(NotAdmitted, match="do not fit"):
+        signed_in(house, "ada", SECRET)
+    assert [what for _, what, _, _ in house.notes] == ["refused"]
 
 
 def test_a_cookie_from_before_signing_in_is_worth_nothing_after(house: House) -> None:

@@ -256,7 +256,7 @@ def test_a_daemon_is_waited_for_as_long_as_the_run_may_take(
 ) -> None:
     waited: list[float] = []
 
-    async def answer(_layout: Any, name: str, _arguments: dict[str, Any], seconds: float) -> Answer:
+    async def answer(_layout: Any, name: str, _arguments: dict[str, Any], seconds: float, *_: Any) -> Answer:
         waited.append(seconds)
         raise BadOperation(name)
 
