@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from contracts.content import Content
 from contracts.payload import BlobSource, typed
-from events.event import Event
+from events.event import Event, StoredEvent
 from events.reader import runs
 from events.storage import StorageReader
 from projections.projection import AnyProjection, Part
@@ -127,12 +127,14 @@ def computed(documents: Taken) -> dict[str, Content]:
 
 
 def folded(
-    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None
-) -> Iterator[Taken]:
+    storage: StorageReader, projections: Sequence[AnyProjection], blobs: BlobSource | None, until: int | None = None,
+    hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None,
+) -> Iterator[Taken]:  # fmt: skip
     """The documents as of position ``until`` (default: the tail), from the log alone, a part at a time: of a path that
-    comes twice, the later one counts. Raises CorruptLog, NotFound."""
+    comes twice, the later one counts. ``hear`` is given the events as they are read. Raises CorruptLog, NotFound."""
     documents = Documents(projections)
     for run in runs(storage, 1, until):
+        hear(run)
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
         old = documents.take_retired()
         if old:

@@ -3,12 +3,14 @@ DESIGN §4). One run at a time, whatever the length of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from contracts.content import whole
 from events.blobs import BlobStore
 from events.disk import RealDisk
+from events.event import StoredEvent
+from events.named_blobs import BlobCheck
 from events.segments import SegmentReader
 from projections.disk import Desk, Difference
 from projections.documents import Taken, folded
@@ -21,11 +23,18 @@ def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
     return {path: whole(part.content(), blobs) for found in parts_of(workspace, until) for path, part in found.items()}
 
 
-def check_documents(workspace: Path) -> list[Difference]:
-    """Each document of the log that is not on disk as it must be. Raises NotFound, CorruptLog."""
+def check_documents(workspace: Path, blobs: BlobCheck | None = None) -> list[Difference]:
+    """Each document of the log that is not on disk as it must be; ``blobs`` also checks each blob that the log names.
+    Raises NotFound, CorruptLog."""
     desk = Desk(workspace, blobs_of(workspace))
     wrong: dict[str, Difference] = {}
-    for documents in parts_of(workspace):
+
+    def hear(run: Sequence[StoredEvent]) -> None:
+        if blobs is not None:
+            for event in run:
+                blobs.look(event)
+
+    for documents in parts_of(workspace, hear=hear):
         for path, difference in desk.differences(documents):
             wrong.pop(path, None)  # of a path that comes twice, the later counts
             if difference is not None:
@@ -43,11 +52,13 @@ def rewrite_documents(workspace: Path) -> Iterator[tuple[str, bool]]:
             yield path, path in written
 
 
-def parts_of(workspace: Path, until: int | None = None) -> Iterator[Taken]:
+def parts_of(
+    workspace: Path, until: int | None = None, hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None
+) -> Iterator[Taken]:
     """What ``projections.documents.folded`` gives of the workspace's log."""
     storage = SegmentReader(RealDisk(), str(workspace / ".pmagent" / "log"))
     try:
-        yield from folded(storage, all_projections(), blobs_of(workspace), until)
+        yield from folded(storage, all_projections(), blobs_of(workspace), until, hear)
     finally:
         storage.close()
 

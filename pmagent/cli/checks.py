@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
@@ -17,11 +18,12 @@ from typing import Final, Literal
 import msgspec
 
 from actors.extras import install
+from contracts.blobs import blob_check
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
 from events.lock import is_locked
-from events.reader import event_at
+from events.named_blobs import BlobsChecked
 from events.segments import SegmentReader
 from events.verify import verify_log
 from pmagent import __version__, _origin
@@ -31,8 +33,8 @@ from pmagent.when import sized, spoken
 
 State = Literal["ok", "warn", "fail"]
 
-QUICK_BYTES: Final = 128 * 1024 * 1024
-"""A log up to this size is verified whole; of a larger one, only its end."""
+TOLD_BYTES: Final = 128 * 1024 * 1024
+"""That it takes a while is told where log and blobs have more bytes than this."""
 
 SPACE_WARN: Final = 1024 * 1024 * 1024
 SPACE_FAIL: Final = 64 * 1024 * 1024
@@ -67,8 +69,11 @@ def settings_of(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, 
     return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in resolved.origins.items()]
 
 
-def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
-    """Every check, in order. Without an understood workspace, only those that need none."""
+def all_checks(
+    flag: str | None, environ: Mapping[str, str], note: Callable[[str], None] = lambda _: None
+) -> list[Check]:
+    """Every check, in order. Without an understood workspace, only those that need none. ``note`` is told of what takes
+    a while."""
     checks = [_origin_check(), _versions()]
     try:
         resolved = resolve(flag, environ)
@@ -83,7 +88,8 @@ def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
     if unknown:
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
-    for name, look in _LOOKS.items():
+    looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
+    for name, look in looks.items():
         try:
             checks.append(look(layout))
         except (PmagentError, OSError) as error:
@@ -174,31 +180,27 @@ def _surfaces(layout: Layout) -> Check:
     return Check("surfaces", state, text, "; ".join(remedies))
 
 
-def _log(layout: Layout) -> Check:
-    folder = str(layout.log)
-    disk = RealDisk()
+def _log(layout: Layout, note: Callable[[str], None]) -> Check:
+    """Every line of the log, and every blob that it names."""
+    size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
+    whole = size + sum(path.lstat().st_size for path in layout.blobs.glob("??/*"))
+    if whole > TOLD_BYTES:
+        note(f"checking {sized(size)} of log and {sized(whole - size)} of blobs")
     try:
-        storage = SegmentReader(disk, folder)
+        result = verify_log(str(layout.log), blobs=blob_check(str(layout.blobs)))
     except NotFound:
         return Check("log", "warn", "there is none yet", "after pmagent init, pmagent up begins it")
-    try:
-        tail = storage.tail()
-        size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
-        if size > QUICK_BYTES:
-            if tail.position:
-                event_at(storage, tail.position)
-            return Check("log", "ok", f"its end, position {tail.position}, is intact; {sized(size)}",
-                         "pmagent log verify checks all of it")
-    finally:
-        storage.close()
-    result = verify_log(folder, blobs=str(layout.blobs))
+    blobs = result.blobs or BlobsChecked()
     if result.finding is not None:
         found = result.finding
         where = f"{found.file}, byte {found.offset}, position {found.position}"
-        return Check("log", "fail", f"corrupt: {where}: {found.reason}",
-                     f"pmagent log export --until {result.tail.position} saves what is intact")
-    amount = f"{result.events:,} events, {sized(result.bytes)}"
-    return Check("log", "ok", f"intact: {amount}, position {result.tail.position}")
+        remedy = f"pmagent log export --until {result.tail.position} saves what is intact"
+        if blobs.bad:
+            where = f"{blobs.bad:,} of {blobs.checked:,} blobs are bad; {where}"
+            remedy = "pmagent log verify names them; restore them from a copy"
+        return Check("log", "fail", f"corrupt: {where}: {found.reason}", remedy)
+    amount = f"{result.events:,} events, {sized(result.bytes)}; {blobs.checked:,} blobs, {sized(blobs.bytes)}"
+    return Check("log", "ok", f"intact: {amount}; position {result.tail.position}")
 
 
 def _daemon(layout: Layout) -> Check:
@@ -319,7 +321,7 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
     "runs": _runs,
     "surfaces": _surfaces,
-    "log": _log,
+    "log": partial(_log, note=lambda _: None),
     "log time": _clock_against_log,
     "daemon": _daemon,
     "permissions": _permissions,

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
+from pmagent.layout import Layout
 from pmagent.log.source import log_folder
 from pmagent.when import spoken
 
@@ -99,11 +101,14 @@ def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what
 
 
 @click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
-@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1.")
+@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says (exit 1).")
 @format_option()
 @pass_app
 def rebuild(app: App, check: bool, format: str) -> int:
-    """Compute every document from the log again, and write those that differ."""
+    """Compute every document from the log again, and write those that differ.
+
+    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was.
+    """
     if check:
         return _rebuild_check(app, format)
     from pmagent.operations import call
@@ -123,14 +128,19 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 
 def _rebuild_check(app: App, format: str) -> int:
+    from contracts.blobs import blob_check
     from projections.rebuild import check_documents
 
-    differences = check_documents(app.workspace)
+    check = blob_check(str(Layout(app.workspace).blobs))
+    differences = check_documents(app.workspace, check)
+    blobs = check.result
+    code = Exit.CORRUPT if blobs.bad else Exit.NO if differences else Exit.DONE
     if format == "json":
-        app.output.document({"ok": not differences, "differences": differences})
-        return Exit.NO if differences else Exit.DONE
+        app.output.document({"ok": code == Exit.DONE, "differences": differences, "blobs": blobs})
+        return code
     if not differences:
         app.output.line(Styled("✓ equal", "green"), ": every document on disk is what the log says")
+    blob_lines(app.output, blobs)
     for found in differences:
         app.output.line(Styled(f"✗ {found.state}", "red"), f": {found.path}")
         if found.state == "differs":
@@ -141,4 +151,4 @@ def _rebuild_check(app: App, format: str) -> int:
             app.output.line(f"    {found.found}")
     if differences:
         app.output.note(Styled("hint:", "cyan"), " pmagent rebuild writes them anew")
-    return Exit.NO if differences else Exit.DONE
+    return code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.blobs import blob_check
 from contracts.oa_documents import OADiagnostic
 from events.errors import CorruptLog, NotFound
 from events.verify import verify_log
@@ -19,7 +20,7 @@ def log_integrity(given: Given) -> Findings:
     """Every line of the log up to its durable end is as it was written, and so is every blob that it names."""
     found = Findings()
     try:
-        result = verify_log(str(given.workspace / LOG), blobs=str(given.workspace / BLOBS))
+        result = verify_log(str(given.workspace / LOG), blobs=blob_check(str(given.workspace / BLOBS)))
     except NotFound:
         found.missing.append(LOG)
         found.diagnostics.append(lacking(LOG, "missing", required=True, remediation="pmagent up"))
@@ -30,6 +31,8 @@ def log_integrity(given: Given) -> Findings:
         return found
     found.failed = not result.ok
     found.details = {"log_id": result.log_id, "events": result.events, "segments": result.segments}
+    if result.blobs is not None:
+        found.details |= {"blobs": result.blobs.checked, "bad_blobs": result.blobs.bad}
     if result.finding is not None:
         where = {"file": result.finding.file, "offset": result.finding.offset, "position": result.finding.position}
         found.diagnostics.append(_corrupt(result.finding.reason, where))

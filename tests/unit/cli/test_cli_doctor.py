@@ -92,10 +92,15 @@ def test_a_corrupt_log_fails_with_its_place(healthy: Path) -> None:
     assert "pmagent log export --until" in found.remedy
 
 
-def test_of_a_large_log_only_the_end_is_looked_at(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "QUICK_BYTES", 10)
-    found = looked(healthy, "log")
-    assert (found.state, found.remedy) == ("ok", "pmagent log verify checks all of it")
+def test_a_large_log_is_checked_whole_too_and_that_it_takes_a_while_is_told(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "TOLD_BYTES", 10)
+    told: list[str] = []
+    (found,) = (check for check in checks.all_checks(str(healthy), {}, told.append) if check.name == "log")
+    assert (found.state, len(told)) == ("ok", 1)
+    flip(segments(healthy)[0], 400)
+    assert looked(healthy, "log").state == "fail"
 
 
 @pytest.mark.parametrize(("name", "mode"), [("", 0o777), ("log", 0o770), ("log/HEAD", 0o666), ("run", 0o750)])
