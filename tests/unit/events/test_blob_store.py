@@ -18,7 +18,7 @@ from events.errors import CorruptLog, NotFound
 from events.event import Draft
 from events.named_blobs import FINDINGS_MAX
 from events.verify import Finding, verify_log
-from tests.support.logs import FOLDER, LOG_ID, BatchWriter, lines_of, open_segments
+from tests.support.logs import FOLDER, LOG_ID, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk
 
 CONTENT = b"content" * 1000
@@ -153,8 +153,8 @@ def test_a_payload_that_lies_in_a_blob_names_it_and_what_it_holds_names_blobs_to
     disk = MemoryDisk()
     store = BlobStore(disk, "/blobs")
     inner = store.put(b"picture")
-    reading = b'{"request":1,"reading":{"count":1,"pictures":[{"page":1,"kind":"drawing","width":1,"height":1,"sha256":"%s",'
-    payload = reading % inner.encode() + b'"media_type":"image/png"}]}}'
+    picture = b'{"page":1,"kind":"drawing","width":1,"height":1,"sha256":"%s","media_type":"image/png"}'
+    payload = b'{"request":1,"reading":{"count":1,"pictures":[%s]}}' % (picture % inner.encode())
     digest = store.put(payload)
     moved = b'{"blob":{"sha256":"%s","size":%d,"media_type":"application/json"}}' % (digest.encode(), len(payload))
     alike = b'{"data":{"blob":{"sha256":"%s"}}}' % (b"0" * 64)
