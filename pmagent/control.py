@@ -85,7 +85,7 @@ async def _ask(
 ) -> Answer:
     kind = PAUSE if paused else RESUME
     draft = await anyio.to_thread.run_sync(host.drafted, payload, _request(arguments, kind))
-    event = await host.ask_draft(draft, {answer}, whole=True)
+    event = await host.ask_draft(draft, {answer}, whole=True, written=False)
     fields: dict[str, Any] = msgspec.to_builtins(event.data)
     return Answer(document={"paused": paused, **fields, "position": event.position, "time": event.time})
 

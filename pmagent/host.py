@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -63,7 +63,7 @@ from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.pla.vault import Vault
 from pmagent.secrets import known_secrets
 from pmagent.writing import DocumentWriter, OldDocuments
-from projections.disk import DocumentUnwritable
+from projections.disk import ContentLost, DocumentUnwritable
 from projections.documents import Documents, Taken
 from projections.registry import all_projections
 
@@ -120,6 +120,11 @@ class Host:
         return self.writer.unwritten
 
     @property
+    def lost(self) -> Mapping[str, ContentLost]:
+        """The documents that are left out because their content is lost: path -> why."""
+        return self.writer.lost
+
+    @property
     def tail(self) -> Tail:
         """The durable end of the log."""
         return self.storage.tail()
@@ -144,10 +149,11 @@ class Host:
 
     async def ask_draft(
         self, draft: Draft, answers: Collection[str], seconds: float = 60.0, *, whole: bool = False,
-        but: Collection[str] = (),
+        but: Collection[str] = (), written: bool = True,
     ) -> Event:
         """``ask`` for a request that is ``drafted`` already. ``whole``: nothing in it, ``but`` these fields, is of the
-        moment or the settings, so that with another content it is another request."""
+        moment or the settings, so that with another content it is another request. Without ``written`` the answer is
+        given when it is durable, and no document is waited for: to stop something must not depend on files."""
         request_id = draft.id
         self._check_unused(draft, whole=whole, but=but)
         wanted = {*answers, "request.refused"}
@@ -157,7 +163,8 @@ class Host:
         finally:
             if first:
                 del self._asking[request_id]
-        await self.flush()
+        if written:
+            await self.flush()
         if isinstance(event.data, RequestRefused):
             raise Refused(
                 f"{event.data.name} is {event.data.reason}, so {request_id} gets no answer",
@@ -323,6 +330,7 @@ async def _live(
     runtime = Runtime(engine, storage, {**PERFORMERS, **made}, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models, line, vault)
     host.writer.unwritten = old.unwritten
+    host.writer.lost.update(old.lost)
     runtime.listen(host.vault.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)

@@ -144,7 +144,17 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
-    return Answer(document=_status(host.runtime.engine, host.storage.log_id, host.tail, running=True))
+    document = _status(host.runtime.engine, host.storage.log_id, host.tail, running=True)
+    return Answer(document={**document, "unwritten": _unwritten(host)})
+
+
+def _unwritten(host: Host) -> dict[str, Any]:
+    """How many documents are not on disk as the log says, and why the first are not."""
+    lost = {path: error.message for path, error in host.lost.items()}
+    first = [{"path": path, "text": text} for path, text in list(lost.items())[:_UNWRITTEN_SHOWN]]
+    if host.unwritten is not None:
+        first.append({"path": "", "text": host.unwritten.message})
+    return {"count": len(lost) + (host.unwritten is not None), "first": first}
 
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
@@ -310,10 +320,12 @@ def _status(engine: Engine, log_id: str, tail: Tail, *, running: bool) -> dict[s
         ],
         "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
         "halted": sorted(engine.halted),
+        "unwritten": None,
         "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
     }
 
 
+_UNWRITTEN_SHOWN: Final = 20
 _WHAT_CHARS: Final = 200
 """So much of what a job is for stands in the status."""
 

@@ -6,7 +6,7 @@ unless somebody waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from contracts.payload import BlobSource
 from events.event import Event
-from projections.disk import Desk, DocumentUnwritable
+from projections.disk import ContentLost, Desk, DocumentUnwritable
 from projections.documents import Documents, Taken
 from projections.rebuild import rewrite_documents
 
@@ -33,6 +33,7 @@ class OldDocuments:
 
     def __init__(self, workspace: Path, blobs: BlobSource) -> None:
         self._desk = Desk(workspace, blobs)
+        self.lost = self._desk.lost
         self.unwritten: DocumentUnwritable | None = None
 
     def write(self, documents: Taken) -> None:
@@ -60,6 +61,11 @@ class DocumentWriter:
         self._unwritable: DocumentUnwritable | None = None
         self.unwritten: DocumentUnwritable | None = None
         """Why not every document could be written at the start; None again when all could be written since."""
+        self.lost: dict[str, ContentLost] = {}
+        """The documents that are left out because their content is lost, as of the last time that they were looked
+        at."""
+        self.tell_lost: Callable[[dict[str, ContentLost]], None] = lambda _: None
+        """Called with each document that is left out, once."""
 
     @property
     def failed(self) -> bool:
@@ -126,7 +132,9 @@ class DocumentWriter:
         """Write what is not on disk as the log says, from the log; each document's path, and whether it was written.
         Raises DocumentUnwritable, CorruptLog."""
         async with self._writing:
-            return await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self._workspace)))
+            found = await anyio.to_thread.run_sync(lambda: list(rewrite_documents(self._workspace)))
+        self.lost.clear()
+        return found
 
     async def _write_changed(self) -> None:
         folded = await self._write()
@@ -143,4 +151,11 @@ class DocumentWriter:
                 write = partial(self._desk.write, self.documents.take(), by_size=by_size)
                 await anyio.to_thread.run_sync(write)
         self.documents.settle()
+        self._note_lost()
         return folded
+
+    def _note_lost(self) -> None:
+        found = {path: error for path, error in self._desk.lost.items() if path not in self.lost}
+        self.lost.update(found)
+        if found:
+            self.tell_lost(found)

@@ -33,6 +33,11 @@ class DocumentUnwritable(PmagentError):
     """A document cannot be written where it belongs."""
 
 
+class ContentLost(DocumentUnwritable):
+    """The content of a document is lost: the blob that holds it is gone, or is not what it was. Nothing done to the
+    document's own place would mend that, and no other document is the worse for it."""
+
+
 class Difference(msgspec.Struct, frozen=True):
     """A document that is not what the log says: ``state`` is missing, unreadable (``found`` says why) or differs:
     ``offset`` is then the first differing byte, ``expected`` and ``found`` what stands there (up to 80 bytes, escaped).
@@ -53,12 +58,15 @@ class Desk:
         self._blobs = blobs
         self._marks: dict[str, tuple[int, Mark]] = {}
         """Growing documents as they were left: path -> how many bytes they had, and what tells that they still are."""
+        self.lost: dict[str, ContentLost] = {}
+        """The documents that could not be written because their content is lost: path -> why."""
 
     def write(self, documents: dict[str, Part], *, by_size: bool = False) -> list[str]:
         """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths.
         ``by_size``: a blob's copy that has the right size is not read: enough where only a crash may have come between.
 
-        Raises DocumentUnwritable when all others have been written.
+        A document whose content is lost is left out, and noted in ``lost``. Raises DocumentUnwritable when all others
+        have been written.
         """
         self._tree.look_again()
         written: list[str] = []
@@ -67,6 +75,9 @@ class Desk:
             try:
                 if self._put(path, part.content(), _own(path, part.owner), by_size=by_size):
                     written.append(path)
+                self.lost.pop(path, None)
+            except ContentLost as error:
+                self.lost[path] = error
             except DocumentUnwritable as error:
                 failure = failure or error
         if failure is not None:
@@ -125,7 +136,7 @@ class Desk:
             return _first_difference(path, self._pieces(content), self._tree.read(path, own))
         except LeadsOut:
             return Difference(path, "unreadable", found=LEADS_OUT)
-        except DocumentUnwritable as error:  # it is not there, and what it must be is lost
+        except ContentLost as error:  # it is not there, and what it must be is lost
             return Difference(path, "differs", expected=error.message)
         except OSError as error:
             if error.errno in _NO_FILE:
@@ -152,11 +163,15 @@ def _own(path: str, owner: str) -> int:
 
 
 def _lazily(content: BlobContent, blobs: BlobSource) -> Iterator[bytes]:
-    """Raises DocumentUnwritable when the blob is gone or damaged."""
+    """Raises ContentLost when the blob is gone or damaged, or cannot be read."""
+    hint = "pmagent log verify names every such blob; restore them from a copy"
     try:
         yield blobs.get(content.sha256)
     except PmagentError as error:
-        raise DocumentUnwritable(f"a document's content is lost: {error.message}", error.hint) from error
+        raise ContentLost(f"a document's content is lost: {error.message}", hint) from error
+    except OSError as error:
+        reason = f"blob {content.sha256} cannot be read: {error.strerror or type(error).__name__}"
+        raise ContentLost(f"a document's content is lost: {reason}", hint) from error
 
 
 def _first_difference(path: str, expected: Iterable[bytes], found: Iterable[bytes]) -> Difference | None:

@@ -44,12 +44,14 @@ def check_documents(workspace: Path, blobs: BlobCheck | None = None) -> list[Dif
 
 def rewrite_documents(workspace: Path) -> Iterator[tuple[str, bool]]:
     """Write what is not on disk as the log says; each document's path, and whether it was written. Raises NotFound,
-    CorruptLog, DocumentUnwritable."""
+    CorruptLog, DocumentUnwritable; ContentLost, when all others have been written."""
     desk = Desk(workspace, blobs_of(workspace))
     for documents in parts_of(workspace):
         written = set(desk.write(documents))
         for path in documents:
             yield path, path in written
+    if desk.lost:
+        raise next(iter(desk.lost.values()))
 
 
 def parts_of(

@@ -95,6 +95,11 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     _work_lines(output, document)
     for name in document["halted"]:
         output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
+    unwritten = document.get("unwritten") or {"count": 0, "first": []}
+    for one in unwritten["first"]:
+        output.line(Styled("✗ unwritten", "red"), f" {one['path']}{': ' if one['path'] else ''}{one['text']}")
+    if unwritten["count"] > len(unwritten["first"]):
+        output.line(f"            … and {unwritten['count'] - len(unwritten['first'])} more documents")
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:

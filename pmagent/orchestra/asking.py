@@ -61,7 +61,7 @@ async def cancel(host: Host, arguments: dict[str, Any]) -> Answer:
     request = arguments.get("request")
     if not isinstance(request, str) or not request.startswith(f"{CANCEL}-"):
         raise BadRun("the request id is missing", f"it begins with {CANCEL}-")
-    event = await host.ask_draft(host.drafted(asked, request), {"run.cancel_answered"})
+    event = await host.ask_draft(host.drafted(asked, request), {"run.cancel_answered"}, written=False)
     answered = event.data
     document = {"run_id": answered.run_id, "accepted": answered.accepted, "text": answered.text}
     return Answer(document=document, exit_code=0 if answered.accepted else 1)

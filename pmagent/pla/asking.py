@@ -82,7 +82,8 @@ async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
         mode=asked.mode, operator_id=asked.operator, channel=asked.channel, reason=asked.reason,
         action_class=asked.action_class,
     )  # fmt: skip
-    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}))
+    rises = asked.mode == "EXECUTE"  # to lower it is to stop, and waits for no document
+    return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, written=rises))
 
 
 async def end(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -224,7 +225,7 @@ async def disarm(host: Host, arguments: dict[str, Any]) -> Answer:
     """Disarm the device; what is being typed ends: as ``arm``."""
     asked = understood(arguments, OperatorArguments)
     requested = PlaDisarmRequested(operator_id=asked.operator, channel=asked.channel, reason=asked.reason)
-    return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
+    return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}, written=False))
 
 
 async def status(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -395,14 +396,14 @@ async def _broken(host: Host, broken: borders.Broken, arguments: dict[str, Any],
 
 async def _ask(
     host: Host, payload: Payload, arguments: dict[str, Any], answers: set[str], seconds: float = ANSWER_SECONDS,
-    *, whole: bool = True, but: tuple[str, ...] = (),
+    *, whole: bool = True, but: tuple[str, ...] = (), written: bool = True,
 ) -> Event:
     request = _request(arguments)
     try:
         draft = await anyio.to_thread.run_sync(host.drafted, payload, request)
     except msgspec.ValidationError as error:
         raise BadPla(f"with its secrets masked, this cannot be asked for: {error}", "use fewer words") from error
-    return await host.ask_draft(draft, answers, seconds, whole=whole, but=but)
+    return await host.ask_draft(draft, answers, seconds, whole=whole, but=but, written=written)
 
 
 def _request(arguments: dict[str, Any]) -> str:
