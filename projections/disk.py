@@ -17,6 +17,9 @@ from events.errors import PmagentError
 from events.tree import LeadsOut, Mark, Tree
 from projections.projection import Part
 
+SHARED: Final = "share/"
+"""What lies here is for other programs, perhaps of other users, as the kernel's surfaces beside it are. Every other
+document may hold what a tool said or what was typed, and is closed to others."""
 LEADS_OUT: Final = "a link leads out of the workspace"
 """Such a link is neither read nor written through: what it leads to is nobody's document."""
 LINK: Final = "a link stands there"
@@ -97,7 +100,8 @@ class Desk:
             if self._compared(path, content, own, by_size=by_size) is None:
                 return False
             # A blob's copy is not synced: what a power loss takes of it is missing or shorter, and copied again then.
-            self._tree.replace(path, self._pieces(content), sync=not isinstance(content, BlobContent), own=own)
+            sync = not isinstance(content, BlobContent)
+            self._tree.replace(path, self._pieces(content), sync=sync, own=own, shared=path.startswith(SHARED))
         except LeadsOut:
             raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
         except OSError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -260,6 +262,26 @@ def _permissions(layout: Layout) -> Check:
     return Check("permissions", "ok", "only this user writes .pmagent")
 
 
+_DOCUMENTS: Final = ("runs", "jobs", "sessions", "audit")
+
+
+def _documents(layout: Layout) -> Check:
+    """Other users of this machine read no documents: the folders of older releases were open to them."""
+    workspace = layout.workspace.resolve()
+    if any(not above.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH) for above in (workspace, *workspace.parents)):
+        return Check("documents", "ok", "no other user can enter the workspace")
+    open_ = []
+    for name in _DOCUMENTS:
+        with suppress(FileNotFoundError):
+            if (workspace / name).lstat().st_mode & 0o077:
+                open_.append(name)
+    if open_:
+        what = f"other users of this machine may look into {', '.join(open_)}"
+        folders = " ".join(shlex.quote(str(workspace / name)) for name in open_)
+        return Check("documents", "warn", what, f"chmod -R go-rwx {folders}, unless you share them")
+    return Check("documents", "ok", "closed to other users")
+
+
 def _space(layout: Layout) -> Check:
     free = shutil.disk_usage(layout.folder if layout.folder.is_dir() else layout.workspace).free
     state: State = "fail" if free < SPACE_FAIL else "warn" if free < SPACE_WARN else "ok"
@@ -325,6 +347,7 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "log time": _clock_against_log,
     "daemon": _daemon,
     "permissions": _permissions,
+    "documents": _documents,
     "operators": _operators,
     "disk": _space,
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -202,3 +204,23 @@ def test_foreign_code_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> N
     found = looked(healthy, "origin")
     assert found.state == "fail"
     assert "/tmp/evil" in found.text
+
+
+@pytest.fixture
+def enterable() -> Iterator[Path]:
+    """A folder that other users of this machine may enter."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("name", ["runs", "jobs", "sessions", "audit"])
+def test_documents_that_other_users_may_look_into_are_a_warning(enterable: Path, name: str) -> None:
+    (enterable / name).mkdir(mode=0o700)
+    assert looked(enterable, "documents").state == "ok"
+    for mode in (0o755, 0o750, 0o701):
+        (enterable / name).chmod(mode)
+        found = looked(enterable, "documents")
+        assert (found.state, f"chmod -R go-rwx {enterable / name}" in found.remedy) == ("warn", True)
+    enterable.chmod(0o700)
+    assert looked(enterable, "documents").state == "ok", "nobody else can enter"
