@@ -11,6 +11,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from contracts.payload import blob
+
 CONTENT_CHARS_MAX: Final = 2_000
 """Longest content of a piece of evidence."""
 RATIONALE_CHARS_MAX: Final = 1_000
@@ -194,7 +196,7 @@ class Picture(Fact, frozen=True, kw_only=True):
     kind: Literal["embedded", "drawing"]
     width: Natural
     height: Natural
-    sha256: str
+    sha256: Annotated[str, blob()]
     media_type: str
     shapes: Natural = 0
     words: list[str] = []

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
+from contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
 
 PROMPT_BYTES_MAX = 512 * 1024
 """Largest request to a model, as JSON: a decision has to fit into a line of the log."""
@@ -47,7 +47,7 @@ class ModelToolCall(Part, frozen=True, kw_only=True):
 class ModelImage(Part, frozen=True, kw_only=True):
     """An image that is shown to a model: the blob named ``sha256``."""
 
-    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$"), blob()]
     media_type: Annotated[str, Meta(pattern="^image/[a-z.+-]{1,40}$")] = "image/png"
 
 

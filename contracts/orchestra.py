@@ -23,6 +23,7 @@ from contracts.orchestra_config import (
     Whitelist,
     Workers,
 )
+from contracts.payload import blob
 from contracts.reasoning import END, Identifier, Sha256, Timestamp
 
 TASKS_MAX: Final = 10_000
@@ -155,7 +156,7 @@ class Artifact(Document, frozen=True, kw_only=True):
 
     path: RelativePath
     size_bytes: Count
-    checksum: Sha256
+    checksum: Annotated[Sha256, blob("size_bytes")]
 
 
 class Metrics(Document, frozen=True, kw_only=True):

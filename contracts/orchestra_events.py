@@ -28,7 +28,7 @@ from contracts.orchestra import (
     Tools,
 )
 from contracts.orchestra_config import OrchestraConfig
-from contracts.payload import Effect, OutwardRequest, Payload, Scope, event_type
+from contracts.payload import Effect, OutwardRequest, Payload, Scope, blob, event_type
 from contracts.reasoning import Identifier, Sha256
 
 REPLANS_MAX: Final = 10
@@ -280,7 +280,7 @@ class Captured(Document, frozen=True, kw_only=True):
     """What was kept of an output stream: the blob's SHA-256 and its size, of ``total`` bytes written; ``cut``: not
     all."""
 
-    sha256: Sha256
+    sha256: Annotated[Sha256, blob("size_bytes")]
     size_bytes: Count
     total_bytes: Count
     cut: bool

@@ -106,6 +106,12 @@ def event_type(name: str, *, effect: Effect | None = None, request: bool = False
     return register
 
 
+def blob(size: str = "", kept: str = "") -> msgspec.Meta:
+    """Part of a field's ``Annotated`` type that marks it as the SHA-256 of a blob that the event names. ``size``: the
+    field beside it with the blob's size; ``kept``: the field beside it that says whether there is a blob at all."""
+    return msgspec.Meta(extra={"blob": (size, kept)})
+
+
 def upcast(old: str) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
     """Function decorator: turns a payload of the retired type ``old`` into one of a current type. Pure."""
 
@@ -184,6 +190,15 @@ class _InBlob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _in_blob = msgspec.json.Decoder(_InBlob)
+
+
+def in_blob(raw: bytes) -> tuple[str, int]:
+    """SHA-256 and size of the blob in which a payload lies as a whole. Raises msgspec.DecodeError."""
+    try:
+        named = _in_blob.decode(raw).blob
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError("a text is not UTF-8") from error
+    return named.sha256, named.size
 
 
 def typed(stored: StoredEvent, blobs: BlobSource | None = None) -> Event:

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta
 
 from contracts.model import ModelLimits
-from contracts.payload import Effect, Payload, event_type
+from contracts.payload import Effect, Payload, blob, event_type
 from contracts.pla import (
     Action,
     ActionClass,
@@ -192,7 +192,7 @@ class PlaFrameObserved(Payload, frozen=True, kw_only=True):
     request: int
     name: Annotated[str, Meta(max_length=4096)]
     media_type: str
-    sha256: str
+    sha256: Annotated[str, blob("size", "kept")]
     size: int
     width: int
     height: int

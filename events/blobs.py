@@ -25,6 +25,8 @@ BLOB_BYTES_MAX: Final = 256 * 1024 * 1024
 
 _UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
 _READ_BYTES: Final = 1 << 20
+_NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO))
+"""What opening says of a link, a folder, and what else is no regular file."""
 
 
 class BlobStore:
@@ -81,10 +83,21 @@ class BlobStore:
         except FileNotFoundError:
             raise NotFound(f"there is no blob {sha256_hex}", "it was removed; restore it from a copy") from None
         except OSError as error:
-            if error.errno in {errno.ELOOP, errno.EISDIR}:
-                raise _damaged(sha256_hex) from None
+            if error.errno in _NO_FILE:
+                raise CorruptLog(blob_file(sha256_hex), 0, 0, "it is no regular file") from None
             raise
         return BlobReader(sha256_hex, file)
+
+    def check(self, sha256_hex: str) -> int:
+        """Read the blob piece by piece; its size in bytes. Raises NotFound; CorruptLog when it is no regular file, or
+        its content is not what its name says; OSError."""
+        reader = self.reader(sha256_hex)
+        try:
+            for _ in reader.pieces():
+                pass
+            return reader.size
+        finally:
+            reader.close()
 
     def writer(self) -> BlobWriter:
         """A writer of a blob whose content comes piece by piece. Raises OSError."""
@@ -118,13 +131,18 @@ class BlobStore:
             finally:
                 file.close()
         except OSError as error:
-            if error.errno in {errno.ELOOP, errno.EISDIR}:
+            if error.errno in _NO_FILE:
                 return None
             raise
 
 
+def blob_file(sha256_hex: str) -> str:
+    """Where a blob lies, as findings name it: below the folder that holds log and blobs."""
+    return f"blobs/{sha256_hex[:2]}/{sha256_hex}"
+
+
 def _damaged(sha256_hex: str) -> CorruptLog:
-    return CorruptLog(f"blobs/{sha256_hex[:2]}/{sha256_hex}", 0, 0, "its content is not what its name says")
+    return CorruptLog(blob_file(sha256_hex), 0, 0, "its content is not what its name says")
 
 
 class BlobReader:
@@ -227,7 +245,7 @@ class BlobWriter:
             finally:
                 file.close()
         except OSError as error:
-            if error.errno in {errno.ELOOP, errno.EISDIR}:
+            if error.errno in _NO_FILE:
                 return ""
             raise
         return found.hexdigest()

@@ -6,6 +6,7 @@ Every operation either happens or raises OSError. Names in ``folder`` become dur
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -67,7 +68,8 @@ class Disk(Protocol):
         ...
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> DiskFile:
-        """Open a file. Raises FileNotFoundError unless ``create``; FileExistsError when ``create`` and it exists."""
+        """Open a regular file; a link is not followed. Raises FileNotFoundError unless ``create``; FileExistsError when
+        ``create`` and it exists."""
         ...
 
     def status(self, path: str) -> Status | None:
@@ -180,8 +182,14 @@ class RealDisk:
         if create:
             flags |= os.O_RDWR | os.O_CREAT | os.O_EXCL
         else:
-            flags |= os.O_RDWR if write else os.O_RDONLY
-        return RealFile(os.open(path, flags, 0o600))
+            flags |= (os.O_RDWR if write else os.O_RDONLY) | os.O_NONBLOCK  # a FIFO must not hold up whoever looks
+        descriptor = os.open(path, flags, 0o600)
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(descriptor)
+            wrong = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+            raise OSError(wrong, os.strerror(wrong), path)
+        return RealFile(descriptor)
 
     def status(self, path: str) -> Status | None:
         """See Disk."""

@@ -3,6 +3,9 @@
 Each step is opened from the folder that it lies in, so nobody who moves or links folders meanwhile leads us elsewhere.
 Folders on the way may be links that stay below the root when the work begins; what is opened is where they led then.
 
+What is made is closed to other users, whatever the umask says, unless it is ``shared``. What others may read already
+stays readable for them, and nothing is ever opened to them.
+
 The last parts of a path may be ``own``: nobody else has any business there. What is written there finds its place:
 links, and what else is in the way, are moved aside (to ``NAME.aside-<random>``), never followed and never deleted.
 """
@@ -75,26 +78,33 @@ class Tree:
             raise
         return _mark(found) if stat.S_ISREG(found.st_mode) else None
 
-    def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0) -> Mark:
+    def replace(
+        self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0, shared: bool = False
+    ) -> Mark:
         """Make ``pieces`` the content of ``path``, as one step: a temporary file beside it, then a new name. Folders
         on the way are made. A link or a folder at ``path`` itself is refused, where not even the last part of it is
-        ``own``. ``sync``: durable when this returns.
+        ``own``. ``sync``: durable when this returns. ``shared``: others may read what is made, as the umask says.
 
         Raises LeadsOut, OSError; what stood there stays then, except when only the last sync failed.
         """
-        with self._folder(path, make=True, own=own) as (folder, name):
+        with self._folder(path, make=True, own=own, shared=shared) as (folder, name):
+            mode = 0o644 if shared else 0o600
             with suppress(FileNotFoundError):
                 found = os.stat(name, dir_fd=folder, follow_symlinks=False)
                 if own and not stat.S_ISREG(found.st_mode):
                     _move_aside(folder, name)
                 elif stat.S_ISLNK(found.st_mode):
                     raise OSError(errno.ELOOP, "refusing to replace a symbolic link")
+                elif not shared:  # somebody may have let others read it
+                    mode |= stat.S_IMODE(found.st_mode) & 0o044
             temporary = f".pmagent.{os.getpid()}.{os.urandom(6).hex()}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            descriptor = os.open(temporary, flags, 0o644, dir_fd=folder)
+            descriptor = os.open(temporary, flags, mode if shared else 0o600, dir_fd=folder)
             try:
                 with open(descriptor, "wb") as file:
                     file.writelines(pieces)
+                    if not shared:
+                        os.fchmod(descriptor, mode)
                     file.flush()
                     if sync:
                         os.fsync(descriptor)
@@ -136,16 +146,17 @@ class Tree:
             pass
 
     @contextmanager
-    def _folder(self, path: str, *, make: bool, own: int = 0) -> Iterator[tuple[int, str]]:
+    def _folder(self, path: str, *, make: bool, own: int = 0, shared: bool = False) -> Iterator[tuple[int, str]]:
         """A descriptor of the folder in which ``path`` lies, and its name there."""
+        mode = (0o755 if shared else 0o700) if make else 0
         *above, name = path.split("/")
-        shared = len(above) + 1 - own if own else len(above)
+        common = len(above) + 1 - own if own else len(above)
         folder = os.open(self._root, _FOLDER)
         try:
-            for part in self._resolved(above[:shared]):
-                folder = _entered(folder, part, make=make)
-            for part in above[shared:]:
-                folder = _entered_own(folder, part, make=make)
+            for part in self._resolved(above[:common]):
+                folder = _entered(folder, part, mode)
+            for part in above[common:]:
+                folder = _entered_own(folder, part, mode)
             yield folder, name
         finally:
             os.close(folder)
@@ -168,27 +179,28 @@ class Tree:
         return parts
 
 
-def _entered(folder: int, part: str, *, make: bool) -> int:
-    """The folder ``part`` in ``folder``, which is closed if it could be opened."""
-    if make:
+def _entered(folder: int, part: str, mode: int) -> int:
+    """The folder ``part`` in ``folder``, which is closed if it could be opened. It is made with ``mode`` (0: it is not
+    made)."""
+    if mode:
         with suppress(FileExistsError):
-            os.mkdir(part, 0o755, dir_fd=folder)
+            os.mkdir(part, mode, dir_fd=folder)
     inner = os.open(part, _FOLDER, dir_fd=folder)
     os.close(folder)
     return inner
 
 
-def _entered_own(folder: int, part: str, *, make: bool) -> int:
+def _entered_own(folder: int, part: str, mode: int) -> int:
     """The same, where nothing else may stand. Raises OSError, too where somebody puts things there without end."""
-    for _ in range(_TRIES if make else 0):
+    for _ in range(_TRIES if mode else 0):
         try:
-            return _entered(folder, part, make=True)
+            return _entered(folder, part, mode)
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.ENOTDIR):
                 raise
             with suppress(FileNotFoundError):
                 _move_aside(folder, part)
-    return _entered(folder, part, make=make)
+    return _entered(folder, part, mode)
 
 
 def _move_aside(folder: int, name: str) -> None:

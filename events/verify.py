@@ -2,7 +2,7 @@
 
 Checked: segments without a gap, each line's sum, literal tail, position, batch and time, the log's identity, and HEAD's
 two slots. Each line is checked against the sum that the line before it claims; by induction the whole chain holds.
-On demand also: each line's shape, and the blobs that events name.
+On demand also: each line's shape, and every blob that an event names (``events.named_blobs``).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Callable
 
 import msgspec
 
-from events.blobs import BLOB_PREFIX, BlobStore
 from events.damage import belongs_elsewhere, created_log_id, later_batch, sum_of
 from events.disk import Disk, RealDisk
 from events.errors import CorruptLog, NotFound
@@ -19,14 +18,14 @@ from events.event import LINE_BYTES_MAX, Tail
 from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
+from events.named_blobs import BlobCheck, BlobsChecked
 from events.reader import RUN_BYTES
 from events.segments import SUFFIX, firsts_of, segment_firsts, segment_name
 
-_NAMES_BLOB = b'"data":' + BLOB_PREFIX
-
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something wrong: in ``file``, from byte ``offset`` on, first at ``position`` (0: not an event)."""
+    """Something wrong: in ``file``, from byte ``offset`` on, first at ``position`` (0: not an event). Of a blob,
+    ``position`` is that of the event that names it."""
 
     file: str
     offset: int
@@ -35,7 +34,10 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """What was checked and what was found. ``ok`` means: nothing is wrong up to the durable end.
+    """What was checked and what was found. ``ok`` means: nothing is wrong up to the durable end, nor with a blob.
+
+    ``finding`` is the first that is wrong with the lines, or else with a blob; ``blobs`` says all of these (None: they
+    were not looked at).
 
     ``events``, ``bytes`` and ``tail`` describe the intact part. ``beyond_bytes`` follow it behind the durable end (a
     batch being written, or a torn tail that the next opening settles), ``beyond`` says from where on and what they
@@ -52,25 +54,25 @@ class Verification(msgspec.Struct, frozen=True):
     beyond_bytes: int
     finding: Finding | None
     beyond: Finding | None = None
+    blobs: BlobsChecked | None = None
 
 
 def verify_log(
-    folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: str | None = None,
+    folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: BlobCheck | None = None,
     told: Callable[[int], None] | None = None,
 ) -> Verification:  # fmt: skip
-    """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does; ``blobs``, the
-    folder of the blob store, also has each blob read that an event names; ``told`` is called, now and then, with how
-    many bytes of the segments have been checked.
+    """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does; ``blobs`` also
+    checks each blob that an event names (``contracts.blobs.blob_check``); ``told`` is called, now and then, with how
+    many bytes of segments and blobs have been checked.
 
     Raises NotFound when there is no log at all.
     """
-    disk = disk or RealDisk()
-    return _Verifier(folder, disk, decode, BlobStore(disk, blobs) if blobs is not None else None, told).run()
+    return _Verifier(folder, disk or RealDisk(), decode, blobs, told).run()
 
 
 class _Verifier:
     def __init__(
-        self, folder: str, disk: Disk, decode: bool, blobs: BlobStore | None, told: Callable[[int], None] | None
+        self, folder: str, disk: Disk, decode: bool, blobs: BlobCheck | None, told: Callable[[int], None] | None
     ) -> None:
         self._folder = folder
         self._disk = disk
@@ -91,9 +93,13 @@ class _Verifier:
         names = self._disk.names(self._folder)
         durable = slot.tail() if slot else Tail()
         finding = self._check_segments(firsts_of(names), slot) or finding or _stranger(names)
+        blobs = self._blobs.result if self._blobs is not None else None
+        if finding is None and blobs is not None and blobs.findings:
+            bad = blobs.findings[0]
+            finding = Finding(bad.file, 0, bad.position, bad.reason)
         return Verification(
             finding is None, self._log_id, self._checker.tail.position, self._bytes, self._segments,
-            self._checker.tail, durable, self._beyond_bytes, finding, self._beyond,
+            self._checker.tail, durable, self._beyond_bytes, finding, self._beyond, blobs,
         )
 
     def _read_head(self, has_segments: bool) -> tuple[HeadSlot | None, Finding | None]:
@@ -156,8 +162,7 @@ class _Verifier:
                 offset += len(intact)
                 self._bytes += len(intact)
                 self._bytes_in_last = offset
-                if self._told is not None:
-                    self._told(self._bytes)
+                self._tell()
                 if fault is None:
                     continue
                 position = self._checker.tail.position + 1
@@ -189,9 +194,27 @@ class _Verifier:
                 at = offset + sum(len(line) + 1 for line in run.split(b"\n")[:index])
                 return Finding(name, at, slot.position, "its sum is not the one that HEAD notes: lines were exchanged")
         found = self._decode_run(run, name, offset, before) if self._decode else None
-        if found is None and self._blobs is not None and _NAMES_BLOB in run:
-            found = _blob_finding(self._blobs, run, name, offset, before)
+        if found is None and self._blobs is not None and any(needle in run for needle in self._blobs.needles):
+            found = self._look_at_blobs(self._blobs, run, name, offset, before)
         return found
+
+    def _look_at_blobs(self, blobs: BlobCheck, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
+        """Have the blobs checked that the events of ``run`` name; the first line that is no event."""
+        position = before.position
+        for line in run.split(b"\n"):
+            position += 1
+            if any(needle in line for needle in blobs.needles):
+                try:
+                    blobs.look(decode_line(line))
+                except msgspec.DecodeError as error:
+                    return Finding(name, offset, position, f"not an event: {error}")
+                self._tell()
+            offset += len(line) + 1
+        return None
+
+    def _tell(self) -> None:
+        if self._told is not None:
+            self._told(self._bytes + (self._blobs.bytes if self._blobs is not None else 0))
 
     def _decode_run(self, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
         try:
@@ -206,26 +229,6 @@ class _Verifier:
                     return Finding(name, at, position, f"not an event: {error}")
                 at += len(line) + 1
         return None
-
-
-def _blob_finding(blobs: BlobStore, run: bytes, name: str, offset: int, before: Tail) -> Finding | None:
-    """The first event of ``run`` whose blob is gone or is not what its name says."""
-    position = before.position
-    for line in run.split(b"\n"):
-        position += 1
-        if _NAMES_BLOB in line:  # it may also stand deep in what was observed: only the payload's own counts
-            try:
-                data = bytes(decode_line(line).data)
-                if data.startswith(BLOB_PREFIX):
-                    blobs.get(data[len(BLOB_PREFIX) : len(BLOB_PREFIX) + 64].decode("ascii", "replace"))
-            except NotFound as error:
-                return Finding(name, offset, position, error.message)
-            except CorruptLog as error:
-                return Finding(name, offset, position, f"{error.file}: {error.reason}")
-            except msgspec.DecodeError as error:
-                return Finding(name, offset, position, f"not an event: {error}")
-        offset += len(line) + 1
-    return None
 
 
 def require_intact(folder: str, disk: Disk | None = None) -> Verification:

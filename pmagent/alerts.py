@@ -3,13 +3,14 @@ well (spec pla_contracts_index, Contract Violations), the stop switch, and who w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import structlog
 
 from contracts.control import EffectsPaused, EffectsResumed, SignInRefused
 from contracts.hid import HidOutcomeUnknown
 from contracts.pla_events import PlaExecuted, PlaModeChanged, PlaViolation
+from events.errors import PmagentError
 from events.event import Event
 from projections.projection import Halt
 
@@ -29,6 +30,12 @@ def tell_halt(halt: Halt) -> None:
         "a projection is halted, and its documents are stale", projection=halt.projection, since=halt.since,
         error=halt.error, place=halt.place, mend=mend,
     )  # fmt: skip
+
+
+def alert_lost(lost: Mapping[str, PmagentError]) -> None:
+    """Tell of documents that are left out because their content is lost."""
+    path, error = next(iter(lost.items()))
+    _log.error("documents are left out", count=len(lost), first=path, reason=error.message, mend=error.hint)
 
 
 def _tell(event: Event) -> None:

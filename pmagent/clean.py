@@ -17,6 +17,7 @@ from events.unseen import UNSEEN
 
 _FORBIDDEN: Final = re.compile(f"[\t\n\ud800-\udfff{UNSEEN}]")
 """Surrogates too: bytes that were no text."""
+_IN_JSON: Final = re.compile(f"[\ud800-\udfff{UNSEEN}]")
 _BLANK: Final = "\u115f\u1160\u2800\u3164\uffa0"
 """Letters and symbols of which nothing is drawn: fillers of Hangul, a Braille pattern without dots."""
 _COMBINING_MAX: Final = 4
@@ -64,6 +65,17 @@ def _stand_in(match: re.Match[str]) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "\u2421" if code == 0x7F else "\ufffd"
+
+
+def escaped_json(document: bytes) -> bytes:
+    """JSON with everything that ``clean_line`` would replace escaped: the same values, harmless for a terminal. A byte
+    that is no UTF-8, which is no JSON either, becomes the escape of a lone surrogate."""
+    return _IN_JSON.sub(_escape, document.decode("utf-8", "surrogateescape")).encode()
+
+
+def _escape(match: re.Match[str]) -> str:
+    units = match[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def width(text: str) -> int:

@@ -20,7 +20,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from actors.engine import describe_failure
 from events.errors import PmagentError
-from pmagent.alerts import alert, tell_halt
+from pmagent.alerts import alert, alert_lost, tell_halt
 from pmagent.clean import json_bytes
 from pmagent.console.keeping import keep_console
 from pmagent.exitcodes import Exit
@@ -88,6 +88,9 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
                 if host.unwritten is not None:
                     _log.warning("a document cannot be written", reason=host.unwritten.message)
+                if host.lost:
+                    alert_lost(host.lost)
+                host.writer.tell_lost = alert_lost
                 if ready is not None:
                     ready(host)
                 async for number in signals:

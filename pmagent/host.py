@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -73,7 +73,7 @@ from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
 from pmagent.workspace.presence import require_text
 from pmagent.writing import DocumentWriter, OldDocuments
-from projections.disk import DocumentUnwritable
+from projections.disk import ContentLost, DocumentUnwritable
 from projections.documents import Documents, Taken
 from projections.projection import Halt, ProjectionHalted
 from projections.registry import all_projections
@@ -145,6 +145,11 @@ class Host:
         halt = self.documents.halted.get(projection)
         if halt is not None:
             raise ProjectionHalted(halt)
+
+    @property
+    def lost(self) -> Mapping[str, ContentLost]:
+        """The documents that are left out because their content is lost: path -> why."""
+        return self.writer.lost
 
     @property
     def tail(self) -> Tail:
@@ -360,6 +365,7 @@ async def _live(
     host = Host(layout, runtime, documents, storage, blobs, models, line, vault, keeper)
     host.writer.unwritten = old.unwritten
     host.writer.must_write = must_write
+    host.writer.lost.update(old.lost)
     runtime.listen(host.vault.hear)
     runtime.listen(host.hear)
     runtime.listen(taker.hear)

@@ -171,7 +171,17 @@ async def status(host: Host, _: dict[str, Any]) -> Answer:
     halts = host.halted_projections
     document = _status(host.runtime.engine, host.storage.log_id, host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
-    return Answer(document={**document, "distrust": _said(host.keeper.failure), "unaccepted": unaccepted})
+    seen = {"distrust": _said(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
+    return Answer(document={**document, **seen})
+
+
+def _unwritten(host: Host) -> dict[str, Any]:
+    """How many documents are not on disk as the log says, and why the first are not."""
+    lost = {path: error.message for path, error in host.lost.items()}
+    first = [{"path": path, "text": text} for path, text in list(lost.items())[:_UNWRITTEN_SHOWN]]
+    if host.unwritten is not None:
+        first.append({"path": "", "text": host.unwritten.message})
+    return {"count": len(lost) + (host.unwritten is not None), "first": first}
 
 
 async def rebuild(host: Host, _: dict[str, Any]) -> Answer:
@@ -418,10 +428,12 @@ def _status(
         "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
         "halted": sorted(engine.halted),
         "stale": [_plain(halt) for halt in stale],
+        "unwritten": None,
         "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
     }
 
 
+_UNWRITTEN_SHOWN: Final = 20
 _WHAT_CHARS: Final = 200
 """So much of what a job is for stands in the status."""
 

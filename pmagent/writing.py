@@ -6,7 +6,7 @@ unless somebody waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from contracts.payload import BlobSource
 from events.event import Event
-from projections.disk import Desk, DocumentUnwritable, note_halts
+from projections.disk import ContentLost, Desk, DocumentUnwritable, note_halts
 from projections.documents import Documents, Taken
 from projections.projection import Halt
 from projections.rebuild import rewrite_documents
@@ -35,6 +35,7 @@ class OldDocuments:
 
     def __init__(self, workspace: Path, blobs: BlobSource) -> None:
         self._desk = Desk(workspace, blobs)
+        self.lost = self._desk.lost
         self.unwritten: DocumentUnwritable | None = None
 
     def write(self, documents: Taken) -> None:
@@ -65,6 +66,11 @@ class DocumentWriter:
         """Whether a document that cannot be written ends the host; else it is ``unwritten``, and nothing more."""
         self.unwritten: DocumentUnwritable | None = None
         """Why not every document could be written at the start; None again when all could be written since."""
+        self.lost: dict[str, ContentLost] = {}
+        """The documents that are left out because their content is lost, as of the last time that they were looked
+        at."""
+        self.tell_lost: Callable[[dict[str, ContentLost]], None] = lambda _: None
+        """Called with each document that is left out, once."""
 
     @property
     def failed(self) -> bool:
@@ -140,7 +146,9 @@ class DocumentWriter:
             return written, halts
 
         async with self._writing:
-            return await anyio.to_thread.run_sync(rewrite)
+            found = await anyio.to_thread.run_sync(rewrite)
+        self.lost.clear()
+        return found
 
     def _note(self, halts: list[Halt]) -> None:
         note_halts(self._workspace, halts)
@@ -161,6 +169,7 @@ class DocumentWriter:
                 write = partial(self._put, self.documents.take(), by_size=by_size)
                 await anyio.to_thread.run_sync(write)
         self.documents.settle()
+        self._note_lost()
         return folded
 
     def _put(self, documents: Taken, *, by_size: bool) -> None:
@@ -170,3 +179,8 @@ class DocumentWriter:
             halts = list(self.documents.halted.values())
             if halts != self._noted:
                 self._note(halts)
+    def _note_lost(self) -> None:
+        found = {path: error for path, error in self._desk.lost.items() if path not in self.lost}
+        self.lost.update(found)
+        if found:
+            self.tell_lost(found)

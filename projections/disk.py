@@ -19,6 +19,9 @@ from events.errors import PmagentError
 from events.tree import LeadsOut, Mark, Tree
 from projections.projection import Halt, Part, ProjectionHalted
 
+SHARED: Final = "share/"
+"""What lies here is for other programs, perhaps of other users, as the kernel's surfaces beside it are. Every other
+document may hold what a tool said or what was typed, and is closed to others."""
 LEADS_OUT: Final = "a link leads out of the workspace"
 """Such a link is neither read nor written through: what it leads to is nobody's document."""
 LINK: Final = "a link stands there"
@@ -35,6 +38,11 @@ _NO_FILE: Final = frozenset((errno.ENOENT, errno.ENOTDIR))
 
 class DocumentUnwritable(PmagentError):
     """A document cannot be written where it belongs."""
+
+
+class ContentLost(DocumentUnwritable):
+    """The content of a document is lost: the blob that holds it is gone, or is not what it was. Nothing done to the
+    document's own place would mend that, and no other document is the worse for it."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -97,13 +105,16 @@ class Desk:
         self._blobs = blobs
         self._marks: dict[str, tuple[int, Mark]] = {}
         """Growing documents as they were left: path -> how many bytes they had, and what tells that they still are."""
+        self.lost: dict[str, ContentLost] = {}
+        """The documents that could not be written because their content is lost: path -> why."""
 
     def write(self, documents: dict[str, Part], *, by_size: bool = False) -> list[str]:
         """Write those that differ on disk, each as one step (what only grows, by its last bytes); their paths. Those of
         halted projections are left as they are.
         ``by_size``: a blob's copy that has the right size is not read: enough where only a crash may have come between.
 
-        Raises DocumentUnwritable when all others have been written.
+        A document whose content is lost is left out, and noted in ``lost``. Raises DocumentUnwritable when all others
+        have been written.
         """
         self._tree.look_again()
         written: list[str] = []
@@ -113,6 +124,9 @@ class Desk:
             try:
                 if part.guarded(put, otherwise=False):
                     written.append(path)
+                self.lost.pop(path, None)
+            except ContentLost as error:
+                self.lost[path] = error
             except DocumentUnwritable as error:
                 failure = failure or error
         if failure is not None:
@@ -141,7 +155,8 @@ class Desk:
             if self._compared(path, content, own, by_size=by_size) is None:
                 return False
             # A blob's copy is not synced: what a power loss takes of it is missing or shorter, and copied again then.
-            self._tree.replace(path, self._pieces(content), sync=not isinstance(content, BlobContent), own=own)
+            sync = not isinstance(content, BlobContent)
+            self._tree.replace(path, self._pieces(content), sync=sync, own=own, shared=path.startswith(SHARED))
         except LeadsOut:
             raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
         except OSError as error:
@@ -180,7 +195,7 @@ class Desk:
             return _first_difference(path, self._pieces(content), self._tree.read(path, own))
         except LeadsOut:
             return Difference(path, "unreadable", found=LEADS_OUT)
-        except DocumentUnwritable as error:  # it is not there, and what it must be is lost
+        except ContentLost as error:  # it is not there, and what it must be is lost
             return Difference(path, "differs", expected=error.message)
         except OSError as error:
             if error.errno in _NO_FILE:
@@ -207,11 +222,15 @@ def _own(path: str, owner: str) -> int:
 
 
 def _lazily(content: BlobContent, blobs: BlobSource) -> Iterator[bytes]:
-    """Raises DocumentUnwritable when the blob is gone or damaged."""
+    """Raises ContentLost when the blob is gone or damaged, or cannot be read."""
+    hint = "pmagent log verify names every such blob; restore them from a copy"
     try:
         yield blobs.get(content.sha256)
     except PmagentError as error:
-        raise DocumentUnwritable(f"a document's content is lost: {error.message}", error.hint) from error
+        raise ContentLost(f"a document's content is lost: {error.message}", hint) from error
+    except OSError as error:
+        reason = f"blob {content.sha256} cannot be read: {error.strerror or type(error).__name__}"
+        raise ContentLost(f"a document's content is lost: {reason}", hint) from error
 
 
 def _first_difference(path: str, expected: Iterable[bytes], found: Iterable[bytes]) -> Difference | None:

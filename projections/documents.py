@@ -15,7 +15,7 @@ import msgspec
 from actors.engine import describe_failure
 from contracts.content import Content
 from contracts.payload import BlobSource, typed
-from events.event import Event
+from events.event import Event, StoredEvent
 from events.reader import runs
 from events.storage import StorageReader
 from projections.projection import AnyProjection, Halt, Part, ProjectionHalted
@@ -194,12 +194,14 @@ def computed(documents: Taken) -> dict[str, Content]:
 
 
 def folded(
-    storage: StorageReader, documents: Documents, blobs: BlobSource | None, until: int | None = None
-) -> Iterator[Taken]:
+    storage: StorageReader, documents: Documents, blobs: BlobSource | None, until: int | None = None,
+    hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None,
+) -> Iterator[Taken]:  # fmt: skip
     """The documents as of position ``until`` (default: the tail), from the log alone, a part at a time: of a path that
     comes twice, the later one counts. ``documents`` have folded nothing yet; they know afterwards which projections are
-    halted. Raises CorruptLog, NotFound."""
+    halted. ``hear`` is given the events as they are read. Raises CorruptLog, NotFound."""
     for run in runs(storage, 1, until):
+        hear(run)
         documents.fold([typed(stored, blobs) for stored in run], [stored.sum for stored in run])
         old = documents.take_retired()
         if old:

@@ -3,13 +3,15 @@ DESIGN §4). One run at a time, whatever the length of the log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from contracts.content import whole
 from events.blobs import BlobStore
 from events.disk import RealDisk
+from events.event import StoredEvent
 from events.evidence import evidence
+from events.named_blobs import BlobCheck
 from events.segments import SegmentReader
 from projections.disk import Desk, Difference, note_halts
 from projections.documents import Documents, Taken, computed, folded
@@ -28,12 +30,18 @@ def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
     return given
 
 
-def check_documents(workspace: Path) -> list[Difference]:
-    """Each document of the log that is not on disk as it must be, and each projection of which nobody can say, because
-    it is halted. Raises NotFound, CorruptLog."""
+def check_documents(workspace: Path, blobs: BlobCheck | None = None) -> list[Difference]:
+    """Each document of the log that is not on disk as it must be, and each projection whose documents are unknown
+    because it is halted; ``blobs`` also checks each blob that the log names. Raises NotFound, CorruptLog."""
     desk, documents = Desk(workspace, blobs_of(workspace)), Documents(all_projections())
     wrong: dict[str, Difference] = {}
-    for found in parts_of(workspace, documents):
+
+    def hear(run: Sequence[StoredEvent]) -> None:
+        if blobs is not None:
+            for event in run:
+                blobs.look(event)
+
+    for found in parts_of(workspace, documents, hear=hear):
         for path, difference in desk.differences(found):
             wrong.pop(path, None)  # of a path that comes twice, the later counts
             if difference is not None:
@@ -48,7 +56,7 @@ def _halted(halt: Halt) -> Difference:
 def rewrite_documents(workspace: Path, documents: Documents | None = None) -> Iterator[tuple[str, bool]]:
     """Write what is not on disk as the log says; each document's path, and whether it was written. ``documents`` have
     folded nothing yet, and know afterwards which projections are halted: their documents are left as they are. Raises
-    NotFound, CorruptLog, DocumentUnwritable."""
+    NotFound, CorruptLog, DocumentUnwritable; ContentLost, when all others have been written."""
     desk = Desk(workspace, blobs_of(workspace))
     documents = documents or Documents(all_projections())
     for found in parts_of(workspace, documents):
@@ -57,13 +65,18 @@ def rewrite_documents(workspace: Path, documents: Documents | None = None) -> It
             if part.guard is None or not part.guard.halted:
                 yield path, path in written
     note_halts(workspace, list(documents.halted.values()))
+    if desk.lost:
+        raise next(iter(desk.lost.values()))
 
 
-def parts_of(workspace: Path, documents: Documents, until: int | None = None) -> Iterator[Taken]:
+def parts_of(
+    workspace: Path, documents: Documents, until: int | None = None,
+    hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None,
+) -> Iterator[Taken]:  # fmt: skip
     """What ``projections.documents.folded`` gives of the workspace's log."""
     storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
     try:
-        yield from folded(storage, documents, blobs_of(workspace), until)
+        yield from folded(storage, documents, blobs_of(workspace), until, hear)
     finally:
         storage.close()
 

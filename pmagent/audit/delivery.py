@@ -22,7 +22,7 @@ def place_of(output_path: str, repo_url: str, here: Path) -> str:
 
 
 def write_report(report: AuditReport, whole: str) -> None:
-    """Write both files. Raises OSError."""
-    Path(whole).parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(Path(f"{whole}{MARKDOWN}"), report_markdown(report).encode())
-    write_atomic(Path(f"{whole}{DOCUMENT}"), report_json(report))
+    """Write both files, closed to other users. Raises OSError."""
+    Path(whole).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomic(Path(f"{whole}{MARKDOWN}"), report_markdown(report).encode(), 0o600)
+    write_atomic(Path(f"{whole}{DOCUMENT}"), report_json(report), 0o600)

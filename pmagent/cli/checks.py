@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, Literal
@@ -17,11 +20,12 @@ from typing import Final, Literal
 import msgspec
 
 from actors.extras import install
+from contracts.blobs import blob_check
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
 from events.lock import holder_of, is_locked
-from events.reader import event_at
+from events.named_blobs import BlobsChecked
 from events.segments import SegmentReader
 from events.verify import verify_log
 from pmagent import __version__, _origin
@@ -33,8 +37,8 @@ from pmagent.when import sized, spoken
 
 State = Literal["ok", "warn", "fail"]
 
-QUICK_BYTES: Final = 128 * 1024 * 1024
-"""A log up to this size is verified whole; of a larger one, only its end."""
+TOLD_BYTES: Final = 128 * 1024 * 1024
+"""That it takes a while is told where log and blobs have more bytes than this."""
 
 SPACE_WARN: Final = 1024 * 1024 * 1024
 SPACE_FAIL: Final = 64 * 1024 * 1024
@@ -69,8 +73,11 @@ def settings_of(flag: str | None, environ: Mapping[str, str]) -> list[dict[str, 
     return [{"key": key, "value": value, "origin": origin} for key, (value, origin) in resolved.origins.items()]
 
 
-def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
-    """Every check, in order. Without an understood workspace, only those that need none."""
+def all_checks(
+    flag: str | None, environ: Mapping[str, str], note: Callable[[str], None] = lambda _: None
+) -> list[Check]:
+    """Every check, in order. Without an understood workspace, only those that need none. ``note`` is told of what takes
+    a while."""
     checks = [_origin_check(), _versions()]
     try:
         resolved = resolve(flag, environ)
@@ -85,7 +92,8 @@ def all_checks(flag: str | None, environ: Mapping[str, str]) -> list[Check]:
     if unknown:
         checks.append(Check("variables", "warn", f"mean nothing: {', '.join(unknown)}", "pmagent help environment"))
     layout = Layout(workspace)
-    for name, look in _LOOKS.items():
+    looks: dict[str, Callable[[Layout], Check]] = {**_LOOKS, "log": partial(_log, note=note)}
+    for name, look in looks.items():
         try:
             checks.append(look(layout))
         except (PmagentError, OSError) as error:
@@ -176,31 +184,27 @@ def _surfaces(layout: Layout) -> Check:
     return Check("surfaces", state, text, "; ".join(remedies))
 
 
-def _log(layout: Layout) -> Check:
-    folder = str(layout.log)
-    disk = RealDisk()
+def _log(layout: Layout, note: Callable[[str], None]) -> Check:
+    """Every line of the log, and every blob that it names."""
+    size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
+    whole = size + sum(path.lstat().st_size for path in layout.blobs.glob("??/*"))
+    if whole > TOLD_BYTES:
+        note(f"checking {sized(size)} of log and {sized(whole - size)} of blobs")
     try:
-        storage = SegmentReader(disk, folder)
+        result = verify_log(str(layout.log), blobs=blob_check(str(layout.blobs)))
     except NotFound:
         return Check("log", "warn", "there is none yet", "after pmagent init, pmagent up begins it")
-    try:
-        tail = storage.tail()
-        size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
-        if size > QUICK_BYTES:
-            if tail.position:
-                event_at(storage, tail.position)
-            return Check("log", "ok", f"its end, position {tail.position}, is intact; {sized(size)}",
-                         "pmagent log verify checks all of it")
-    finally:
-        storage.close()
-    result = verify_log(folder, blobs=str(layout.blobs))
+    blobs = result.blobs or BlobsChecked()
     if result.finding is not None:
         found = result.finding
         where = f"{found.file}, byte {found.offset}, position {found.position}"
-        return Check("log", "fail", f"corrupt: {where}: {found.reason}",
-                     f"pmagent log export --until {result.tail.position} saves what is intact")
-    amount = f"{result.events:,} events, {sized(result.bytes)}"
-    return Check("log", "ok", f"intact: {amount}, position {result.tail.position}")
+        remedy = f"pmagent log export --until {result.tail.position} saves what is intact"
+        if blobs.bad:
+            where = f"{blobs.bad:,} of {blobs.checked:,} blobs are bad; {where}"
+            remedy = "pmagent log verify names them; restore them from a copy"
+        return Check("log", "fail", f"corrupt: {where}: {found.reason}", remedy)
+    amount = f"{result.events:,} events, {sized(result.bytes)}; {blobs.checked:,} blobs, {sized(blobs.bytes)}"
+    return Check("log", "ok", f"intact: {amount}; position {result.tail.position}")
 
 
 def _trust(layout: Layout) -> Check:
@@ -277,6 +281,26 @@ def _permissions(layout: Layout) -> Check:
     return Check("permissions", "ok", "only this user writes .pmagent")
 
 
+_DOCUMENTS: Final = ("runs", "jobs", "sessions", "audit")
+
+
+def _documents(layout: Layout) -> Check:
+    """Other users of this machine read no documents: the folders of older releases were open to them."""
+    workspace = layout.workspace.resolve()
+    if any(not above.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH) for above in (workspace, *workspace.parents)):
+        return Check("documents", "ok", "no other user can enter the workspace")
+    open_ = []
+    for name in _DOCUMENTS:
+        with suppress(FileNotFoundError):
+            if (workspace / name).lstat().st_mode & 0o077:
+                open_.append(name)
+    if open_:
+        what = f"other users of this machine may look into {', '.join(open_)}"
+        folders = " ".join(shlex.quote(str(workspace / name)) for name in open_)
+        return Check("documents", "warn", what, f"chmod -R go-rwx {folders}, unless you share them")
+    return Check("documents", "ok", "closed to other users")
+
+
 def _space(layout: Layout) -> Check:
     free = shutil.disk_usage(layout.folder if layout.folder.is_dir() else layout.workspace).free
     state: State = "fail" if free < SPACE_FAIL else "warn" if free < SPACE_WARN else "ok"
@@ -338,12 +362,13 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "workspace": _workspace,
     "runs": _runs,
     "surfaces": _surfaces,
-    "log": _log,
+    "log": partial(_log, note=lambda _: None),
     "trust": _trust,
     "accepted": _accepted,
     "log time": _clock_against_log,
     "daemon": _daemon,
     "permissions": _permissions,
+    "documents": _documents,
     "operators": _operators,
     "disk": _space,
 }

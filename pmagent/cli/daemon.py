@@ -102,6 +102,11 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for halt in document["stale"]:
         said = f"    documents of {halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
         output.line(Styled("✗ stale", "red"), said)
+    unwritten = document.get("unwritten") or {"count": 0, "first": []}
+    for one in unwritten["first"]:
+        output.line(Styled("✗ unwritten", "red"), f" {one['path']}{': ' if one['path'] else ''}{one['text']}")
+    if unwritten["count"] > len(unwritten["first"]):
+        output.line(f"            … and {unwritten['count'] - len(unwritten['first'])} more documents")
 
 
 _DAEMON: Final = {

@@ -21,7 +21,7 @@ def doctor(app: App, format: str) -> int:
     """
     from pmagent.cli.checks import all_checks, settings_of
 
-    checks = all_checks(app.workspace_flag, app.environ)
+    checks = all_checks(app.workspace_flag, app.environ, app.output.note)
     settings = settings_of(app.workspace_flag, app.environ)
     failed = any(check.state == "fail" for check in checks)
     if format == "json":

@@ -1,7 +1,7 @@
 """The one writer: everything that a command says leaves here (DESIGN §7).
 
 ``line`` and ``block`` are for people and pass ``clean``; ``document`` and ``raw`` are for programs and are
-byte-faithful; ``note`` is for what goes on meanwhile, on stderr. Styles never carry meaning alone.
+byte-faithful, but for a terminal, where what it would obey is escaped; ``note`` is for what goes on meanwhile, on stderr. Styles never carry meaning alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TextIO
 import msgspec
 
 from events.errors import PmagentError
-from pmagent.clean import clean_block, clean_line, json_bytes
+from pmagent.clean import clean_block, clean_line, escaped_json, json_bytes
 
 if TYPE_CHECKING:
     from pmagent.answer import Answer
@@ -215,8 +215,9 @@ class Output:
         self.raw(msgspec.json.format(json_bytes(document), indent=2) + b"\n")
 
     def raw(self, data: bytes) -> None:
-        """Bytes as they are, on stdout: JSON for programs."""
-        self._write(data)
+        """Bytes as they are, on stdout: JSON for programs. To a terminal, the same JSON with everything escaped that
+        ``clean`` would replace."""
+        self._write(escaped_json(data) if self.is_seen else data)
 
     def flush(self) -> None:
         """Hand over what was written. Raises PipeClosed, Unwritten."""

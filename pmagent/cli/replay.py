@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
+from pmagent.layout import Layout
 from pmagent.log.source import log_folder
 from pmagent.when import spoken
 
@@ -99,11 +101,17 @@ def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what
 
 
 @click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
-@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1; 70 when a projection is halted.")
+@click.option(
+    "--check", is_flag=True,
+    help="Write nothing; name each document that is not as the log says (exit 1; 70 when a projection is halted).",
+)
 @format_option()
 @pass_app
 def rebuild(app: App, check: bool, format: str) -> int:
-    """Compute every document from the log again, and write those that differ."""
+    """Compute every document from the log again, and write those that differ.
+
+    With --check, every blob that the log names is checked, too: exit 4 when one is not what it was.
+    """
     if check:
         return _rebuild_check(app, format)
     from pmagent.operations import call
@@ -125,16 +133,20 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 
 def _rebuild_check(app: App, format: str) -> int:
+    from contracts.blobs import blob_check
     from projections.rebuild import check_documents
 
-    differences = check_documents(app.workspace)
-    halted = [found for found in differences if found.state == "halted"]  # a bug of ours: nobody can say
-    code = Exit.BUG if halted else Exit.NO if differences else Exit.DONE
+    check = blob_check(str(Layout(app.workspace).blobs))
+    differences = check_documents(app.workspace, check)
+    blobs = check.result
+    halted = [found for found in differences if found.state == "halted"]  # a bug of ours: its documents are unknown
+    code = Exit.CORRUPT if blobs.bad else Exit.BUG if halted else Exit.NO if differences else Exit.DONE
     if format == "json":
-        app.output.document({"ok": not differences, "differences": differences})
+        app.output.document({"ok": code == Exit.DONE, "differences": differences, "blobs": blobs})
         return code
     if not differences:
         app.output.line(Styled("✓ equal", "green"), ": every document on disk is what the log says")
+    blob_lines(app.output, blobs)
     for found in differences:
         app.output.line(Styled(f"✗ {found.state}", "red"), f": {found.path}")
         if found.state == "halted":

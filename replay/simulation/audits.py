@@ -56,6 +56,8 @@ CODES: Final[tuple[FailureCode, ...]] = get_args(FailureCode)[:11]
 """What a clone or a PDF can fail with."""
 ODD: Final = ("no key", "state#0", "state#99", "safety#1", "depth#1 ", "")
 """Citations that are none."""
+PICTURES: Final = (b"1", b"2")
+"""The images of a report."""
 
 
 class Audits:
@@ -163,10 +165,10 @@ class Audits:
         )  # fmt: skip
 
     def _pictures(self) -> PictureReading:
-        count = self._world.random.randrange(3)
+        count = self._world.random.randrange(len(PICTURES) + 1)
         pictures = [
             Picture(
-                page=n, kind="drawing", width=80, height=60, sha256=sha256(b"%d" % n).hexdigest(),
+                page=n, kind="drawing", width=80, height=60, sha256=sha256(PICTURES[n - 1]).hexdigest(),
                 media_type="image/png",
             )
             for n in range(1, count + 1)

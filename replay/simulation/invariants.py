@@ -11,6 +11,7 @@ from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine
 from actors.oa.policy import allows
 from actors.snapshot import EngineState, export_engine
+from contracts.blobs import blob_check
 from contracts.content import Content, whole
 from contracts.control import ResumeRequested
 from contracts.daemon import DaemonStarted
@@ -258,7 +259,8 @@ class Watch:
 
     def check_log(self) -> None:
         """The log as it lies on the disk: valid, complete, and reproduced by a replay; documents too."""
-        checked = verify_log(self._folder, self._disk, decode=True)
+        blobs = blob_check(f"{self._folder.rpartition('/')[0]}/blobs", self._disk)
+        checked = verify_log(self._folder, self._disk, decode=True, blobs=blobs)
         require(checked.ok, f"log verify: {checked.finding}")
         require(checked.events >= len(self.history), f"{checked.events} of {len(self.history)} events are left")
         reader = SegmentReader(self._disk, self._folder)

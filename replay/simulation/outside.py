@@ -17,7 +17,7 @@ from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
 from contracts.orchestra_events import PlannerCallRequested, TaskAttemptRequested
 from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
 from replay.simulation.attempts import CONTENTS, Attempts, Planners, asked
-from replay.simulation.audits import Audits
+from replay.simulation.audits import PICTURES, Audits
 from replay.simulation.checks import Checks
 from replay.simulation.machine import Machine
 from replay.simulation.models import Models
@@ -83,7 +83,7 @@ class Outside:
         self.switch: Switch | None = None
         """The stop switch, where somebody uses it."""
         machine.perform = self.perform
-        machine.provide(CONTENTS)
+        machine.provide((*CONTENTS, *PICTURES))
         machine.observe = self._observe
 
     # --- the plan of a run ---------------------------------------------------------------------------------------

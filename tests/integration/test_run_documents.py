@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import anyio
@@ -26,6 +27,7 @@ from projections.disk import Desk
 from projections.documents import Documents, Taken
 from projections.rebuild import check_documents
 from projections.runs.folders import RUNS_KEPT, RunFolders
+from tests.conftest import fresh_example
 from tests.support.commands import SECONDS, clean_environment
 from tests.support.daemons import running
 from tests.support.orchestra import Yard, config, plan
@@ -196,10 +198,54 @@ def test_no_snapshot_is_taken_while_documents_are_owed_that_it_would_not_know_of
     assert taker.final(tail) is not None
 
 
-def test_copies_of_blobs_have_the_usual_permissions_and_are_no_links(workspace: Path) -> None:
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_documents_are_closed_to_other_users_whatever_the_umask_says(workspace: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        dry_runs(workspace, 1)
+        assert call(workspace, "oa.snapshot").exit_code == 0
+    finally:
+        os.umask(before)
+    found = [path for name in ("runs", "jobs") for path in (workspace / name, *(workspace / name).rglob("*"))]
+    modes = {(path.is_dir(), path.stat().st_mode & 0o777) for path in found}
+    assert modes == {(True, 0o700), (False, 0o600)}
+    assert {path.stat().st_nlink for path in found if path.name == "stdout"} == {1}
+    state = workspace / "share/orchestrator_assistant/STATE.json"
+    assert state.stat().st_mode & 0o777 == 0o644 & ~umask
+
+
+@pytest.mark.parametrize("opened", ["one document", "its folder"])
+def test_what_others_may_read_stays_readable_and_what_comes_is_closed(workspace: Path, opened: str) -> None:
     dry_runs(workspace, 1)
-    umask = os.umask(0)
-    os.umask(umask)
-    copies = [path.stat() for path in (workspace / "runs").rglob("stdout")]
-    assert len(copies) == 2
-    assert {(found.st_mode & 0o777, found.st_nlink) for found in copies} == {(0o644 & ~umask, 1)}
+    report = workspace / "runs" / run_id(1) / "report.md"
+    shared = report if opened == "one document" else report.parent
+    shared.chmod(0o666 if shared is report else 0o755)
+    report.write_text("altered")
+    call(workspace, "rebuild")
+    assert report.stat().st_mode & 0o777 == (0o644 if shared is report else 0o600)
+    assert report.parent.stat().st_mode & 0o777 == (0o700 if shared is report else 0o755)
+    report.unlink()
+    call(workspace, "rebuild")
+    assert report.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("umask", [0o000, 0o022])
+def test_another_user_reads_no_document(umask: int) -> None:
+    """In a workspace that everybody may enter, and really another user."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o755)
+        workspace = fresh_example(Path(place) / "workspace")
+        workspace.chmod(0o755)
+        before = os.umask(umask)
+        try:
+            dry_runs(workspace, 1)
+        finally:
+            os.umask(before)
+        shown = subprocess.run(
+            ["find", str(workspace), "-name", "share", "-prune", "-o", "-type", "f", "-readable", "-print"],
+            user=65_534, group=65_534, extra_groups=[], check=False, capture_output=True, text=True, timeout=SECONDS,
+        )
+        read = {Path(line).relative_to(workspace).parts[0] for line in shown.stdout.splitlines()}
+        assert "README.md" in read, "it can enter"
+        assert not read & {"runs", "jobs", "sessions", "audit", ".pmagent"}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
 
-    def of_log(_: Path) -> Iterator[Taken]:
+    def of_log(_: Path, **_more: Any) -> Iterator[Taken]:
         yield parts(SMALL)
 
     monkeypatch.setattr(rebuild, "parts_of", of_log)
@@ -86,13 +87,13 @@ def test_each_document_that_is_not_as_the_log_says_is_named_and_written(workspac
 
 
 def test_of_a_path_that_comes_twice_the_later_content_counts(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_log(_: Path) -> Iterator[Taken]:
+    def of_log(_: Path, **_more: Any) -> Iterator[Taken]:
         yield parts({"share/a.json": b"old"})
         yield parts(SMALL)
 
     monkeypatch.setattr(rebuild, "parts_of", of_log)
     assert check_documents(workspace) == []
-    monkeypatch.setattr(rebuild, "parts_of", lambda _: iter([parts(SMALL), parts({"share/a.json": b"new"})]))
+    monkeypatch.setattr(rebuild, "parts_of", lambda _, **_more: iter([parts(SMALL), parts({"share/a.json": b"new"})]))
     assert [found.path for found in check_documents(workspace)] == ["share/a.json"]
 
 
@@ -170,17 +171,20 @@ def test_after_a_crash_a_copy_of_a_blob_is_known_by_its_size(tmp_path: Path) -> 
     assert desk.write(documents) == ["x/out"]
 
 
-def test_a_lost_blob_is_told_and_what_it_was_for_is_not_touched(tmp_path: Path) -> None:
-    desk, documents = Desk(tmp_path, Blobs()), parts({"a/out": blob(b"gone")})
-    with pytest.raises(DocumentUnwritable, match="lost: there is no blob"):
-        desk.write(documents)
+def test_a_document_whose_blob_is_lost_is_left_out_and_noted_and_the_others_are_written(tmp_path: Path) -> None:
+    desk, documents = Desk(tmp_path, Blobs()), parts({"a/out": blob(b"gone"), "b": b"there"})
+    assert desk.write(documents) == ["b"]
+    assert {path: error.message for path, error in desk.lost.items()}.keys() == {"a/out"}
+    assert "lost: there is no blob" in desk.lost["a/out"].message
     assert list((tmp_path / "a").iterdir()) == []
     assert [found.state for found in differences(desk, documents)] == ["missing"]
     (tmp_path / "a/out").write_bytes(b"other")
     assert [found.state for found in differences(desk, documents)] == ["differs"]
-    with pytest.raises(DocumentUnwritable, match="lost"):
-        desk.write(documents)
+    assert desk.write(documents) == []
     assert (tmp_path / "a/out").read_bytes() == b"other"
+    (tmp_path / "a/out").write_bytes(b"gone")
+    assert desk.write(documents) == []
+    assert desk.lost == {}
 
 
 def test_a_name_as_long_as_names_can_be_is_written(tmp_path: Path) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from events.event import StoredEvent
+from events.named_blobs import BlobsChecked
 from pmagent.clean import pad, shorten
-from pmagent.cli.output import Piece, Styled
+from pmagent.cli.output import Output, Piece, Styled
 from pmagent.log.summaries import summary
-from pmagent.when import short
+from pmagent.when import short, sized
 
 _BAD: Final = (
     "failed", "refused", "halted", "revoked", "timed_out", "interrupted", "cancelled", "escalated", "recovered",
@@ -46,3 +47,13 @@ def event_line(event: StoredEvent, columns: int) -> list[Piece]:
 def _end(text: str, columns: int) -> str:
     """Ids differ at their end."""
     return text if len(text) <= columns else "…" + text[-(columns - 1) :]
+
+
+def blob_lines(output: Output, blobs: BlobsChecked) -> None:
+    """How many blobs were checked, and each bad one that is named."""
+    amount = f"{blobs.checked:,} checked, {sized(blobs.bytes)}"
+    output.line(f"  blobs     {amount}" + (f", {blobs.bad:,} bad" if blobs.bad else ""))
+    for bad in blobs.findings:
+        output.line(Styled("  ✗ blob", "red"), f"    {bad.file}, named at position {bad.position}: {bad.reason}")
+    if blobs.bad > len(blobs.findings):
+        output.line(f"            … and {blobs.bad - len(blobs.findings):,} more")

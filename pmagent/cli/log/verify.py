@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 import msgspec
 
+from contracts.blobs import blob_check
 from events.verify import Verification, verify_log
 from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.log.source import log_folder
@@ -20,18 +22,21 @@ from pmagent.when import sized, spoken
 @click.command(cls=Command, example=["pmagent log verify", "pmagent log verify --decode .pmagent/log"])
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), required=False)
 @click.option("--decode", is_flag=True, help="Decode each line, too, as strictly as a reader does.")
+@click.option("--no-blobs", is_flag=True, help="Check the lines alone: of a log that was copied without its blobs.")
 @format_option()
 @pass_app
-def verify(app: App, path: Path | None, decode: bool, format: str) -> int:
-    """Check every byte of the log in PATH (a workspace, or a log's folder; default: this workspace), and every blob
-    that it names, in the folder blobs beside it.
+def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: str) -> int:
+    """Check every byte of the log in PATH (a workspace, or a log's folder; default: this workspace), and the content of
+    every blob that an event of it names, in the folder blobs beside it.
 
-    Exit 0: intact. Exit 4: corrupt; the first bad event is named by file, byte offset and position. So does a log that
-    is shorter, or another chain, than what this user's registry knows of it. Whether it is trusted is told as well.
+    Exit 0: intact. Exit 4: corrupt; the first bad event is named by file, byte offset and position, a bad blob by file
+    and the position of the event that names it. So does a log that is shorter, or another chain, than what this user's
+    registry knows of it. Whether it is trusted is told as well.
     """
     folder = log_folder(path or app.workspace)
     begun = time.perf_counter()
-    result = verify_log(str(folder), decode=decode, blobs=str(folder.parent / "blobs"))
+    blobs = None if no_blobs else blob_check(str(folder.parent / "blobs"))
+    result = verify_log(str(folder), decode=decode, blobs=blobs)
     seconds = time.perf_counter() - begun
     distrusted, gone = _distrust(folder)
     if format == "json":
@@ -57,13 +62,20 @@ def _distrust(folder: Path) -> tuple[str, bool]:
 
 def _screen(output: Output, folder: Path, result: Verification, seconds: float, argument: str) -> None:
     amount = f"{result.events:,} events, {sized(result.bytes)} in {result.segments} segment(s)"
+    only_blobs = result.finding is not None and result.finding.file.startswith("blobs/")
     if result.finding is None:
         output.line(Styled("✓ intact", "green"), f": {amount}, checked in {spoken(seconds)}")
+    elif only_blobs:
+        output.line(Styled("✗ corrupt", "red"), f": the lines are intact ({amount}), and not every blob is")
     else:
         found = result.finding
         where = f"{found.file}, byte {found.offset}, position {found.position}"
         output.line(Styled("✗ corrupt", "red"), f": {where}: {found.reason}")
         output.line(f"  intact before it: {amount}")
+    if result.blobs is None:
+        output.line("  blobs     not checked")
+    else:
+        blob_lines(output, result.blobs)
     output.line(f"  log       {result.log_id or 'unknown'}, in {folder}")
     tail = result.tail
     output.line(f"  tail      position {tail.position}, batch {tail.batch}, {tail.time or 'no time'}")
@@ -72,7 +84,10 @@ def _screen(output: Output, folder: Path, result: Verification, seconds: float, 
         found = result.beyond
         output.line(f"  beyond    {sized(result.beyond_bytes)} behind the durable end: being written, or a torn tail")
         output.line(f"            {found.file}, byte {found.offset}, position {found.position}: {found.reason}")
-    if result.finding is not None and result.tail.position:
+    if only_blobs:
+        mend = " restore these files from a copy of the folder of blobs; --no-blobs checks the lines alone"
+        output.note(Styled("hint:", "cyan"), mend)
+    elif result.finding is not None and result.tail.position:
         output.note(
             Styled("hint:", "cyan"), f" what precedes it: pmagent log export --until {result.tail.position}{argument}; "
             "restore the rest from a copy of the log's folder",

@@ -173,7 +173,8 @@ def _end(kind: Kind, said: dict[str, Any]) -> dict[str, Any]:
     """How a check ended, from the last thing that its process said."""
     if "result" in said:
         ok = said["result"]["ok"]
-        code = Exit.DONE if ok else Exit.CORRUPT if kind == "log" else Exit.NO
+        lost = (said["result"].get("blobs") or {}).get("bad", 0)
+        code = Exit.DONE if ok else Exit.CORRUPT if kind == "log" or lost else Exit.NO
         return {"state": "done", "result": said["result"], "exit_code": int(code)}
     text = said.get("error", "its process ended without an answer")
     code = said.get("exit_code", int(Exit.BUG))

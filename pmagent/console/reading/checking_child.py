@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
+from contracts.blobs import blob_check
 from events.errors import PmagentError
 from events.verify import verify_log
 from pmagent.clean import json_bytes
@@ -46,7 +47,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _log(layout: Layout) -> Any:
-    whole = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
+    blobs = blob_check(str(layout.blobs))
+    whole = sum(path.stat().st_size for path in layout.log.glob("*.jsonl")) + _size_of(layout.blobs)
     last = 0.0
 
     def told(done: int) -> None:
@@ -55,17 +57,24 @@ def _log(layout: Layout) -> Any:
             last = time.monotonic()
             _say(done=done, of=max(whole, done))
 
-    return msgspec.to_builtins(verify_log(str(layout.log), decode=True, blobs=str(layout.blobs), told=told))
+    return msgspec.to_builtins(verify_log(str(layout.log), decode=True, blobs=blobs, told=told))
+
+
+def _size_of(blobs: Path) -> int:
+    """How many bytes the blobs have, nearly."""
+    return sum(path.lstat().st_size for path in blobs.glob("??/*"))
 
 
 def _documents(layout: Layout) -> Any:
     """With the log that they were held against, and how far it went at least."""
     with opened(layout.log) as storage:
         log_id, end = storage.log_id(), storage.tail()
-    found = check_documents(layout.workspace)
+    blobs = blob_check(str(layout.blobs))
+    found = check_documents(layout.workspace, blobs)
     shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
     return {
-        "ok": not found, "differences": shown, "count": len(found), "log_id": log_id, "end": msgspec.to_builtins(end),
+        "ok": not found and not blobs.result.bad, "differences": shown, "count": len(found), "log_id": log_id,
+        "end": msgspec.to_builtins(end), "blobs": msgspec.to_builtins(blobs.result),
         "halted": any(one.state == "halted" for one in found),
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.blobs import blob_check
 from contracts.oa_documents import OADiagnostic
 from events.errors import CorruptLog, NotFound
 from events.evidence import evidence
@@ -19,7 +20,7 @@ def log_integrity(given: Given) -> Findings:
     found = Findings()
     try:
         kept = evidence(given.workspace)
-        result = verify_log(str(kept.log), blobs=str(kept.blobs))
+        result = verify_log(str(kept.log), blobs=blob_check(str(kept.blobs)))
     except NotFound:
         _lacks_log(found, given)
         return found
@@ -29,6 +30,8 @@ def log_integrity(given: Given) -> Findings:
         return found
     found.failed = not result.ok
     found.details = {"log_id": result.log_id, "events": result.events, "segments": result.segments}
+    if result.blobs is not None:
+        found.details |= {"blobs": result.blobs.checked, "bad_blobs": result.blobs.bad}
     if result.finding is not None:
         where = {"file": result.finding.file, "offset": result.finding.offset, "position": result.finding.position}
         found.diagnostics.append(_corrupt(result.finding.reason, where))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -93,10 +95,15 @@ def test_a_corrupt_log_fails_with_its_place(healthy: Path) -> None:
     assert "pmagent log export --until" in found.remedy
 
 
-def test_of_a_large_log_only_the_end_is_looked_at(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "QUICK_BYTES", 10)
-    found = looked(healthy, "log")
-    assert (found.state, found.remedy) == ("ok", "pmagent log verify checks all of it")
+def test_a_large_log_is_checked_whole_too_and_that_it_takes_a_while_is_told(
+    healthy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "TOLD_BYTES", 10)
+    told: list[str] = []
+    (found,) = (check for check in checks.all_checks(str(healthy), {}, told.append) if check.name == "log")
+    assert (found.state, len(told)) == ("ok", 1)
+    flip(segments(healthy)[0], 400)
+    assert looked(healthy, "log").state == "fail"
 
 
 @pytest.mark.parametrize(("name", "mode"), [("", 0o777), ("log", 0o770), ("log/HEAD", 0o666), ("run", 0o750)])
@@ -198,3 +205,23 @@ def test_foreign_code_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> N
     found = looked(healthy, "origin")
     assert found.state == "fail"
     assert "/tmp/evil" in found.text
+
+
+@pytest.fixture
+def enterable() -> Iterator[Path]:
+    """A folder that other users of this machine may enter."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.parametrize("name", ["runs", "jobs", "sessions", "audit"])
+def test_documents_that_other_users_may_look_into_are_a_warning(enterable: Path, name: str) -> None:
+    (enterable / name).mkdir(mode=0o700)
+    assert looked(enterable, "documents").state == "ok"
+    for mode in (0o755, 0o750, 0o701):
+        (enterable / name).chmod(mode)
+        found = looked(enterable, "documents")
+        assert (found.state, f"chmod -R go-rwx {enterable / name}" in found.remedy) == ("warn", True)
+    enterable.chmod(0o700)
+    assert looked(enterable, "documents").state == "ok", "nobody else can enter"

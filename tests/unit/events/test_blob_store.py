@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
@@ -10,12 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from events.blobs import BLOB_BYTES_MAX, BlobStore
+from contracts.blobs import blob_check
+from events.blobs import BLOB_BYTES_MAX, BlobStore, blob_file
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import Draft
+from events.named_blobs import FINDINGS_MAX
 from events.verify import Finding, verify_log
-from tests.support.logs import FOLDER, LOG_ID, BatchWriter, lines_of, open_segments
+from tests.support.logs import FOLDER, LOG_ID, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk
 
 CONTENT = b"content" * 1000
@@ -136,30 +139,74 @@ def test_a_blob_has_an_upper_bound(store: BlobStore) -> None:
         store.put(Large())
 
 
-def test_a_blob_that_is_gone_or_damaged_is_found_at_the_event_that_names_it() -> None:
-    """Only where the payload itself lies in a blob: what merely looks so, deep in a payload, names none."""
+def test_something_that_is_no_file_in_its_place_is_damage_and_holds_nobody_up(store: BlobStore, file: Path) -> None:
+    store.put(CONTENT)
+    file.unlink()
+    os.mkfifo(file)
+    for read in (store.get, store.check, store.reader):
+        with pytest.raises(CorruptLog):
+            read(NAME)
+
+
+def test_a_payload_that_lies_in_a_blob_names_it_and_what_it_holds_names_blobs_too() -> None:
+    """What merely looks so, deep in a payload, names none."""
     disk = MemoryDisk()
-    digest = BlobStore(disk, "/blobs").put(b"large")
-    named = b'{"blob":{"sha256":"%s","size":5,"media_type":"text/plain"}}' % digest.encode()
+    store = BlobStore(disk, "/blobs")
+    inner = store.put(b"picture")
+    picture = b'{"page":1,"kind":"drawing","width":1,"height":1,"sha256":"%s","media_type":"image/png"}'
+    payload = b'{"request":1,"reading":{"count":1,"pictures":[%s]}}' % (picture % inner.encode())
+    digest = store.put(payload)
+    moved = b'{"blob":{"sha256":"%s","size":%d,"media_type":"application/json"}}' % (digest.encode(), len(payload))
     alike = b'{"data":{"blob":{"sha256":"%s"}}}' % (b"0" * 64)
     storage = open_segments(disk)
     writer = BatchWriter(storage)
     writer.create(LOG_ID)
-    for number, raw in enumerate((b"{}", alike, named, b"{}")):
-        writer.write([Draft("test.note", None, raw, f"n{number}", "source")])
+    for number, (type, raw) in enumerate((("test.note", alike), ("audit.pictures_read", moved), ("test.note", b"{}"))):
+        writer.write([Draft(type, None, raw, f"n{number}", "source")])
     storage.close()
-    assert verify_log(FOLDER, disk, blobs="/blobs").ok
-    path = f"/blobs/{digest[:2]}/{digest}"
-    (line,) = (line for line in lines_of(disk) if line.position == 4)
 
-    def found() -> Finding | None:
-        result = verify_log(FOLDER, disk, blobs="/blobs")
-        assert (result.ok, result.events) == (False, 3)
-        return result.finding
+    def found() -> tuple[bool, int, int, Finding | None]:
+        result = verify_log(FOLDER, disk, blobs=blob_check("/blobs", disk))
+        assert result.blobs is not None
+        return result.ok, result.events, result.blobs.checked, result.finding
 
-    place = line.path.removeprefix(f"{FOLDER}/"), line.start, 4
-    disk.put(path, b"other")
-    assert found() == Finding(*place, f"{path[1:]}: its content is not what its name says")
-    disk.unlink(path)
-    assert found() == Finding(*place, f"there is no blob {digest}")
+    assert found() == (True, 4, 2, None)
+    disk.put(f"/{blob_file(inner)}", b"other")
+    wrong = "its content is not what its name says"
+    assert found() == (False, 4, 2, Finding(blob_file(inner), 0, 3, wrong))
+    disk.put(f"/{blob_file(digest)}", b"other")
+    assert found() == (False, 4, 1, Finding(blob_file(digest), 0, 3, wrong))
+    disk.unlink(f"/{blob_file(digest)}")
+    assert found() == (False, 4, 1, Finding(blob_file(digest), 0, 3, "it is missing"))
     assert verify_log(FOLDER, disk).ok
+
+
+@pytest.mark.parametrize("count", [1, FINDINGS_MAX, FINDINGS_MAX + 7])
+def test_every_bad_blob_is_counted_once_and_the_first_are_named(count: int) -> None:
+    disk = MemoryDisk()
+    storage = open_segments(disk)
+    writer = BatchWriter(storage)
+    writer.create(LOG_ID)
+    for number in range(2 * count):
+        name = sha256(b"%d" % (number % count)).hexdigest()
+        raw = b'{"sha256":"%s","size":1,"media_type":"image/png"}' % name.encode()
+        writer.write([Draft("other.seen", None, raw, f"n{number}", "source")])
+    storage.close()
+    result = verify_log(FOLDER, disk, blobs=blob_check("/blobs", disk))
+    assert result.blobs is not None
+    assert (result.ok, result.events) == (False, 2 * count + 1)
+    assert (result.blobs.checked, result.blobs.bad) == (count, count)
+    assert [bad.position for bad in result.blobs.findings] == list(range(2, 2 + min(count, FINDINGS_MAX)))
+
+
+@pytest.mark.parametrize(("size", "ok"), [(5, True), (4, False), (6, False)])
+def test_the_size_that_the_event_says_is_the_blobs(size: int, ok: bool) -> None:
+    disk = MemoryDisk()
+    digest = BlobStore(disk, "/blobs").put(b"large")
+    storage = open_segments(disk)
+    writer = BatchWriter(storage)
+    writer.create(LOG_ID)
+    raw = b'{"sha256":"%s","size":%d,"media_type":"image/png"}' % (digest.encode(), size)
+    writer.write([Draft("other.seen", None, raw, "n", "source")])
+    storage.close()
+    assert verify_log(FOLDER, disk, blobs=blob_check("/blobs", disk)).ok == ok

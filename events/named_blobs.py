@@ -1,0 +1,113 @@
+"""Checks the blobs that events name: each is there, is a regular file, and has the size and the content that its name
+and the event say (DESIGN §2).
+
+Payload types say which blobs they name (``contracts.blobs``); here is only how they are checked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from events.blobs import BlobStore, blob_file
+from events.errors import CorruptLog, NotFound
+from events.event import StoredEvent
+
+FINDINGS_MAX: Final = 100
+"""So many bad blobs are named one by one; all are counted."""
+
+_NAME: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class NamedBlob(NamedTuple):
+    """A blob as an event names it; ``size`` in bytes, None where the event does not say."""
+
+    sha256: str
+    size: int | None
+
+
+class BadBlob(msgspec.Struct, frozen=True):
+    """A blob that is not what the event at ``position``, the first that names it so, says. ``file``: where it belongs,
+    beside the log's folder."""
+
+    file: str
+    position: int
+    reason: str
+
+
+class BlobsChecked(msgspec.Struct, frozen=True):
+    """How many blobs were ``checked``, with how many ``bytes``, and how many are ``bad``; the first ``FINDINGS_MAX`` of
+    these are in ``findings``."""
+
+    checked: int = 0
+    bytes: int = 0
+    bad: int = 0
+    findings: list[BadBlob] = []
+
+
+class BlobCheck:
+    """Checks blobs as events name them, each once. ``needles``: one of them stands in every line whose event names a
+    blob. ``names`` gives the blobs that an event names.
+
+    Content is read in pieces. Memory grows by about 120 bytes a blob, for what is checked already.
+    """
+
+    def __init__(
+        self, store: BlobStore, needles: Sequence[bytes], names: Callable[[StoredEvent, BlobStore], Iterable[NamedBlob]]
+    ) -> None:
+        self.needles = needles
+        self._store = store
+        self._names = names
+        self._known: set[bytes] = set()
+        self._bytes = 0
+        self._bad = 0
+        self._findings: list[BadBlob] = []
+
+    @property
+    def result(self) -> BlobsChecked:
+        """What was found by now."""
+        return BlobsChecked(len(self._known), self._bytes, self._bad, list(self._findings))
+
+    @property
+    def bytes(self) -> int:
+        """How many bytes of blobs have been read."""
+        return self._bytes
+
+    def look(self, event: StoredEvent) -> None:
+        """Check the blobs that ``event`` names."""
+        for blob in self._names(event, self._store):
+            key = _key(blob)
+            if key in self._known:
+                continue
+            self._known.add(key)
+            reason = self._fault(blob)
+            if reason:
+                self._bad += 1
+                if self._bad <= FINDINGS_MAX:
+                    self._findings.append(BadBlob(blob_file(blob.sha256), event.position, reason))
+
+    def _fault(self, blob: NamedBlob) -> str:
+        """What is wrong with a blob, "" for nothing."""
+        try:
+            size = self._store.check(blob.sha256)
+        except NotFound:
+            return "it is missing"
+        except CorruptLog as error:
+            return error.reason
+        except OSError as error:
+            return f"it cannot be read: {error.strerror or os.strerror(error.errno or 0)}"
+        self._bytes += size
+        if blob.size is not None and blob.size != size:
+            return f"it has {size} bytes, and the event says {blob.size}"
+        return ""
+
+
+def _key(blob: NamedBlob) -> bytes:
+    """The blob and its size, short: there may be a million of them."""
+    if blob.size is not None and _NAME.fullmatch(blob.sha256) and 0 <= blob.size < 1 << 64:
+        return bytes.fromhex(blob.sha256) + blob.size.to_bytes(8, "big")
+    return repr(blob).encode()

@@ -1,0 +1,94 @@
+"""Every field of a payload that looks like a blob's SHA-256 is declared: as one, or here as something else's digest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import inspect
+
+from contracts import blobs
+from contracts.blobs import NEEDLES, blob_check, mark_of
+from contracts.generate import load_all
+from contracts.payload import types
+from events.verify import verify_log
+
+blob_check("")  # loads the types that it knows
+KNOWN = set(types())
+load_all()
+
+LOOKS_SO = re.compile(r"sha256|checksum|digest|hash")
+HISTORIES = Path(__file__).parents[1] / "histories"
+
+DIGESTS = {
+    "HidCommitRequested.digest", "HidLinked.contract_hash", "HidPrepareRequested.digest", "HidPrepared.digest",
+    "HidTold.digest", "KernelModeDecided.digest", "OaContextAnswered.sha256", "OaContextWritten.sha256",
+    "PdfReading.sha256", "PlaApproved.digest", "PlaDecisionRefused.digest", "PlaDecisionRequested.digest",
+    "PlaExecutionRequested.digest", "PlaProposalClosed.digest", "PlaProposalRequested.digest",
+    "PlaProposed.digest", "PlaRejected.digest", "PlaRevealed.digest", "ReasoningConcluded.envelope_sha256",
+    "SurfaceReading.sha256", "ToolCall.digest",
+}  # fmt: skip
+"""Digests that name no blob: of documents, files of the workspace, actions, and of what is canonical JSON."""
+
+
+def fields(of: inspect.Type, above: tuple[type, ...] = ()) -> Iterator[tuple[str, inspect.Field]]:
+    """Every field of the structs that a payload consists of, as ``Struct.field``."""
+    match of:
+        case inspect.Metadata(type=inner):
+            yield from fields(inner, above)
+        case inspect.StructType(cls=cls, fields=parts) if cls not in above:
+            for part in parts:
+                yield f"{cls.__name__}.{part.name}", part
+                yield from fields(part.type, (*above, cls))
+        case inspect.CollectionType(item_type=item) | inspect.VarTupleType(item_type=item):
+            yield from fields(item, above)
+        case inspect.DictType(value_type=item):
+            yield from fields(item, above)
+        case inspect.UnionType(types=members):
+            for member in members:
+                yield from fields(member, above)
+
+
+def _is_digest(field: inspect.Field) -> bool:
+    of: inspect.Type = field.type
+    while isinstance(of, inspect.Metadata):
+        of = of.type
+    return isinstance(of, inspect.StrType) and bool(LOOKS_SO.search(field.name) or "{64}" in (of.pattern or ""))
+
+
+FIELDS = {name: field for cls in types().values() for name, field in fields(inspect.type_info(cls))}
+
+
+def test_a_field_that_looks_like_a_blobs_name_is_declared() -> None:
+    found = {name for name, field in FIELDS.items() if _is_digest(field)}
+    named = {name for name, field in FIELDS.items() if mark_of(field.type) is not None}
+    assert named == {
+        "Artifact.checksum", "Captured.sha256", "ModelImage.sha256", "Picture.sha256", "PlaFrameObserved.sha256",
+    }
+    assert found - named == DIGESTS
+
+
+def test_what_stands_beside_a_blobs_name_is_there() -> None:
+    for name, field in FIELDS.items():
+        for beside in filter(None, mark_of(field.type) or ()):
+            assert f"{name.split('.')[0]}.{beside}" in FIELDS
+
+
+def test_every_line_that_names_a_blob_is_found_by_the_name_of_its_field() -> None:
+    named = [field for field in FIELDS.values() if mark_of(field.type) is not None]
+    assert {b'"%b":"' % field.encode_name.encode() for field in named} <= set(NEEDLES)
+
+
+def test_the_check_knows_every_type() -> None:
+    assert set(types()) == KNOWN, f"a module is missing in {blobs.__name__}"
+
+
+@pytest.mark.parametrize("history", sorted(path.parent.name for path in HISTORIES.glob("*/log")))
+def test_recorded_histories_have_all_their_blobs(history: str) -> None:
+    folder = HISTORIES / history
+    found = verify_log(str(folder / "log"), decode=True, blobs=blob_check(str(folder / "blobs")))
+    assert found.ok, found.finding
+    assert found.blobs is not None
+    assert (found.blobs.checked > 0) == (folder / "blobs").exists()
