@@ -51,11 +51,7 @@ _serial = itertools.count(os.getpid() * 1000)
 def look(wishes: Wishes) -> Ground:
     """The ground for ``wishes``. Raises SandboxRefused for what may not be, SandboxUnavailable where it cannot be."""
     check(wishes)
-    machine = platform.machine()
-    if machine not in syscalls.MACHINES:
-        raise SandboxUnavailable(
-            f"no system call filter for {machine} machines", f"run tools on {' or '.join(syscalls.MACHINES)}"
-        )
+    known = machine()
     for helper in HELPERS:
         if not os.access(helper, os.X_OK):
             raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
@@ -70,7 +66,7 @@ def look(wishes: Wishes) -> Ground:
                 _check_visible(path, uid, gid)
     hidden = tuple(_hidden(wishes))
     return Ground(
-        machine=machine,
+        machine=known,
         privileged=privileged,
         uid=uid,
         gid=gid,
@@ -81,6 +77,16 @@ def look(wishes: Wishes) -> Ground:
         hidden=hidden,
         lent=lent,
     )
+
+
+def machine() -> str:
+    """``uname -m`` here. Raises SandboxUnavailable where its system calls are not known, and so cannot be filtered."""
+    found = platform.machine()
+    if found not in syscalls.MACHINES:
+        raise SandboxUnavailable(
+            f"no system call filter for {found} machines", f"run tools on {' or '.join(syscalls.MACHINES)}"
+        )
+    return found
 
 
 def protected_in(folder: str, closed: list[str] | None = None) -> set[str]:
