@@ -1,14 +1,17 @@
 """Runs one of our modules over what others wrote, in a process with limits; blocking.
 
 The process gets its request on standard input and answers on standard output. It cannot hurt more than itself: it has
-an address space, CPU time and an answer of bounded size, writes no file, ends with us, and where the machine has
-bubblewrap it sees nothing but the interpreter and what it is to read, and no network (``wall``).
+an address space, CPU time and an answer of bounded size, writes no file, makes only the system calls that a tool may,
+ends with us, and where the machine has bubblewrap it sees nothing but the interpreter and what it is to read, and no
+network (``wall``).
 """
 
 from __future__ import annotations
 
+import errno
 import math
 import os
+import platform
 import signal
 import subprocess
 import threading
@@ -21,6 +24,7 @@ import msgspec
 from actors.confined.conversation import Conversation
 from actors.confined.limits import OUT_OF_MEMORY
 from actors.confined.wall import ENVIRONMENT, isolated, lending, wall
+from actors.orchestra import syscalls
 
 Ended = Literal["done", "timed_out", "memory", "output", "crashed", "stopped"]
 
@@ -60,7 +64,9 @@ def run_limited(
     the device files ``devices``. ``stop``, once set, ends it.
 
     When it returns or raises, nothing of the process is alive. Raises
-    OSError where no process can be started."""
+    OSError where no process can be started; ENOSYS where this machine's system calls are not known."""
+    if platform.machine() not in syscalls.MACHINES:
+        raise OSError(errno.ENOSYS, f"no system call filter for {platform.machine()} machines")
     walls = lending(wall(readable), devices)
     held, lifeline = os.pipe()
     try:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
+import platform
 import resource
 import runpy
 import select
 import sys
 from typing import Final
+
+from actors.orchestra import seccomp
 
 OUT_OF_MEMORY: Final = 97
 """Exit code: Python was told that there is no more memory."""
@@ -21,6 +24,9 @@ ORPHANED: Final = 98
 """Exit code: who started it was gone before it could be bound to it."""
 
 _PR_SET_DUMPABLE: Final = 4
+_PR_SET_SECCOMP: Final = 22
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_SECCOMP_MODE_FILTER: Final = 2
 _OPEN_FILES: Final = 64
 _CPU_GRACE_S: Final = 5
 
@@ -48,9 +54,29 @@ def bind(lifeline: int) -> None:
 
 def undumped() -> None:
     """Keep the kernel from handing a core dump to a program of the host; a limit of 0 does not."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def filtered() -> None:
+    """Allow this process, and all that it starts, the system calls of a tool and no others, with the wall or without.
+    The machine's calls must be known (``syscalls.MACHINES``)."""
+    code = seccomp.program(platform.machine())
+    steps = ctypes.create_string_buffer(code, len(code))
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)  # the kernel wants it from who is not root
+    _prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(_Program(len(code) // 8, ctypes.addressof(steps))))
+
+
+class _Program(ctypes.Structure):
+    """``struct sock_fprog``: how many steps, and where they are."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
+
+
+def _prctl(option: int, *arguments: object) -> None:
+    filled = (*arguments, *(0,) * (4 - len(arguments)))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_DUMPABLE)")
+    if libc.prctl(option, *(ctypes.c_ulong(given) if isinstance(given, int) else given for given in filled)):
+        raise OSError(ctypes.get_errno(), f"prctl({option})")
 
 
 def _lower(which: int, soft: int, hard: int) -> None:
@@ -67,6 +93,7 @@ def main() -> None:
     bind(int(lifeline))
     undumped()
     confine(int(memory_bytes), int(seconds))
+    filtered()
     del sys.argv[1:]
     try:
         runpy.run_module(module, run_name="__main__", alter_sys=True)

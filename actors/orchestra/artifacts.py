@@ -18,7 +18,8 @@ from typing import BinaryIO, Final, NamedTuple
 
 import msgspec
 
-from actors.orchestra.sandbox import PROTECTED, REPOSITORY, is_repository
+from actors.orchestra.protected import PROTECTED
+from actors.orchestra.sandbox import REPOSITORY, is_repository
 from contracts.orchestra import RelativePath
 
 TOLD_MAX: Final = 50

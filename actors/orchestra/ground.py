@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from actors.orchestra import syscalls
+from actors.orchestra.protected import PACKAGES, names
 from actors.orchestra.sandbox import (
     HELPERS,
     MASKED,
-    PROTECTED,
     REPOSITORY,
     Ground,
     Guarded,
@@ -52,11 +52,7 @@ _serial = itertools.count(os.getpid() * 1000)
 def look(wishes: Wishes) -> Ground:
     """The ground for ``wishes``. Raises SandboxRefused for what may not be, SandboxUnavailable where it cannot be."""
     check(wishes)
-    machine = platform.machine()
-    if machine not in syscalls.MACHINES:
-        raise SandboxUnavailable(
-            f"no system call filter for {machine} machines", f"run tools on {' or '.join(syscalls.MACHINES)}"
-        )
+    known = machine()
     for helper in HELPERS:
         if not os.access(helper, os.X_OK):
             raise SandboxUnavailable(f"{helper} is not there; it sets a tool's limits", "apt-get install util-linux")
@@ -71,7 +67,7 @@ def look(wishes: Wishes) -> Ground:
                 _check_visible(path, uid, gid)
     hidden = tuple(_hidden(wishes))
     return Ground(
-        machine=machine,
+        machine=known,
         privileged=privileged,
         uid=uid,
         gid=gid,
@@ -84,20 +80,32 @@ def look(wishes: Wishes) -> Ground:
     )
 
 
-def protected_in(folder: str, closed: list[str] | None = None) -> set[str]:
+def machine() -> str:
+    """``uname -m`` here. Raises SandboxUnavailable where its system calls are not known, and so cannot be filtered."""
+    found = platform.machine()
+    if found not in syscalls.MACHINES:
+        raise SandboxUnavailable(
+            f"no system call filter for {found} machines", f"run tools on {' or '.join(syscalls.MACHINES)}"
+        )
+    return found
+
+
+def protected_in(folder: str, closed: list[str] | None = None, links: dict[str, str] | None = None) -> set[str]:
     """All paths in ``folder`` with a protected name, links and missing targets included, and the ``HEAD`` of what is a
-    repository under another name; what lies in one is not looked at.
+    repository under another name; what lies in one is not looked at. ``links`` gets the other symbolic links, and where
+    each of them leads.
 
     Raises SandboxRefused when there are too many entries to look at, or a folder that cannot be looked through. With
     ``closed`` it looks at all there is, opens folders that were closed to their owner, and tells there of the others.
     """
     found: set[str] = set()
     seen = 0
-    pending = [folder]
+    pending = [(folder, os.path.basename(folder) in PACKAGES)]
     while pending:
-        here = pending.pop()
-        names: set[str] = set()
-        below: list[str] = []
+        here, packaged = pending.pop()
+        obeyed = names(packaged=packaged)
+        present: set[str] = set()
+        below: list[tuple[str, bool]] = []
         try:
             entries = _entries(here, openly=closed is None)
         except SandboxRefused as refusal:
@@ -112,21 +120,33 @@ def protected_in(folder: str, closed: list[str] | None = None) -> set[str]:
         with entries:
             for entry in entries:
                 seen += 1
-                names.add(entry.name)
+                present.add(entry.name)
                 if seen > ENTRIES_MAX and closed is None:
                     raise SandboxRefused(
                         f"{folder} has more than {ENTRIES_MAX} entries and cannot be guarded",
                         "make less of it writable",
                     )
-                if entry.name.lower() in PROTECTED:
+                if entry.name.lower() in obeyed:
                     found.add(entry.path)
                 elif entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
-        if is_repository(names):
+                    below.append((entry.path, packaged or entry.name in PACKAGES))
+                elif links is not None and entry.is_symlink():
+                    links |= _leads(entry.path)
+        if is_repository(present):
             found.add(f"{here}/{REPOSITORY}")
         else:
             pending += below
     return found
+
+
+def _leads(path: str) -> dict[str, str]:
+    """Where the link at ``path`` leads; nothing when somebody has removed or replaced it meanwhile."""
+    try:
+        return {path: os.readlink(path)}
+    except OSError as error:
+        if error.errno not in {errno.ENOENT, errno.EINVAL}:
+            raise
+        return {}
 
 
 def _entries(folder: str, *, openly: bool) -> os._ScandirIterator[str]:

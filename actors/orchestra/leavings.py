@@ -5,58 +5,116 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from actors.orchestra.ground import protected_in
+from actors.orchestra.protected import is_named
 from actors.orchestra.sandbox import Guarded
-from actors.orchestra.wishes import Wishes
+from actors.orchestra.wishes import SYSTEM, Wishes, within
 
-Before = Mapping[str, set[str]]
-"""Writable folder -> the protected paths in it."""
+
+class Known(NamedTuple):
+    """Of one writable folder: the protected paths in it, and its other symbolic links, with where they lead."""
+
+    protected: set[str]
+    links: dict[str, str]
+
+
+Before = Mapping[str, Known]
+"""Writable folder -> what was there."""
 
 
 def before(wishes: Wishes) -> Before:
-    """What is protected in the writable folders now. Raises SandboxRefused where one cannot be looked through."""
-    return {path: protected_in(path) for path in wishes.writable if os.path.isdir(path)}
+    """What is in the writable folders now. Raises SandboxRefused where one cannot be looked through."""
+    return {path: _known(path) for path in wishes.writable if os.path.isdir(path)}
 
 
-def clear(found: Before, guarded: Sequence[Guarded]) -> tuple[str, ...]:
-    """Take away the stand-ins, and move aside whatever got a protected name since ``before``; tells what and where to.
+def clear(wishes: Wishes, found: Before, guarded: Sequence[Guarded]) -> tuple[str, ...]:
+    """Take away the stand-ins, and move aside whatever got a protected name since ``before``, and every new link that
+    leads out of what the run may write, or to what is protected; tells what and where to.
 
-    Nothing is deleted: the host's own user may have made it meanwhile. A folder that can no longer be looked through
+    No content is deleted: the host's own user may have made it meanwhile. A folder that can no longer be looked through
     is told as well, for it may hide anything.
     """
     stand_ins = [guard.path for guard in guarded if guard.missing]
     for path in stand_ins:
         with contextlib.suppress(OSError):  # somebody of the host has filled it or taken it away: theirs now
             os.rmdir(path)
+    kept = (*(guard.path for guard in guarded), *wishes.protect, *wishes.hide)
     told: list[str] = []
     for folder, known in found.items():
         closed: list[str] = []
         try:
-            new = protected_in(folder, closed) - known - set(stand_ins)
+            now = _known(folder, closed)
         except OSError as error:
             told.append(f"{folder} could not be looked through: {error.strerror}")
             continue
+        new = {link: target for link, target in now.links.items() if known.links.get(link) != target}
+        out = {link: target for link, target in new.items() if _leads_out(link, target, wishes.writable, kept)}
         told += closed
-        told += (_moved(path) for path in sorted(new))
-    return tuple(told)
+        told += (_moved(path) for path in sorted(now.protected - known.protected - set(stand_ins)))
+        told += (_unlinked(link, out[link]) for link in sorted(out))
+    return tuple(os.fsencode(text).decode("utf-8", "backslashreplace") for text in told)
+
+
+def _known(folder: str, closed: list[str] | None = None) -> Known:
+    links: dict[str, str] = {}
+    return Known(protected_in(folder, closed, links), links)
+
+
+def _leads_out(link: str, target: str, writable: Sequence[str], kept: Sequence[str]) -> bool:
+    """Whether a link leads elsewhere than to what may be written, and to no program or library of the system either (a
+    virtual environment of Python has such links). An absolute target must say so itself: what one in /proc leads to
+    depends on who follows it."""
+    real = os.path.realpath(link)
+    ends = [real, *([os.path.normpath(target)] if target.startswith("/") else [])]
+    if all(_among(end, writable) for end in ends):
+        below = next(real.removeprefix(folder) for folder in writable if within(real, folder))
+        return is_named(below) or _among(real, kept)
+    return not (os.path.isfile(real) and all(_among(end, SYSTEM) for end in ends))
+
+
+def _among(path: str, folders: Sequence[str]) -> bool:
+    return any(within(path, folder) for folder in folders)
 
 
 def _moved(path: str) -> str:
-    """Move aside what was planted, also from a folder that was closed behind it; tells where to, or why not."""
+    """Move aside what was planted; tells where to, or why not."""
     aside = _free(f"{path}.planted")
-    above = os.path.dirname(path)
     try:
-        mode = stat.S_IMODE(os.lstat(above).st_mode)
-        os.chmod(above, mode | stat.S_IRWXU)
-        try:
+        with _opened(os.path.dirname(path)):
             os.rename(path, aside)
-        finally:
-            os.chmod(above, mode)
     except OSError as error:
         return f"{path}, which could not be moved: {error.strerror}"
     return f"{path}, now {aside}"
+
+
+def _unlinked(link: str, target: str) -> str:
+    """Put a file that says where it led in the place of a link, and aside; tells where to, or why not."""
+    what, aside = f"{link}, a link to {target}", _free(f"{link}.planted")
+    try:
+        with _opened(os.path.dirname(link)):
+            os.rename(link, aside)
+            if os.path.islink(aside):
+                os.unlink(aside)
+                with Path(aside).open("xb") as file:
+                    file.write(os.fsencode(target) + b"\n")
+    except OSError as error:
+        return f"{what}, which could not be moved: {error.strerror}"
+    return f"{what}, now {aside}"
+
+
+@contextlib.contextmanager
+def _opened(folder: str) -> Iterator[None]:
+    """With the right to change ``folder``, which may have been closed behind what was planted."""
+    mode = stat.S_IMODE(os.lstat(folder).st_mode)
+    os.chmod(folder, mode | stat.S_IRWXU)
+    try:
+        yield
+    finally:
+        os.chmod(folder, mode)
 
 
 def _free(path: str) -> str:

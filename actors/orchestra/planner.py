@@ -2,7 +2,8 @@
 
 It is the operator's own program, with the operator's login, so no wall keeps files from it; it is called without tools,
 in an empty folder, with little of our environment (``claude_code``). It runs in a process namespace of its own, made by
-bubblewrap; so nothing of it outlives the call, or this process, however either ends.
+bubblewrap; so nothing of it outlives the call, or this process, however either ends. System calls are filtered as a
+tool's are, but for families of sockets: its login may be kept by a service of this user.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ import anyio.to_thread
 import msgspec
 
 from actors.actor import Io, Performers
-from actors.orchestra import claude_code
+from actors.orchestra import claude_code, ground, seccomp
+from actors.orchestra.box import in_memory
 from actors.orchestra.bubblewrap import bubblewrap
 from actors.orchestra.claude_code import ERR_BYTES_MAX, OUT_BYTES_MAX, Ended
 from actors.orchestra.processes import Inside
@@ -53,13 +55,14 @@ async def ask(event: Event, io: Io) -> PlannerReplied | PlannerFailed:  # noqa: 
         return claude_code.not_installed(event.position, asked)
     try:
         bwrap = await anyio.to_thread.run_sync(bubblewrap)
+        calls = seccomp.program(ground.machine(), any_socket=True)
     except SandboxUnavailable as error:
         return claude_code.unheld(event.position, asked, error.message, error.hint)
     with anyio.CancelScope(shield=True):
         folder = await anyio.to_thread.run_sync(tempfile.mkdtemp, "", "pmagent-planner-")
     try:
         command = (bwrap, *_HOLD, "--chdir", folder)
-        ended = await _asked(command, (program, *claude_code.arguments(asked.model)), environment, asked)
+        ended = await _asked(command, (program, *claude_code.arguments(asked.model)), environment, asked, calls)
     finally:
         with anyio.CancelScope(shield=True):
             await anyio.to_thread.run_sync(shutil.rmtree, folder)
@@ -75,11 +78,15 @@ def _program(path: str) -> str | None:
 
 
 async def _asked(
-    holder: tuple[str, ...], command: tuple[str, ...], environment: dict[str, str], asked: PlannerCallRequested
+    holder: tuple[str, ...],
+    command: tuple[str, ...],
+    environment: dict[str, str],
+    asked: PlannerCallRequested,
+    calls: bytes,
 ) -> Ended:
-    """Call it; when this returns or raises, nothing of it is alive."""
+    """Call it, with the filter ``calls``; when this returns or raises, nothing of it is alive."""
     with anyio.CancelScope(shield=True):
-        call = await _Call.start(holder, command, environment)
+        call = await _Call.start(holder, command, environment, calls)
     try:
         await call.attend(asked.prompt.encode(), asked.seconds)
     finally:
@@ -104,23 +111,25 @@ class _Call:
         self._too_long = False
 
     @classmethod
-    async def start(cls, holder: tuple[str, ...], command: tuple[str, ...], environment: dict[str, str]) -> _Call:
+    async def start(
+        cls, holder: tuple[str, ...], command: tuple[str, ...], environment: dict[str, str], calls: bytes
+    ) -> _Call:
         """Start it. It waits for its prompt."""
-        status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
+        with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
+            status, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+            ours.callback(os.close, status)
+            theirs.callback(os.close, report)
+            filtered = in_memory(calls)
+            theirs.callback(os.close, filtered)
             process = await anyio.open_process(
-                [*holder, "--json-status-fd", str(report), "--", *command],
+                [*holder, "--json-status-fd", str(report), "--seccomp", str(filtered), "--", *command],
                 stdin=subprocess.PIPE,
                 env=environment,
                 cwd="/",
                 start_new_session=True,
-                pass_fds=(report,),
+                pass_fds=(report, filtered),
             )
-        except BaseException:
-            os.close(status)
-            raise
-        finally:
-            os.close(report)
+            ours.pop_all()
         return cls(process, status)
 
     async def attend(self, prompt: bytes, seconds: float) -> None:

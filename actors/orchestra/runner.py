@@ -60,7 +60,8 @@ async def _run(wishes: Wishes, heard: Heard | None, outside: Outside) -> Outcome
         finally:
             with anyio.CancelScope(shield=True):
                 await box.end()
-                planted = await anyio.to_thread.run_sync(leavings.clear, found, ground.guarded) if found else ()
+                clear = functools.partial(leavings.clear, wishes, found, ground.guarded)
+                planted = await anyio.to_thread.run_sync(clear) if found else ()
     outcome = box.outcome(planted)
     if door is None:
         return outcome

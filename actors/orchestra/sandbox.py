@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from actors.orchestra import seccomp
+from actors.orchestra.protected import is_named
 from actors.orchestra.proxy_rules import PORT
 from actors.orchestra.wishes import (
     ARTIFACTS,
@@ -29,13 +30,6 @@ from actors.orchestra.wishes import (
     check,
     within,
 )
-
-PROTECTED: Final = frozenset((
-    ".git", ".hg", ".svn", ".githooks", ".husky", ".gitmodules", ".gitconfig", ".pmagent", "orchestra.config.yaml",
-    ".bashrc", ".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".ripgreprc", ".envrc",
-    ".ssh", ".mcp.json", ".vscode", ".idea", ".claude",
-))  # fmt: skip
-"""Names that no tool writes, in whatever writable folder: programs of the host run, or obey, what lies there."""
 
 REPOSITORY: Final = "HEAD"
 """The file by which git knows a repository, see ``is_repository``."""
@@ -148,8 +142,7 @@ def plan(wishes: Wishes, ground: Ground) -> Plan:
 
 
 def _check_writable(path: str, protect: tuple[str, ...]) -> None:
-    named = PROTECTED.intersection(path.split("/"))
-    if named or any(within(path, kept) for kept in protect):
+    if is_named(path) or any(within(path, kept) for kept in protect):
         raise SandboxRefused(f"{path} is protected and never writable", "take it out of allow_write")
 
 

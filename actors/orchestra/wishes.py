@@ -168,8 +168,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """How much was written; more than was kept when it was cut."""
     seconds: float
     planted: tuple[str, ...]
-    """Protected names that appeared in a writable folder during the run, and where they were moved to. Not empty: a
-    security violation."""
+    """Protected names, and links that lead out, that appeared in a writable folder during the run, and where they were
+    moved to. Not empty: a security violation."""
     unenforced: tuple[str, ...]
     """Limits that this machine could not set, in words."""
     contacts: tuple[Contact, ...] = ()

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from actors.orchestra import ground
 from actors.orchestra.ground import look
 from actors.orchestra.runner import _opened, run
 from actors.orchestra.sandbox import Place, Plan, plan
-from actors.orchestra.wishes import Outcome, SandboxRefused
+from actors.orchestra.wishes import Limits, Outcome, SandboxRefused
 from tests.support import boxes
 from tests.support.boxes import boxed, real_boxes, said, wishes, writable
 
@@ -147,6 +149,62 @@ os.symlink("/etc/passwd", "sub/.envrc"); open(".mcp.json", "w"); open("fine", "w
     assert not os.path.lexists(folder / "sub" / ".git")
     assert (folder / "sub" / ".git.planted" / "hooks" / "pre-commit").is_file()
     assert (folder / "fine").is_file()
+
+
+NEW = (
+    ".npmrc", ".gdbinit", ".exrc", ".mise.toml", "mise.toml", ".pre-commit-config.yaml", ".gitattributes", ".cursor",
+    ".devcontainer", "CLAUDE.md", "AGENTS.md", "GEMINI.md", ".windsurfrules", ".cursorrules", "copilot-instructions.md",
+    ".yarnrc.yml", ".pnpmfile.cjs", ".lldbinit", ".curlrc", "agents.MD",
+)  # fmt: skip
+
+
+def test_what_agents_and_package_managers_obey_is_not_written_and_what_is_made_is_moved(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    (folder / "sub").mkdir(parents=True)
+    for name in NEW:
+        (folder / name).write_text("of the host")
+    answers = attempts(
+        tmp_path, writable(folder), *(f"write({name!r})" for name in NEW), *(f"os.unlink({name!r})" for name in NEW),
+        "os.rename('AGENTS.md', 'x')", "write('sub/fine')",
+    )  # fmt: skip
+    assert answers == [*["EROFS"] * len(NEW), *["EBUSY"] * len(NEW), "EBUSY", "done"]
+    code = f"for name in {NEW}: open('{folder}/sub/' + name, 'w').close()"
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    moved = sorted(f"{folder}/sub/{name}" for name in NEW)
+    assert outcome.planted == tuple(f"{path}, now {path}.planted" for path in moved)
+    assert {path.name for path in (folder / "sub").iterdir()} == {"fine", *(f"{name}.planted" for name in NEW)}
+
+
+def test_packages_may_bring_what_packages_ship_and_nothing_that_is_run_there(tmp_path: Path) -> None:
+    folder = writable(tmp_path / "w")
+    code = f"""
+import os
+for below in ("node_modules/a", "env/lib/python3/site-packages/b", "vendor/c"):
+    os.makedirs("{folder}/" + below)
+    for name in ("AGENTS.md", ".gitattributes", ".npmrc", ".envrc"): open(f"{folder}/{{below}}/{{name}}", "w").close()
+"""
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    packages = ("env/lib/python3/site-packages/b", "node_modules/a", "vendor/c")
+    moved = [f"{folder}/{below}/{name}" for below in packages for name in (".envrc", ".npmrc")]
+    assert outcome.planted == tuple(f"{path}, now {path}.planted" for path in moved)
+
+
+@pytest.mark.skipif(shutil.which("npm", path="/usr/local/bin:/usr/bin") is None, reason="npm is not installed")
+def test_npm_installs_into_a_writable_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    (folder / "a" / "bin").mkdir(parents=True)
+    (folder / "a" / "package.json").write_text('{"name": "a", "version": "1.0.0", "bin": {"a": "bin/a.js"}}')
+    (folder / "a" / "bin" / "a.js").write_text("#!/usr/bin/env node\nconsole.log('done')\n")
+    (folder / "a" / "AGENTS.md").write_text("")
+    (folder / ".npmrc").write_text("install-links=true\n")
+    (folder / "package.json").write_text('{"name": "p", "version": "1.0.0", "dependencies": {"a": "file:a"}}')
+    (tmp_path / "artifacts").mkdir()
+    argv = ("sh", "-c", f"cd {writable(folder)} && npm install --offline --no-audit >&2 && node_modules/.bin/a")
+    one = msgspec.structs.replace(
+        wishes(tmp_path / "artifacts", "", fs="rw", allow_write=(str(folder),), limits=Limits(seconds=120)), argv=argv
+    )
+    outcome = anyio.run(run, one)
+    assert (outcome.exit_code, outcome.stdout, outcome.planted) == (0, b"done\n", ()), outcome
 
 
 def bare(folder: Path, config: str = "[core]\n\tbare = true\n") -> Path:
