@@ -10,16 +10,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REPAIR = "GP15"
-"""The button's name in the module ``board``."""
-
 
 def pressed() -> bool:
     """Whether the repair button is held; it connects to ground."""
     import board
     import digitalio
 
-    button = digitalio.DigitalInOut(getattr(board, REPAIR))
+    button = digitalio.DigitalInOut(board.GP15)
     button.switch_to_input(pull=digitalio.Pull.UP)
     held = not button.value
     button.deinit()

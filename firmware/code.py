@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from digitalio import DigitalInOut
+    from microcontroller import Pin
     from nvm import ByteArray
     from usb_cdc import Serial
     from usb_hid import Device
@@ -26,11 +27,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-SWITCH, LIGHT = "GP14", "GP2"
-SENDS, HEARS = "GP0", "GP1"
-"""The UART, where the line is one. All four are names in the module ``board``."""
-SPARE_LIGHT = "LED"
-"""The board's own light: it flashes where the wired one cannot be used."""
 WATCHDOG_S = 8.0
 """USB may keep a report for two seconds, and a release is two of them; the chip takes at most 8.3."""
 
@@ -58,12 +54,25 @@ def tried(flashes: int, act: "Callable[[], T]") -> "T":
         raise Trouble(flashes, f"{type(error).__name__}: {error}") from error
 
 
-def lamp(name: str) -> "DigitalInOut":
-    """The light at this pin, dark."""
+def wired_light() -> "DigitalInOut":
+    """The light that says armed, dark."""
     import board
+
+    return dark(board.GP2)
+
+
+def own_light() -> "DigitalInOut":
+    """The board's own: it flashes where the wired one cannot be used."""
+    import board
+
+    return dark(board.LED)
+
+
+def dark(pin: "Pin") -> "DigitalInOut":
+    """The light at this pin."""
     import digitalio
 
-    light = digitalio.DigitalInOut(getattr(board, name))
+    light = digitalio.DigitalInOut(pin)
     light.switch_to_output(value=False)
     return light
 
@@ -99,7 +108,7 @@ def kill_switch() -> "DigitalInOut":
     import board
     import digitalio
 
-    switch = digitalio.DigitalInOut(getattr(board, SWITCH))
+    switch = digitalio.DigitalInOut(board.GP14)
     switch.switch_to_input(pull=digitalio.Pull.UP)
     return switch
 
@@ -119,15 +128,14 @@ def opened(kind: str) -> "tuple[Serial | UartLine, int]":
 
 
 def uart() -> "tuple[UartLine, int]":
-    """The line over the wires."""
+    """The line over two wires: the first pin sends, the second hears."""
     import board
     import busio
     import supervisor
 
     from firmware.uart import BAUD, PIECE, RECEIVED_MAX, UartLine
 
-    pins = getattr(board, SENDS), getattr(board, HEARS)
-    line = busio.UART(*pins, baudrate=BAUD, timeout=0, receiver_buffer_size=RECEIVED_MAX)
+    line = busio.UART(board.GP0, board.GP1, baudrate=BAUD, timeout=0, receiver_buffer_size=RECEIVED_MAX)
     return UartLine(line, supervisor.ticks_ms), PIECE
 
 
@@ -216,14 +224,16 @@ def powered_on() -> bool:
     return [last_word(reason) for reason in reasons] == ["POWER_ON", "STARTUP"]
 
 
-def hardware(light: "DigitalInOut | None", devices: "Sequence[Device]", kind: str) -> "tuple[Board, Callable[[], None]]":
+def hardware(
+    light: "DigitalInOut | None", devices: "Sequence[Device]", kind: str
+) -> "tuple[Board, Callable[[], None]]":
     """The board's parts, in the state in which nothing happens, and what starts the watchdog. Raises Trouble."""
     import supervisor
 
     from firmware.loop import Board
 
     if light is None:
-        raise Trouble(PINS, f"there is no light at {LIGHT}")
+        raise Trouble(PINS, "the light cannot be used")
     switch = tried(PINS, kill_switch)
     line, piece = tried(USB, lambda: opened(kind))
     hands = tried(USB, lambda: held(devices))
@@ -275,13 +285,13 @@ def main(rounds: int = -1) -> None:
     flashes."""
     light = spare = None
     try:
-        light = tried(PINS, lambda: lamp(LIGHT))
+        light = tried(PINS, wired_light)
     except Trouble as trouble:
-        print(f"pmagent: {LIGHT}: {trouble.text}")  # noqa: T201
+        print(f"pmagent: the light: {trouble.text}")  # noqa: T201  for the console of a repair
         try:
-            spare = tried(PINS, lambda: lamp(SPARE_LIGHT))
+            spare = tried(PINS, own_light)
         except Trouble as another:
-            print(f"pmagent: {SPARE_LIGHT}: {another.text}")  # noqa: T201
+            print(f"pmagent: the board's own light: {another.text}")  # noqa: T201
     try:
         core, parts = tried(OTHER, lambda: prepared(light))
     except Trouble as trouble:
