@@ -131,10 +131,12 @@ class PlaRevealed(Payload, frozen=True, kw_only=True):
 
 @event_type("pla.arm_requested", request=True)
 class PlaArmRequested(Payload, frozen=True, kw_only=True):
-    """An operator wants the device armed."""
+    """An operator wants the device armed. ``keeps_mode``: a refusal changes nothing else. Without it, as in logs of
+    earlier releases, a request in another mode than EXECUTE is a violation and lowers the mode to OBSERVE."""
 
     operator_id: OperatorId
     channel: Channel
+    keeps_mode: bool = False
 
 
 @event_type("pla.disarm_requested", request=True)

@@ -15,6 +15,19 @@ _LEFT_CTRL = 0xE0
 """The usage of the first modifier; the others follow in the order of their bits."""
 
 
+_DESKTOP = 1
+_KINDS = (("keyboard", 6), ("mouse", 2))
+"""The usage page and the usages by which they are found."""
+
+
+def lacking(devices: "Sequence[Device]") -> str:
+    """What of keyboard and mouse USB does not show, or "". Nothing is sent to either."""
+    for kind, usage in _KINDS:
+        if not any(device.usage_page == _DESKTOP and device.usage == usage for device in devices):
+            return kind
+    return ""
+
+
 class Hands:
     """A keyboard and a mouse.
 
@@ -43,6 +56,10 @@ class Hands:
             return bool(self._hold()[0].led_on(Keyboard.LED_CAPS_LOCK))
         except OSError:
             return False
+
+    def prove(self) -> None:
+        """Look for both as for a report, without one: what is wrong with them is raised here. Only with a machine."""
+        self.caps_lock()
 
     def _send(self, report: "Report") -> None:
         keyboard, mouse = self._hold()

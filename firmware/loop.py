@@ -22,8 +22,18 @@ CHUNK = 64
 KILLED_MARK = 0x4B
 """In the first byte of the memory that outlives a reset: the kill switch was open since power-on."""
 
-EMPTY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-"""The SHA-256 of nothing."""
+KNOWN = (
+    (b"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+    (b"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+    (
+        b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1",
+    ),
+)
+"""SHA-256 of no block, one and two (FIPS 180-4)."""
+
+FLICKER_MS = 64
+"""So long the light is on, and off, once the program has failed."""
 
 
 class Board:
@@ -55,6 +65,23 @@ class Board:
     def killed_before(self) -> bool:
         """Whether the switch was open before a reset that was no power-on."""
         return self.memory[0] == KILLED_MARK
+
+    def forget_kill(self) -> None:
+        """After power-on: no kill is remembered. The memory is written in any case, which shows that it can be; the
+        last write is that nothing is remembered. Raises RuntimeError where it does not keep what is written."""
+        for killed in (True, False):
+            self.memory[0] = KILLED_MARK if killed else 0
+            if self.killed_before() != killed:
+                raise RuntimeError("the lasting memory does not keep what is written")
+
+    def prove(self) -> None:
+        """Read once whatever each round reads: what cannot be read shows before the watchdog runs."""
+        self.ticks_ms()
+        if self.usb_connected():
+            self.hands.prove()
+        self.line.read(0)
+        for reading in (self.switch.value, self.line.in_waiting, self.line.out_waiting, self.line.connected):
+            bool(reading)
 
     def mark(self, *, killed: bool) -> None:
         """Write it down, if it is not. Each write wears the memory."""
@@ -92,8 +119,8 @@ def serve(core: Core, board: Board) -> None:
 def run(core: Core, board: Board, rounds: int = -1) -> None:
     """Rounds without end, or so many.
 
-    Whatever is raised in one ends all typing for good: the core types nothing any more, and the watchdog, which is not
-    fed, resets the board. Everything is released on every way out.
+    Whatever is raised in one ends all typing for good: the core types nothing any more, the light flickers, and the
+    watchdog, which is not fed, resets the board. Everything is released on every way out.
     """
     try:
         while rounds:
@@ -101,10 +128,25 @@ def run(core: Core, board: Board, rounds: int = -1) -> None:
             try:
                 serve(core, board)
             except Exception:  # noqa: BLE001  whatever it is, the firmware has failed
-                core.fail()
-                let_go(board)
+                _end(core.fail)
+                _end(lambda: let_go(board))
+            if core.failed:
+                _end(lambda: flicker(board))
     finally:
         let_go(board)
+
+
+def _end(act: "Callable[[], object]") -> None:
+    """Do what can still be done. The program has failed already, and the watchdog's reset is what ends that."""
+    try:
+        act()
+    except Exception:  # noqa: BLE001  nothing is left that could be told to anybody
+        return
+
+
+def flicker(board: Board) -> None:
+    """The light of a program that has failed, until the watchdog resets the board."""
+    board.light.value = board.ticks_ms() // FLICKER_MS % 2 == 0
 
 
 def let_go(board: Board) -> None:
@@ -125,5 +167,16 @@ def last_word(value: object) -> str:
 
 
 def checked(fast: "Sha256 | None", slow: "Sha256") -> "Sha256":
-    """The board's own SHA-256 where it has one that is right, else ours."""
-    return fast if fast is not None and fast(b"") == EMPTY else slow
+    """The board's own SHA-256 where it has one that is right, else ours. Raises RuntimeError where neither is."""
+    for found in (fast, slow):
+        if found is not None and _is_right(found):
+            return found
+    raise RuntimeError("this board computes no right SHA-256")
+
+
+def _is_right(found: "Sha256") -> bool:
+    """Whether it knows what is known. CircuitPython's may be missing, lack the algorithm, or raise anything else."""
+    try:
+        return all(found(data) == digest for data, digest in KNOWN)
+    except Exception:  # noqa: BLE001
+        return False

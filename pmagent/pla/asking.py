@@ -212,11 +212,12 @@ def _outcome_alone(view: ProposalView) -> Answer:
 
 
 async def arm(host: Host, arguments: dict[str, Any]) -> Answer:
-    """Arm the device: ``{armed, accepted, reasons, mend}``; exit code 1 when it is not armed."""
+    """Arm the device: ``{armed, accepted, reasons, mend}``; exit code 1 when it is not armed, and nothing else has
+    changed."""
     asked = understood(arguments, OperatorArguments)
     with anyio.move_on_after(OBSERVED_SECONDS):  # nothing is permitted before
         await host.first_observed()
-    requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel)
+    requested = PlaArmRequested(operator_id=asked.operator, channel=asked.channel, keeps_mode=True)
     return _answer(await _ask(host, requested, arguments, {"pla.arm_answered"}))
 
 

@@ -121,6 +121,7 @@ class _Check:
         self._paused_at = 0
         self._halted: set[str] = set()
         self._disarms: set[int] = set()
+        self._arms: set[int] = set()
 
     # --- one event after the other --------------------------------------------------------------------------------
 
@@ -188,6 +189,8 @@ class _Check:
                 self._asked[event.position] = event
             case PlaContractBroken():
                 self._broken = event.position
+            case PlaArmRequested(keeps_mode=True):
+                self._arms.add(event.position)
 
     def _lose(self, why: str) -> None:
         self._device, self._armed, self._ready = None, False, False
@@ -214,6 +217,8 @@ class _Check:
 
     def _decision(self, event: Event) -> None:
         data = event.data
+        moved = event.actor == "warden" and event.causation in self._arms
+        require(not moved, f"the request to arm at {event.causation} led to {event.type} at {event.position}")
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode

@@ -45,7 +45,7 @@ def test_what_the_board_does_not_have_is_found(place: Path) -> None:
     wrong = {
         "board.GP14": "board.GP99",
         "supervisor.ticks_ms": "supervisor.ticks",
-        "usb_hid.devices)": "[1])",
+        "return usb_hid.devices": "return [1]",
         "receiver_buffer_size=": "buffer_size=",
     }
     code = place / "firmware" / "code.py"

@@ -61,6 +61,9 @@ PLANTED: dict[str, tuple[str, Planted]] = {
     "the ladder has no steps": ("it skips a mode", [
         (modes, "_objections", "if MODES.index(to) > MODES.index(state.mode) + 1:", "if False:"),
     ]),
+    "a request to arm lowers the mode": ("led to pla.", [
+        (warden.Warden, "decide", "operator_id=who, keeps_mode=False", "operator_id=who"),
+    ]),
     "the mode stays when the kernel is BLOCKED": ("the kernel was BLOCKED at", [
         (warden, "_standing", 'case KernelObserved() if state.kernel == "BLOCKED":', "case KernelObserved() if False:"),
     ]),

@@ -3,6 +3,7 @@ test holds. ``adafruit_hid`` is the real one."""
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -38,7 +39,7 @@ class Pin:
 
     @property
     def value(self) -> bool:
-        if self._name == "GP14":
+        if self._name == "GP14" and self._board.watchdog.mode is not None:
             self._board.begin_round()
         return self.history[-1] if self.history else self._board.inputs[self._name]()
 
@@ -96,8 +97,10 @@ class Device:
 
 
 class FakeBoard:
-    """Everything around the program; ``each_round`` is called with the number of the round, when the switch is read.
-    ``setting``: what settings.toml says of the line, if there is one. ``fifo``: what a UART takes without waiting."""
+    """Everything around the program; ``each_round`` is called with the number of the round, when the switch is read
+    while the watchdog runs. ``setting``: what settings.toml says of the line, if there is one. ``fifo``: what a UART
+    takes without waiting. ``spoil`` is done to the board's modules, by name, before a program sees them; a module that
+    it makes None is missing."""
 
     def __init__(
         self, reset_reason: str = "POWER_ON", memory: bytearray | None = None, *, console: bool = False,
@@ -108,6 +111,9 @@ class FakeBoard:
         self.rounds = 0
         self.each_round: Callable[[int], None] = lambda _: None
         self.on_report: Callable[[], None] = lambda: None
+        self.spoil: Callable[[dict[str, Any]], None] = lambda _: None
+        self.slept: list[float] = []
+        self.usages = [6, 2]
         self.pins: dict[str, Pin] = {}
         self.inputs: dict[str, Callable[[], bool]] = {"GP14": lambda: False, "GP15": lambda: True}
         self.setting, self.fifo = setting, fifo
@@ -136,6 +142,23 @@ class FakeBoard:
         self.now = (self.now + milliseconds) % TICKS
         if self.uart is not None:
             self.uart.let_pass(milliseconds)
+
+    def sleep(self, seconds: float) -> None:
+        """``time.sleep`` of a program; the light is on or off meanwhile."""
+        lit = any(pin.history and pin.history[-1] for pin in self.pins.values())
+        self.slept.append(seconds if lit else -seconds)
+        self.let_pass(round(seconds * 1000))
+
+    @property
+    def flashes(self) -> list[int]:
+        """How often the light flashed between two pauses."""
+        counts, now = [], 0
+        for seconds in self.slept:
+            if seconds <= -1:
+                counts.append(now)
+                now = 0
+            now += seconds > 0
+        return counts
 
     def _open_uart(self, *pins: str, **named: Any) -> Uart:
         assert self.uart is None, "in use"
@@ -178,7 +201,10 @@ class FakeBoard:
                 "set_usb_identification": did("identify"),
             },
             "usb_cdc": {"data": self.line, "console": self.console, "enable": did("cdc")},
-            "usb_hid": {"devices": (device(self, 6), device(self, 2)), "Device": device, "enable": did("hid")},
+            "usb_hid": {
+                "devices": tuple(device(self, usage) for usage in self.usages), "Device": device, "enable": did("hid"),
+                "disable": did("no hid"),
+            },
             "usb_midi": {"disable": did("no midi")},
             "storage": {"disable_usb_drive": did("no drive")},
             "watchdog": {"WatchDogMode": SimpleNamespace(RESET="reset")},
@@ -198,13 +224,33 @@ class FakeBoard:
         try:
             for module in stale:
                 del sys.modules[module]
-            sys.modules.update(self.modules())
+            modules: dict[str, Any] = dict(self.modules())
+            self.spoil(modules)
+            sys.modules.update(modules)
             settings = {} if self.setting is None else {"PMAGENT_LINE": self.setting}
             with mock.patch.dict(os.environ, settings):
-                yield importlib.import_module(f"firmware.{name}")
+                program: Any = importlib.import_module(f"firmware.{name}")
+                if name == "code":
+                    program.time = SimpleNamespace(sleep=self.sleep)
+                yield program
         finally:
             sys.modules.clear()
             sys.modules.update(before)
+
+    def boot(self) -> None:
+        """Power it on: it has what CircuitPython shows by itself, until boot.py says otherwise. boot.py that is not
+        even read changes nothing."""
+        self.console, self.line, self.usages = object(), None, [6, 2, 1]
+        with contextlib.suppress(ImportError), self.program("boot") as boot:
+            boot.main()
+        if any(did.startswith("hid") for did in self.did):
+            self.usages = [6, 2]
+        if "no hid" in self.did:
+            self.usages = []
+        for did in self.did:
+            if did.startswith("cdc"):
+                self.console = object() if "'console': True" in did else None
+                self.line = Line() if "'data': True" in did else None
 
     def run(self, rounds: int) -> None:
         """Start the program, for so many rounds."""

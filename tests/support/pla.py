@@ -228,7 +228,7 @@ class Desk(Bench):
 
     def arm(self) -> None:
         """The operator wants it armed."""
-        self.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
+        self.tell(PlaArmRequested(operator_id=ALICE, channel="cli", keeps_mode=True))
 
     def propose(self, action: Action = TEXT, **more: Any) -> PlaProposed:
         """Somebody wants ``action`` proposed; the proposal."""

@@ -147,6 +147,9 @@ class Laws:
     # --- the warden ---------------------------------------------------------------------------------------------------
 
     def _warden(self, event: Event, data: Any) -> None:
+        asked = self.events[event.causation - 1].data if event.causation else None
+        arming = isinstance(asked, PlaArmRequested) and asked.keeps_mode
+        assert not arming, "a request to arm changes neither the mode nor a proposal, and is no violation"
         match data:
             case PlaSessionBegan():
                 assert not self.session, "one session at a time"

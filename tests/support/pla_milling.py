@@ -34,6 +34,7 @@ from contracts.payload import Payload, effect_of
 from contracts.pla import KeyCombo, TypeText, digest
 from contracts.pla_events import (
     PlaApproved,
+    PlaArmRequested,
     PlaDisarmRequested,
     PlaEndRequested,
     PlaExecutionRequested,
@@ -393,6 +394,7 @@ STEPS: Final[dict[str, Callable[[Press, int], None]]] = {
     "type": Press.has_typed,
     "slow": Press.is_slow,
     "arm": lambda press, _: press.arm(),
+    "arm as in old logs": lambda press, _: press.says(PlaArmRequested(operator_id="bob", channel="cli")),
     "disarm": lambda press, _: press.says(PlaDisarmRequested(operator_id="bob", channel="cli")),
     "end": lambda press, _: press.says(PlaEndRequested(operator_id="alice", channel="cli")),
     "propose": Press.wants,

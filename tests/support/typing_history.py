@@ -85,7 +85,7 @@ class Life:
     async def ready(self) -> None:
         """In EXECUTE, and armed."""
         await self.mode("SUGGEST", "EXECUTE")
-        await self.ask(PlaArmRequested(**BY), "pla.arm_answered")
+        await self.ask(PlaArmRequested(**BY, keeps_mode=True), "pla.arm_answered")
 
     async def propose(self, action: Action, **more: Any) -> Any:
         """Ask for a proposal: its payload, or the refusal's."""
@@ -134,7 +134,7 @@ async def _live(workspace: Path, folder: Path) -> None:
         await life.propose(TypeText(text="my password is hunter2"))
         await life.propose(TypeText(text="caf\u00e9"))
         await life.mode("EXECUTE")
-        await life.ask(PlaArmRequested(**BY), "pla.arm_answered")
+        await life.ask(PlaArmRequested(**BY, keeps_mode=True), "pla.arm_answered")
         for action in (TypeText(text='echo "hello"\n'), KeyCombo(keys=["ctrl", "c"]), MouseMove(x=300, y=-40)):
             await life.typed(action)
         proposed = await life.propose(TypeText(text="as shown"))
@@ -153,7 +153,7 @@ async def _live(workspace: Path, folder: Path) -> None:
         await life.until(HidLinked, after)
         await life.ready()
         await life.ask(PlaDisarmRequested(**BY), "pla.arm_answered")
-        await life.ask(PlaArmRequested(**BY), "pla.arm_answered")
+        await life.ask(PlaArmRequested(**BY, keeps_mode=True), "pla.arm_answered")
         await life.struck("reset")
         await life.until(HidTripped, after)
         broken = PlaContractBroken(

@@ -118,8 +118,8 @@ class HidLink:
         if not _is_genuine(event):
             return []
         match event.data:
-            case PlaArmRequested():
-                return list(arming.on_request(state, event))
+            case PlaArmRequested() as asked:
+                return list(arming.on_request(state, event, asked))
             case PlaDisarmRequested() as asked:
                 return list(arming.on_disarm(state, event, asked))
             case PlaExecutionRequested() as asked:

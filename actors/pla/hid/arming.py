@@ -20,7 +20,7 @@ from contracts.hid import arm_scope as scope_of
 from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested
 from contracts.payload import Correlated, Payload
 from contracts.pla import HEARTBEAT_SECONDS
-from contracts.pla_events import PlaArmAnswered, PlaDisarmRequested
+from contracts.pla_events import PlaArmAnswered, PlaArmRequested, PlaDisarmRequested
 from events.event import Event, time_after
 
 PING_SECONDS: Final = 1.0
@@ -35,13 +35,24 @@ replace = msgspec.structs.replace
 Objection = tuple[str, str]
 """Why not, and what would mend it."""
 
+_RAISE: Final = "pmagent pla mode raises it, one step at a time"
+_TO_EXECUTE: Final = {
+    "OBSERVE": "pmagent pla mode SUGGEST, then pmagent pla mode EXECUTE, then pmagent pla arm",
+    "SUGGEST": "pmagent pla mode EXECUTE, then pmagent pla arm",
+}
+
 
 def objections(state: HidState) -> list[Objection]:
     """What stands against typing with the device as it is, armed or not."""
     found: list[Objection] = []
-    link = state.link
     if state.mode != "EXECUTE":
-        found.append((f"the mode is {state.mode}, not EXECUTE", "pmagent pla mode raises it, one step at a time"))
+        found.append((f"the mode is {state.mode}, not EXECUTE", _RAISE))
+    return found + _device_objections(state)
+
+
+def _device_objections(state: HidState) -> list[Objection]:
+    found: list[Objection] = []
+    link = state.link
     if state.unwarded:
         found.append(("the warden is halted", "start again with a version that does not fail"))
     if link is None:
@@ -54,9 +65,12 @@ def objections(state: HidState) -> list[Objection]:
     return found
 
 
-def on_request(state: HidState, event: Event) -> Iterator[Payload | Correlated]:
+def on_request(state: HidState, event: Event, asked: PlaArmRequested) -> Iterator[Payload | Correlated]:
     """An operator wants the device armed: the OA is asked first."""
     found = objections(state)
+    if asked.keeps_mode and state.mode != "EXECUTE":  # last: the mode rises only once the device is ready
+        raising = (f"the mode stays {state.mode}; arming needs EXECUTE", _TO_EXECUTE[state.mode])
+        found = [*_device_objections(state), raising]
     if state.arming is not None:
         found.append(("the device is being armed already", "wait for that"))
     if state.disarming:  # its answer would come after that to arming, and nobody could tell what holds

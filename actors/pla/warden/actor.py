@@ -156,7 +156,7 @@ class Warden:
                 return list(modes.on_end(state, event, asked))
             case PlaObserveRequested(requested_by=who) | PlaProposalRequested(requested_by=who):
                 return list(_asked(state, event, who))
-            case PlaArmRequested(operator_id=who):
+            case PlaArmRequested(operator_id=who, keeps_mode=False):
                 return list(_asked(state, event, who))
             case PlaContractBroken() as broken:
                 return list(_broken(state, broken))
@@ -292,7 +292,7 @@ def _standing(state: WardenState, event: Event) -> Iterator[Payload | Correlated
 
 def _asked(state: WardenState, event: Event, who: str) -> Iterator[Payload | Correlated]:
     """A session stands from the first thing on that somebody asks for. What is asked for in the wrong mode is a
-    violation, and is answered by whom it is for."""
+    violation, and is answered by whom it is for; a request to arm that keeps the mode never comes here."""
     session_id = state.session_id
     if not session_id:
         session_id = derived("pla", event)

@@ -82,13 +82,14 @@ class Operators:
         if sight.mode == "OBSERVE" and faults.strike("operator: proposes in OBSERVE"):
             self._propose(who)
         if sight.mode != "EXECUTE" and faults.strike("operator: arms out of turn"):
-            self._demand(PlaArmRequested(operator_id=who, channel="cli"))
+            # One of the two asks as earlier releases did, whose logs are still replayed.
+            self._demand(PlaArmRequested(operator_id=who, channel="cli", keeps_mode=who != NAMES[0]))
         elif MODES.index(sight.mode) < MODES.index(wanted):
             if not self._in_vain(sight):
                 step = 2 if faults.strike("operator: skips a mode") else 1
                 self.mode(MODES[min(2, MODES.index(sight.mode) + step)], who)
         elif wanted == "EXECUTE" and sight.mode == "EXECUTE" and not sight.armed:
-            self._demand(PlaArmRequested(operator_id=who, channel="cli"))
+            self._demand(PlaArmRequested(operator_id=who, channel="cli", keeps_mode=True))
         elif sight.executing is None:
             self._propose(who, goal)
             return True

@@ -14,6 +14,7 @@ from contracts.kernel import KernelReadRequested
 from contracts.payload import Correlated
 from contracts.pla_events import (
     PlaArmAnswered,
+    PlaArmRequested,
     PlaEndRequested,
     PlaModeAnswered,
     PlaModeChanged,
@@ -188,11 +189,51 @@ def test_what_is_typed_ends_when_the_link_is_halted() -> None:
     assert any(isinstance(one, HidDisarmRequested) and one.boot_id == BOOT for one in decided)
 
 
-def test_arming_in_the_wrong_mode_is_a_violation_that_disables_hid() -> None:
+@pytest.mark.parametrize(
+    ("modes", "linked", "mend"),
+    [
+        ([], True, "pmagent pla mode SUGGEST, then pmagent pla mode EXECUTE, then pmagent pla arm"),
+        (["SUGGEST", "OBSERVE"], True, "pmagent pla mode SUGGEST, then pmagent pla mode EXECUTE, then pmagent pla arm"),
+        (["SUGGEST"], True, "pmagent pla mode EXECUTE, then pmagent pla arm"),
+        (["SUGGEST"], False, "pmagent pla mode EXECUTE, then pmagent pla arm"),
+    ],
+    ids=["no session", "OBSERVE", "SUGGEST", "no device"],
+)
+def test_a_refused_request_to_arm_changes_nothing(modes: list[Any], linked: bool, mend: str) -> None:
+    desk = Desk()
+    if linked:
+        desk.link()
+    desk.mode(*modes)
+    if desk.warden.mode == "SUGGEST":
+        desk.propose()
+    before, known = desk.warden, len(desk.history)
+    desk.arm()
+    answer = desk.last(PlaArmAnswered)
+    assert desk.warden == before
+    assert [event.type for event in desk.history[known:]] == ["pla.arm_requested", "pla.arm_answered"]
+    assert (answer.accepted, answer.armed) == (False, False)
+    assert answer.mend[-1] == mend, "the mode rises only once there is a device that is ready"
+    assert ("no device is linked" in answer.reasons) == (not linked)
+
+
+def test_the_hint_of_a_refused_request_to_arm_leads_to_an_armed_device() -> None:
     desk = Desk()
     desk.link()
     desk.mode("SUGGEST")
+    desk.propose()
     desk.arm()
+    for command in desk.last(PlaArmAnswered).mend[-1].split(", then "):
+        words = command.removeprefix("pmagent pla ").split()
+        desk.mode(words[1]) if words[0] == "mode" else desk.arm()
+    assert desk.armed
+    assert len(desk.warden.open_proposals) == 1
+
+
+def test_arming_in_the_wrong_mode_was_a_violation_in_earlier_releases_and_replays_as_one() -> None:
+    desk = Desk()
+    desk.link()
+    desk.mode("SUGGEST")
+    desk.tell(PlaArmRequested(operator_id=ALICE, channel="cli"))
     told = desk.last(PlaViolation)
     assert (told.kind, told.severity, told.handling) == (
         "mode_mismatch",

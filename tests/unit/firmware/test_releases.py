@@ -1,0 +1,440 @@
+"""The board's programs on the releases and ports of CircuitPython, each lacking something, or raising: the board works,
+or flashes what is wrong while no watchdog runs. What a port has is said by its build's settings.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+from collections.abc import Callable
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contracts.pla import TypeText
+from firmware import loop
+from firmware.core import Core
+from firmware.sha256 import sha256
+from tests.support.board import FakeBoard
+from tests.support.board_host import RELEASE, between_releases, started
+
+CONSOLE, FILES, SETTINGS, PINS, USB, MEMORY, WATCHDOG, OTHER = range(1, 9)
+TEXT = TypeText(text="Hi!\n")
+Spoil = Callable[[dict[str, Any]], None]
+
+
+class Port(msgspec.Struct, frozen=True, kw_only=True):
+    """A build: the algorithms of its ``hashlib`` (None: no module), and what else it has."""
+
+    algorithms: tuple[str, ...] | None
+    watchdog: bool = True
+    usb: bool = True
+    getenv: bool = True
+    pins: bool = True
+    flashes: int = 0
+
+    def spoil(self, modules: dict[str, Any]) -> None:
+        """Make of the modules what this build has."""
+        modules["hashlib"] = None if self.algorithms is None else hashes(*self.algorithms)
+        if not self.watchdog:
+            modules["watchdog"] = modules["microcontroller"].watchdog = None
+        if not self.usb:
+            modules["usb_hid"] = modules["usb_cdc"] = modules["usb_midi"] = None
+        if not self.getenv:
+            modules["os"] = without(modules_os(), "getenv")
+        if not self.pins:
+            modules["board"] = SimpleNamespace(D2="D2", LED="LED")
+
+
+def hashes(*algorithms: str) -> Any:
+    """A ``hashlib`` as CircuitPython has it: ``new`` alone, and it knows these."""
+
+    def new(name: str, data: bytes = b"") -> Any:
+        if name not in algorithms:
+            raise ValueError("Unsupported hash algorithm")
+        return hashlib.new(name, data)
+
+    return SimpleNamespace(new=new)
+
+
+def modules_os() -> Any:
+    """``os`` with what the programs use."""
+    import os
+
+    return SimpleNamespace(getenv=os.getenv, urandom=os.urandom)
+
+
+def without(module: Any, name: str) -> Any:
+    """A module that lacks something."""
+    lacking = ModuleType("lacking")
+    vars(lacking).update({key: value for key, value in vars(module).items() if key != name})
+    return lacking
+
+
+SHA1, BOTH = ("sha1",), ("sha1", "sha256")
+PORTS: dict[str, dict[str, Port]] = {
+    "raspberrypi": {
+        **{release: Port(algorithms=SHA1) for release in ("9.0", "9.1", "9.2", "10.0")},
+        "10.1": Port(algorithms=SHA1), "10.1 with SHA-256": Port(algorithms=BOTH),
+    },
+    "espressif": {
+        **{release: Port(algorithms=SHA1) for release in ("9.0", "9.1", "9.2", "10.0", "10.1")},
+        "9.2 without USB": Port(algorithms=SHA1, usb=False, flashes=USB),
+    },
+    "nordic": {
+        **{release: Port(algorithms=None) for release in ("9.0", "9.1", "9.2", "10.0")},
+        "10.1": Port(algorithms=BOTH),
+    },
+    "atmel-samd": {
+        "9.0": Port(algorithms=None), "9.2": Port(algorithms=None), "10.1": Port(algorithms=None),
+        "9.2 without a watchdog": Port(algorithms=None, watchdog=False, flashes=WATCHDOG),
+        "9.2 of the small chip": Port(algorithms=None, watchdog=False, getenv=False, flashes=SETTINGS),
+        "9.2 with other pins": Port(algorithms=None, pins=False, flashes=PINS),
+    },
+}  # fmt: skip
+BUILDS = {f"{name} {release}": port for name, ports in PORTS.items() for release, port in ports.items()}
+
+
+def stands_still(board: FakeBoard, flashes: int, rounds: int = 3) -> None:
+    """Nothing has begun: it flashes, and no watchdog runs that would start it anew."""
+    assert board.flashes == [flashes] * rounds
+    assert (board.watchdog.mode, board.fed, board.rounds, board.reports) == (None, [], 0, [])
+    assert max(board.slept) < 0.5, "light that stays on says armed"
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_it_types_on_every_build_or_says_what_is_missing(build: str) -> None:
+    port = BUILDS[build]
+    board, host = started(TEXT)
+    board.spoil = port.spoil
+    if port.flashes:
+        board.run(3)
+        stands_still(board, port.flashes)
+        return
+    board.run(400)
+    assert host.ended["state"] == "DONE"
+    assert len(between_releases(board)) == 8
+    assert board.watchdog.mode == "reset"
+
+
+# --- SHA-256 --------------------------------------------------------------------------------------------------------
+
+
+def raising(error: Exception) -> Any:
+    """Something that raises when it is called."""
+
+    def call(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return call
+
+
+WRONG = SimpleNamespace(digest=lambda: bytes(32))
+HASHLIBS: dict[str, Any] = {
+    "no module": None,
+    "SHA-1 only": hashes("sha1"),
+    "no such function": SimpleNamespace(),
+    "raises RuntimeError": SimpleNamespace(new=raising(RuntimeError("no"))),
+    "raises MemoryError": SimpleNamespace(new=raising(MemoryError())),
+    "another kind of result": SimpleNamespace(new=lambda *_: None),
+    "a wrong digest": SimpleNamespace(new=lambda *_: WRONG),
+    "right for nothing, wrong for more": SimpleNamespace(
+        new=lambda _, data: hashlib.sha256(data) if not data else WRONG
+    ),
+}
+
+
+@pytest.mark.parametrize("found", HASHLIBS)
+def test_whatever_hashlib_does_our_own_takes_its_place(found: str) -> None:
+    board, host = started(TEXT)
+    board.spoil = lambda modules: modules.update(hashlib=HASHLIBS[found])
+    board.run(400)
+    assert host.ended["state"] == "DONE"
+
+
+def test_where_even_our_own_is_wrong_it_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    board, _ = started(TEXT)
+    board.spoil = lambda modules: modules.update(hashlib=None)
+    with monkeypatch.context() as damaged:
+        damaged.setattr("firmware.sha256.sha256", lambda _: "0" * 64)
+        board.run(3)
+    stands_still(board, OTHER)
+
+
+@given(st.binary(max_size=300))
+def test_the_known_digests_and_all_others_are_right(data: bytes) -> None:
+    assert sha256(data) == hashlib.sha256(data).hexdigest()
+    assert all(hashlib.sha256(known).hexdigest() == digest for known, digest in loop.KNOWN)
+
+
+# --- a module that is missing, a part that it lacks, a call that raises ---------------------------------------------
+
+
+def gone(name: str) -> Spoil:
+    """The module is missing."""
+    return lambda modules: modules.update({name: None})
+
+
+def lacks(name: str, part: str, **more: Any) -> Spoil:
+    """It lacks this, and has ``more``."""
+
+    def spoil(modules: dict[str, Any]) -> None:
+        modules[name] = without(modules[name], part)
+        vars(modules[name]).update(more)
+
+    return spoil
+
+
+def raises(name: str, part: str) -> Spoil:
+    """This raises, when it is called or written."""
+    return lambda modules: setattr(modules[name], part, raising(RuntimeError("not here")))
+
+
+class Refusing:
+    """Has one part that cannot be read or written, and is else as another."""
+
+    def __init__(self, whole: Any, part: str, *, reads: bool = True) -> None:
+        object.__setattr__(self, "_whole", whole)
+        object.__setattr__(self, "_part", part)
+        object.__setattr__(self, "_reads", reads)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._part and not self._reads:
+            raise RuntimeError(f"{name} cannot be read")
+        return getattr(self._whole, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == self._part:
+            raise ValueError(f"{name} cannot be set")
+        setattr(self._whole, name, value)
+
+
+class Memory:
+    """A lasting memory: ``bytes`` of it; it may refuse to be written, or forget."""
+
+    def __init__(self, size: int = 8, *, refuses: bool = False, forgets: bool = False) -> None:
+        self._bytes, self._refuses, self._forgets = bytearray(size), refuses, forgets
+
+    def __getitem__(self, at: int) -> int:
+        return self._bytes[at]
+
+    def __setitem__(self, at: int, value: int) -> None:
+        if self._refuses:
+            raise RuntimeError("the memory cannot be written")
+        self._bytes[at] = 0 if self._forgets else value
+
+
+def holds(name: str, part: str, value: Any) -> Spoil:
+    """The module has this instead."""
+    return lambda modules: setattr(modules[name], part, value)
+
+
+def one_pin(taken: str) -> Spoil:
+    """All pins but this one are in use."""
+
+    def spoil(modules: dict[str, Any]) -> None:
+        whole = modules["digitalio"].DigitalInOut
+
+        def take(name: str) -> Any:
+            if name != taken:
+                raise ValueError(f"{name} in use")
+            return whole(name)
+
+        modules["digitalio"].DigitalInOut = take
+
+    return spoil
+
+
+def refuses(name: str, part: str, inner: str, *, reads: bool = True) -> Spoil:
+    """A part of a part cannot be set, or not even read."""
+    return lambda modules: setattr(modules[name], part, Refusing(getattr(modules[name], part), inner, reads=reads))
+
+
+SPOILT: dict[str, tuple[int, Spoil]] = {
+    "usb_hid is missing": (USB, gone("usb_hid")),
+    "usb_hid has no devices": (USB, lacks("usb_hid", "devices")),
+    "usb_hid shows nothing": (USB, holds("usb_hid", "devices", ())),
+    "usb_hid shows no mouse": (USB, holds("usb_hid", "devices", [SimpleNamespace(usage_page=1, usage=6)])),
+    "usb_hid raises": (USB, holds("usb_hid", "devices", [SimpleNamespace()])),
+    "usb_cdc is missing": (USB, gone("usb_cdc")),
+    "usb_cdc has no data": (USB, lacks("usb_cdc", "data")),
+    "usb_cdc has no console": (USB, lacks("usb_cdc", "console")),
+    "usb_cdc refuses a setting": (USB, refuses("usb_cdc", "data", "timeout")),
+    "usb_cdc cannot be read": (OTHER, refuses("usb_cdc", "data", "connected", reads=False)),
+    "watchdog is missing": (WATCHDOG, gone("watchdog")),
+    "watchdog has no mode": (WATCHDOG, holds("watchdog", "WatchDogMode", SimpleNamespace())),
+    "watchdog is none": (WATCHDOG, holds("microcontroller", "watchdog", None)),
+    "watchdog cannot be fed": (WATCHDOG, holds("microcontroller", "watchdog", SimpleNamespace(mode=None))),
+    "watchdog refuses the time": (WATCHDOG, refuses("microcontroller", "watchdog", "timeout")),
+    "watchdog refuses the mode": (WATCHDOG, refuses("microcontroller", "watchdog", "mode")),
+    "nvm is none": (MEMORY, holds("microcontroller", "nvm", None)),
+    "nvm is unknown": (MEMORY, lacks("microcontroller", "nvm")),
+    "nvm holds nothing": (MEMORY, holds("microcontroller", "nvm", Memory(0))),
+    "nvm cannot be written": (MEMORY, holds("microcontroller", "nvm", Memory(refuses=True))),
+    "nvm forgets": (MEMORY, holds("microcontroller", "nvm", Memory(forgets=True))),
+    "microcontroller is missing": (OTHER, gone("microcontroller")),
+    "microcontroller has no cpu": (OTHER, lacks("microcontroller", "cpu")),
+    "board has no switch": (PINS, lacks("board", "GP14")),
+    "board has no light": (PINS, lacks("board", "GP2")),
+    "board has no light but its own": (PINS, lacks("board", "GP2", LED="LED")),
+    "digitalio raises": (PINS, one_pin("GP2")),
+    "digitalio has no pull": (PINS, lacks("digitalio", "Pull")),
+    "supervisor is missing": (OTHER, gone("supervisor")),
+    "supervisor has no runtime": (OTHER, lacks("supervisor", "runtime")),
+    "supervisor has no clock": (OTHER, lacks("supervisor", "ticks_ms")),
+    "supervisor's clock raises": (OTHER, raises("supervisor", "ticks_ms")),
+    "the settings cannot be read": (SETTINGS, lambda modules: modules.update(os=SimpleNamespace(
+        getenv=raising(ValueError("no quotes")), urandom=modules_os().urandom))),
+    "there is no chance": (OTHER, lambda modules: modules.update(os=without(modules_os(), "urandom"))),
+    "adafruit_hid is missing": (FILES, gone("adafruit_hid")),
+    "adafruit_hid has no mouse": (FILES, gone("adafruit_hid.mouse")),
+    "the core is missing": (FILES, gone("firmware.core")),
+    "sha256.py is missing": (FILES, gone("firmware.sha256")),
+    "contract.py is missing": (OTHER, gone("firmware.contract")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_what_fails_at_the_start_flashes_its_code_before_the_watchdog_runs(what: str) -> None:
+    flashes, spoil = SPOILT[what]
+    board, _ = started(TEXT)
+    board.spoil = spoil
+    board.run(3)
+    if "light" in what and "own" not in what:
+        assert (board.watchdog.mode, board.fed, board.reports) == (None, [], [])
+        assert len(board.slept) == 3 * (2 * flashes + 1), "dark, but in the same rhythm"
+    else:
+        stands_still(board, flashes)
+
+
+@pytest.mark.parametrize("what", ["busio is missing", "no such pin", "it raises"])
+def test_a_uart_that_cannot_be_opened_flashes_the_code_of_the_pins(what: str) -> None:
+    spoil = {
+        "busio is missing": gone("busio"), "no such pin": lacks("board", "GP1"), "it raises": raises("busio", "UART")
+    }[what]  # fmt: skip
+    board, _ = started(TEXT, setting="uart")
+    board.spoil = spoil
+    board.run(3)
+    stands_still(board, PINS)
+
+
+PARTS = sorted(
+    (name, part) for name, module in FakeBoard().modules().items() for part in vars(module) if not part.startswith("_")
+)
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_missing_or_raises_no_watchdog_starts_it_again_and_again(data: st.DataObject) -> None:
+    """Each module and each part, one or several at a time."""
+    spoilt: list[Spoil] = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        name, part = data.draw(st.sampled_from(PARTS))
+        spoilt.append(data.draw(st.sampled_from((gone(name), lacks(name, part), raises(name, part)))))
+
+    def spoil(modules: dict[str, Any]) -> None:
+        for one in spoilt:
+            try:
+                one(modules)
+            except (AttributeError, TypeError):  # another has taken the module away
+                continue
+
+    board, _ = started(TEXT)
+    board.spoil = spoil
+    board.run(3)
+    if board.watchdog.mode is None:
+        assert len(set(board.flashes)) <= 1
+        assert (board.fed, board.reports) == ([], [])
+        assert board.slept, "it says so for ever"
+    else:
+        assert board.fed == [1, 2, 3]
+
+
+# --- boot.py --------------------------------------------------------------------------------------------------------
+
+BOOTS: dict[str, tuple[int, Spoil]] = {
+    "usb_midi is missing": (0, gone("usb_midi")),
+    "usb_midi raises": (USB, raises("usb_midi", "disable")),
+    "the button's pin is missing": (USB, lacks("board", "GP15")),
+    "the board cannot be named": (USB, lacks("supervisor", "set_usb_identification")),
+    "usb_hid raises": (USB, raises("usb_hid", "enable")),
+    "usb_hid lacks a mouse": (USB, holds("usb_hid", "Device", SimpleNamespace(KEYBOARD="keyboard"))),
+    "the drive stays": (USB, raises("storage", "disable_usb_drive")),
+    "storage is missing": (USB, gone("storage")),
+    "the console stays": (CONSOLE, raises("usb_cdc", "enable")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("setting", ["usb", "uart"])
+@pytest.mark.parametrize("what", BOOTS)
+def test_what_fails_in_boot_is_seen_and_opens_nothing(what: str, setting: str) -> None:
+    flashes, spoil = BOOTS[what]
+    board = FakeBoard(setting=setting)
+    board.spoil = spoil
+    board.boot()
+    board.spoil = lambda _: None
+    assert (board.console is None) == (flashes != CONSOLE)
+    board.run(3)
+    if flashes:
+        stands_still(board, flashes)
+        assert board.line is None
+    else:
+        assert board.fed == [1, 2, 3]
+
+
+def test_where_boot_is_not_run_at_all_the_board_has_a_console_and_says_so() -> None:
+    board = FakeBoard()
+    board.spoil = lambda modules: modules.update({"firmware.boot": None})
+    board.boot()
+    board.spoil = lambda _: None
+    board.run(3)
+    stands_still(board, CONSOLE)
+
+
+def test_a_repair_flashes_once_and_has_its_console() -> None:
+    board = FakeBoard()
+    board.inputs["GP15"] = lambda: False
+    board.boot()
+    board.run(3)
+    stands_still(board, CONSOLE)
+
+
+# --- after the start ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("where", ["the line", "the keyboard", "the core"])
+def test_a_program_that_fails_later_flickers_until_the_watchdog_resets_it(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board, _ = started(TEXT)
+    assert board.line is not None
+    failed_at: list[int] = []
+
+    def fail(*_: Any) -> bytes:
+        if board.rounds >= 50:
+            failed_at.append(board.rounds)
+            board.let_pass(board.round_ms)  # the round that fails takes its time, too
+            raise ValueError("a fault")
+        return b""
+
+    if where == "the line":
+        board.line.incoming.extend(b"~")
+        monkeypatch.setattr(board.line, "read", fail)
+    elif where == "the keyboard":
+        board.on_report = fail  # type: ignore[assignment]
+    else:
+        hear = Core._hear
+        monkeypatch.setattr(Core, "_hear", lambda core, data: hear(core, fail() + data))
+    with contextlib.suppress(ValueError):  # where not even letting go works
+        board.run(600)
+    light = board.pins["GP2"].history
+    assert max(board.fed) <= failed_at[0], "the watchdog starts it anew"
+    changes = sum(one != other for one, other in itertools.pairwise(light))
+    assert changes > 6, "it is seen that it has failed"
+    assert light[-1] is False
+    assert all(report in RELEASE for report in board.reports)
