@@ -62,6 +62,7 @@ from pmagent.layout import Layout
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.pla.vault import Vault
 from pmagent.secrets import known_secrets
+from pmagent.workspace.presence import require_log
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import DocumentUnwritable
 from projections.documents import Documents, Taken
@@ -281,9 +282,10 @@ async def open_host(
     the command), ``stop_reason`` is asked at the end. ``models``: without them, those that the environment
     has keys for.
 
-    Raises LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
+    Raises LogGone, LogLocked, CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
     """
     layout = Layout(workspace)
+    require_log(layout)
     layout.prepare()
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)
     try:

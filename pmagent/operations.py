@@ -59,7 +59,7 @@ from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
-from pmagent.workspace.presence import require_workspace
+from pmagent.workspace.presence import log_gone, require_workspace
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.documents import Documents
 from projections.oa_state import PATH as STATE_PATH
@@ -229,7 +229,8 @@ _SECONDS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
 
 def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
     if name == "status":
-        return Answer(document=offline_status(workspace))
+        gone = log_gone(Layout(workspace))
+        return Answer(document=offline_status(workspace), warnings=[f"{gone.message}: {gone.hint}"] if gone else [])
     if name == "rebuild":
         return _rebuilt(rewrite_documents(workspace))
     if name in pla.READING:

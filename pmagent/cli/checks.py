@@ -28,6 +28,7 @@ from pmagent import __version__, _origin
 from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
 from pmagent.when import sized, spoken
+from pmagent.workspace.presence import log_gone
 
 State = Literal["ok", "warn", "fail"]
 
@@ -180,6 +181,9 @@ def _log(layout: Layout) -> Check:
     try:
         storage = SegmentReader(disk, folder)
     except NotFound:
+        gone = log_gone(layout)
+        if gone is not None:
+            return Check("log", "fail", gone.message, gone.hint)
         return Check("log", "warn", "there is none yet", "after pmagent init, pmagent up begins it")
     try:
         tail = storage.tail()
@@ -239,8 +243,8 @@ def _permissions(layout: Layout) -> Check:
     """Nobody else may write what is ours, nor look into what is private."""
     wrong = []
     for path, forbidden in (
-        (layout.folder, 0o022), (layout.log, 0o022), (layout.log / "HEAD", 0o022), (layout.lock, 0o022),
-        (layout.run, 0o077), (layout.socket, 0o077),
+        (layout.folder, 0o022), (layout.home, 0o022), (layout.log, 0o022), (layout.log / "HEAD", 0o022),
+        (layout.lock, 0o022), (layout.run, 0o077), (layout.socket, 0o077),
     ):
         try:
             found = path.lstat()

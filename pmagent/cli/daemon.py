@@ -56,6 +56,8 @@ def status(app: App, require_daemon: bool, format: str) -> int:
         app.output.document(document)
     else:
         _screen(app.output, document)
+        for warning in answer.warnings:
+            app.output.note(Styled("warning:", "yellow"), f" {warning}")
     if require_daemon and not document["running"]:
         app.output.note(Styled("error:", "red"), " no daemon runs in this workspace")
         app.output.note(Styled("hint:", "cyan"), " start it: pmagent up")

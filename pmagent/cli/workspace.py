@@ -16,22 +16,29 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, example="pmagent init")
+@click.option("--new-log", is_flag=True, help="Begin a log, also where documents tell of one that is gone.")
 @format_option()
 @pass_app
-def init(app: App, format: str) -> int:
+def init(app: App, new_log: bool, format: str) -> int:
     """Make this git repository a workspace: write the kernel surfaces that are missing, and .pmagent/config.toml.
 
-    Nothing that exists is touched.
+    Nothing that exists is touched. With --new-log, a log is begun at once: where STATE.json, jobs/, runs/ or sessions/
+    tell of a log that is not there, no other command begins one.
     """
+    from pmagent.workspace.presence import begin_log
     from pmagent.workspace.surfaces import init_workspace
 
     created = init_workspace(app.workspace)
+    log_id = begin_log(app.layout) if new_log else None
     if format == "json":
-        app.output.document({"workspace": str(app.workspace), "created": created})
+        begun = {"log_id": log_id} if new_log else {}
+        app.output.document({"workspace": str(app.workspace), "created": created, **begun})
         return Exit.DONE
     for path in created:
         app.output.line(Styled("✓", "green"), f" {path}")
-    if not created:
+    if new_log:
+        app.output.line(Styled("✓", "green"), f" log {log_id}, in {app.layout.log}")
+    elif not created:
         app.output.line("nothing to do: everything is there")
     app.output.note("next: pmagent oa snapshot, or pmagent up and, in another shell, pmagent log tail -f")
     return Exit.DONE
