@@ -68,7 +68,8 @@ class Committer:
         if not taken:
             return None
         before = self._tail
-        if not events:
+        if not events:  # what was sent again: it counts as durable only while the log is there
+            self._storage.settle()
             return Durable(taken, (), before)
         lines, sums = seal(events, before.batch + 1, before)
         tail = Tail(events[-1].position, before.batch + 1, events[-1].time, sums[-1])

@@ -21,7 +21,7 @@ FOLDER: Final = ".pmagent"
 
 CONFIG: Final = f"{FOLDER}/config.toml"
 
-_EARLIER: Final = ("log", "blobs", "LOCK", "operators.json")
+_EARLIER: Final = ("log", "blobs", "operators.json")
 """Names of which an earlier release leaves at least one in ``.pmagent``."""
 
 
@@ -58,6 +58,19 @@ def log_dir(workspace: Path) -> Path | None:
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         return None
     return Path(os.path.normpath(workspace / Path(text).expanduser()))
+
+
+def kept_outside(workspace: Path) -> tuple[str, ...]:
+    """The real paths of evidence that lies elsewhere than in ``.pmagent``: no task may see or write that, either."""
+    where = log_dir(workspace)
+    if where is None:
+        return ()
+    real, within = os.path.realpath(where), os.path.realpath(workspace)
+    if Path(real).is_relative_to(f"{within}/{FOLDER}"):
+        return ()
+    if Path(within).is_relative_to(real):
+        return (os.path.realpath(f"{real}/log"), os.path.realpath(f"{real}/blobs"))
+    return (real,)
 
 
 def holds_log(folder: Path) -> bool:

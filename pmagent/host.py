@@ -71,7 +71,7 @@ from pmagent.registry import Keeper, admit, foreign_owner
 from pmagent.requests import OPERATOR, Requests, read_event
 from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
-from pmagent.workspace.presence import require_text
+from pmagent.workspace.presence import require_log, require_text
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import ContentLost, DocumentUnwritable
 from projections.documents import Documents, Taken
@@ -311,13 +311,15 @@ async def open_host(
     is requested ends as cancelled, and the registry hears of the log when ``register`` is called. Unless
     ``must_write``, a document that cannot be written ends nothing; it is ``unwritten``.
 
-    Raises LogNotTrusted, EventsGone, RegistryUnusable before anything is written; BadPath, LogLocked, CorruptLog,
-    HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
+    Raises LogNotTrusted, EventsGone, LogGone, RegistryUnusable before anything is written; BadPath, LogLocked,
+    CorruptLog, HistoryError, OSError; OutcomeUnknown when the log failed meanwhile.
     """
     layout = Layout(workspace)
     require_text(workspace)
     if configured and not adopting:
         require_accepted(workspace)
+    if not adopting:
+        require_log(layout)
     check_files(layout, owner_of(layout) if adopting else foreign_owner(layout))
     layout.prepare()
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)

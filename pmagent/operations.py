@@ -74,7 +74,7 @@ from pmagent.trust import require_accepted, require_known, unaccepted_of
 from pmagent.wire import LOOKING
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
-from pmagent.workspace.presence import require_workspace
+from pmagent.workspace.presence import log_gone, require_workspace
 from projections.answers import boot_answer, boot_refusal, snapshot_answer
 from projections.disk import noted_halts
 from projections.documents import Documents
@@ -315,7 +315,8 @@ _SECONDS: Final[dict[str, Callable[[dict[str, Any]], float]]] = {
 
 def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
     if name == "status":
-        return Answer(document=offline_status(workspace))
+        gone = log_gone(Layout(workspace))
+        return Answer(document=offline_status(workspace), warnings=[f"{gone.message}: {gone.hint}"] if gone else [])
     if name == "rebuild":
         trusted(Layout(workspace))
         documents = Documents(all_projections())

@@ -22,6 +22,7 @@ from actors.orchestra.runner import run
 from actors.orchestra.wishes import Limits, Outcome, SandboxRefused, SandboxUnavailable, Wishes
 from contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, CheckUnstarted
 from events.event import Event
+from events.evidence import kept_outside
 
 HIDDEN: Final = ".pmagent"
 """Not a check's business: the log, the settings, and the daemon's socket."""
@@ -41,7 +42,8 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
     folder = f"{root}/{FOLDER}/{event.position}"
     try:
         await anyio.to_thread.run_sync(_make, folder)
-        outcome = await run(wishes(root, folder, asked))
+        hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
+        outcome = await run(wishes(root, folder, asked, hidden))
     except (SandboxRefused, SandboxUnavailable) as refusal:
         return CheckUnstarted(request=event.position, text=refusal.message, mend=refusal.hint)
     finally:
@@ -53,7 +55,7 @@ async def run_check(event: Event, io: Io) -> CheckRan | CheckUnstarted:
 PERFORMERS: Final[Performers] = {CheckRunRequested: run_check}
 
 
-def wishes(root: str, folder: str, asked: CheckRunRequested) -> Wishes:
+def wishes(root: str, folder: str, asked: CheckRunRequested, hidden: tuple[str, ...] = ()) -> Wishes:
     """What a check may have: the workspace at ``root`` to read, ``folder`` to write, and no network. A program named
     by a relative path with a slash lies in the workspace."""
     program, *arguments = asked.argv
@@ -63,7 +65,7 @@ def wishes(root: str, folder: str, asked: CheckRunRequested) -> Wishes:
         argv=(program, *arguments),
         workdir=root,
         allow_read=(root, *asked.reads),
-        hide=(f"{root}/{HIDDEN}",),
+        hide=(f"{root}/{HIDDEN}", *hidden),
         # git looks at nothing in a repository that belongs to somebody else than the one who asks.
         env={"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": root},
         artifacts=folder,

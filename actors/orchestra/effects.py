@@ -40,6 +40,7 @@ from contracts.orchestra_events import (
     TaskUnstarted,
 )
 from events.event import Event
+from events.evidence import kept_outside
 from events.tree import LeadsOut, Tree
 
 FOLDER: Final = f"{HIDDEN}/tasks"
@@ -77,7 +78,8 @@ class Attempts:
         async with _folder(folder):
             before = await _before(assigned, io, f"{folder}/inputs")
             try:
-                wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before)
+                hidden = await anyio.to_thread.run_sync(kept_outside, Path(root))
+                wishes = wishes_of(root, request.config, assigned, asked, f"{folder}/artifacts", before, hidden)
                 if wishes.fs == "rw":
                     await anyio.to_thread.run_sync(ready, root, documents_of(root, request.config, asked.run_id))
                 outcome = await run(wishes)

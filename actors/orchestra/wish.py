@@ -31,9 +31,11 @@ _CORES: Final = 16
 
 
 def wishes_of(
-    root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str, inputs: str
+    root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str,
+    inputs: str, hidden: tuple[str, ...] = (),
 ) -> Wishes:
-    """What an attempt may have, in the workspace at ``root`` (absolute, without links).
+    """What an attempt may have, in the workspace at ``root`` (absolute, without links). ``hidden``: paths that it must
+    not see besides ``.pmagent``.
 
     ``read-only``: ``allow_read``, and nothing to write but the private /tmp and ``artifacts``; ``rw``: ``allow_write``
     too. ``inputs`` holds what the tasks before it have left. It starts in the workspace where that may be read; in the
@@ -58,7 +60,7 @@ def wishes_of(
         artifacts=artifacts,
         files=tuple((file.path, file.content.encode("utf-8")) for file in task.inputs.files),
         inputs=inputs,
-        hide=(f"{root}/{HIDDEN}",),
+        hide=(f"{root}/{HIDDEN}", *hidden),
         protect=(f"{root}/{SHARE}", f"{root}/{CONFIG_FILE}", *documents.folders, *documents.files),
         limits=Limits(seconds=seconds, output_bytes=OUTPUT_BYTES, cpu_seconds=int(seconds * _CORES) + 1),
     )

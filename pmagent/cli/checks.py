@@ -34,6 +34,7 @@ from pmagent.layout import Layout
 from pmagent.registry import trusted
 from pmagent.trust import NotAccepted, require_accepted
 from pmagent.when import sized, spoken
+from pmagent.workspace.presence import log_gone
 
 State = Literal["ok", "warn", "fail"]
 
@@ -193,6 +194,9 @@ def _log(layout: Layout, note: Callable[[str], None]) -> Check:
     try:
         result = verify_log(str(layout.log), blobs=blob_check(str(layout.blobs)))
     except NotFound:
+        gone = log_gone(layout)
+        if gone is not None:
+            return Check("log", "fail", gone.message, gone.hint)
         return Check("log", "warn", "there is none yet", "after pmagent init, pmagent up begins it")
     blobs = result.blobs or BlobsChecked()
     if result.finding is not None:
@@ -262,8 +266,8 @@ def _permissions(layout: Layout) -> Check:
     """Nobody else may write what is ours, nor look into what is private."""
     wrong = []
     for path, forbidden in (
-        (layout.folder, 0o022), (layout.log, 0o022), (layout.log / "HEAD", 0o022), (layout.lock, 0o022),
-        (layout.run, 0o077), (layout.socket, 0o077),
+        (layout.folder, 0o022), (layout.home, 0o022), (layout.log, 0o022), (layout.log / "HEAD", 0o022),
+        (layout.lock, 0o022), (layout.run, 0o077), (layout.socket, 0o077),
     ):
         try:
             found = path.lstat()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LOG = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
-@click.command(cls=Command, example=["pmagent diff . .pmagent/log", "pmagent diff . . --exact --format json"])
+@click.command(cls=Command, example=["pmagent diff . .pmagent", "pmagent diff . . --exact --format json"])
 @click.argument("a", type=_LOG)
 @click.argument("b", type=_LOG)
 @click.option("--exact", is_flag=True, help="Times, ids, correlations and causes count, too.")

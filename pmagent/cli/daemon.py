@@ -59,6 +59,8 @@ def status(app: App, require_daemon: bool, format: str) -> int:
         app.output.document(document)
     else:
         _screen(app.output, document)
+        for warning in answer.warnings:
+            app.output.note(Styled("warning:", "yellow"), f" {warning}")
     if require_daemon and not document["running"]:
         hangs = document["daemon"] != "none"
         what = "the daemon does not answer" if hangs else "no daemon runs in this workspace"

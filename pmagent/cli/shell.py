@@ -41,7 +41,7 @@ def completion(app: App, shell: str) -> None:
 @click.option("--install", is_flag=True, help="Put it where lnav finds it, instead of printing it.")
 @pass_app
 def lnav(app: App, install: bool) -> None:
-    """The format file with which the log viewer lnav reads .pmagent/log: colours, columns, filters, SQL."""
+    """The format file with which the log viewer lnav reads .pmagent/data/log: colours, columns, filters, SQL."""
     content = (files("pmagent") / "data" / LNAV_FILE).read_bytes()
     if not install:
         app.output.raw(content)

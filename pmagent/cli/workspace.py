@@ -16,27 +16,34 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=Command, example="pmagent init")
+@click.option("--new-log", is_flag=True, help="Begin a log, also where documents tell of one that is gone.")
 @format_option()
 @pass_app
-def init(app: App, format: str) -> int:
+def init(app: App, new_log: bool, format: str) -> int:
     """Make this git repository a workspace: write the kernel surfaces that are missing, and .pmagent/config.toml.
 
     Nothing that exists is touched. Your word that this is a workspace accepts its configuration: of one that is there
-    already it is shown what it lets be done (pmagent trust shows it again).
+    already it is shown what it lets be done (pmagent trust shows it again). With --new-log, a log is begun at once:
+    where STATE.json, jobs/, runs/ or sessions/ tell of a log that is not there, no other command begins one.
     """
     from pmagent.cli.trust import accept_as_is
     from pmagent.workspace.config import PATH
+    from pmagent.workspace.presence import begin_log
     from pmagent.workspace.surfaces import init_workspace
 
     found = any((app.workspace / name).exists() for name in (PATH, "orchestra.config.yaml"))
     created = init_workspace(app.workspace)
     accept_as_is(app, always_shown=found)
+    log_id = begin_log(app.layout) if new_log else None
     if format == "json":
-        app.output.document({"workspace": str(app.workspace), "created": created})
+        begun = {"log_id": log_id} if new_log else {}
+        app.output.document({"workspace": str(app.workspace), "created": created, **begun})
         return Exit.DONE
     for path in created:
         app.output.line(Styled("✓", "green"), f" {path}")
-    if not created:
+    if new_log:
+        app.output.line(Styled("✓", "green"), f" log {log_id}, in {app.layout.log}")
+    elif not created:
         app.output.line("nothing to do: everything is there")
     app.output.note("next: pmagent oa snapshot, or pmagent up and, in another shell, pmagent log tail -f")
     return Exit.DONE

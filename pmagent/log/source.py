@@ -17,14 +17,22 @@ from events.line import decode_line
 from events.reader import RUN_BYTES, runs
 from events.segments import SegmentReader
 from events.storage import CHUNK_BYTES, StorageReader
+from pmagent.layout import Layout
 
 
 def log_folder(path: Path) -> Path:
-    """The folder with the segments: ``path`` itself, or the log of the workspace ``path``, or of its ``.pmagent``."""
+    """The folder with the segments: ``path`` itself, or the log of the workspace ``path``, or of its ``.pmagent``.
+
+    Raises NotFound; LogGone where documents of the workspace tell of a log."""
     workspace = path.absolute().parent if path.name == FOLDER else path
     for folder in (path, evidence(workspace).log, path / "log"):
         if holds_log(folder):
             return folder
+    from pmagent.workspace.presence import log_gone
+
+    gone = log_gone(Layout(workspace))
+    if gone is not None:
+        raise gone
     raise NotFound(f"there is no log in {path}", "pmagent init makes a workspace, pmagent up starts its log")
 
 

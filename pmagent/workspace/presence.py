@@ -1,13 +1,41 @@
-"""Whether a folder is a workspace at all."""
+"""Whether a folder is a workspace at all, and whether the log that its documents tell of is there."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any, Final
+
+import msgspec
 
 from actors.kernel.surfaces import SHARE
+from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
+from events.event import Tail
+from events.evidence import holds_log
+from events.lock import WriterLock
+from events.log import open_storage
 from pmagent.clean import escaped
-from pmagent.layout import FOLDER
+from pmagent.config import resolve
+from pmagent.layout import FOLDER, Layout
+from projections import oa_state
+
+NEW_LOG: Final = "pmagent init --new-log"
+"""The command that begins a log where documents tell of another one."""
+
+_LOOKED_AT: Final = 200
+_BYTES: Final = 64 * 1024
+_SERVICES: Final = ("pmagent-orchestra", "pmagent-audit", "hexforge-pla")
+_REPORTED: Final = re.compile(r"\bLog\b[^\n]*`([0-9a-f]{32})`")
+
+
+class LogGone(PmagentError):
+    """The workspace's documents tell of a log that is not there; another one is never begun in silence."""
+
+    exit_code = 1
 
 
 class BadPath(PmagentError):
@@ -28,3 +56,97 @@ def require_workspace(folder: Path) -> None:
     if not (folder / FOLDER).is_dir() and not (folder / SHARE).is_dir():
         what = f"{folder} is no workspace: it has neither {SHARE}/ nor {FOLDER}/"
         raise NotFound(what, "pmagent init makes it one; --workspace names another")
+
+
+def require_log(layout: Layout) -> None:
+    """For whoever would begin a log. Raises LogGone where documents tell of one that is not there, or one lies where
+    the settings do not look; ConfigError where it cannot be known where the settings look."""
+    if holds_log(layout.log):
+        return
+    resolve(str(layout.workspace), os.environ)
+    gone = log_gone(layout)
+    if gone is not None:
+        raise gone
+
+
+def log_gone(layout: Layout) -> LogGone | None:
+    """What is to be said of a workspace without a log; None where nothing tells of one."""
+    if holds_log(layout.log):
+        return None
+    for place in (layout.folder / "data" / "log", layout.folder / "log"):
+        if place != layout.log and holds_log(place):
+            return LogGone(
+                f"there is no log in {layout.log}, and one in {place}",
+                f"move {place} and the blobs beside it to {layout.log.parent}, or change log_dir under [storage]",
+            )
+    told = next(_tellers(layout.workspace), None)
+    if told is None:
+        return None
+    document, log_id = told
+    which = f"log {log_id}" if log_id else "a log"
+    return LogGone(
+        f"{document} was written from {which}, and there is no log in {layout.log}",
+        f"bring that log back, with its blobs; {NEW_LOG} begins another one, also in a fresh clone, which has none",
+    )
+
+
+def begin_log(layout: Layout) -> str:
+    """Begin an empty log, whatever the documents tell of; its id. Raises LogLocked, OSError; LogGone where one lies
+    elsewhere, PmagentError where there is one."""
+    if holds_log(layout.log):
+        raise PmagentError(f"there is a log in {layout.log}", "move it away first, with the blobs beside it")
+    layout.prepare()
+    lock = WriterLock(layout.lock, f"pid {os.getpid()}, init", *layout.locks)
+    try:
+        storage = open_storage(RealDisk(), str(layout.log))
+        try:
+            return storage.log_id if storage.tail() == Tail() else ""
+        finally:
+            storage.close()
+    finally:
+        lock.release()
+
+
+def _tellers(workspace: Path) -> Iterator[tuple[str, str]]:
+    """Documents of ours, each with the id of the log that it was written from ("" where it does not say)."""
+    state = _json(workspace / oa_state.PATH)
+    log = state.get("log")
+    if isinstance(log, dict) and isinstance(log.get("log_id"), str) and log["log_id"]:
+        yield oa_state.PATH, f"{log['log_id'][:64]} (up to position {log.get('position')})"
+    for path in _some(workspace, "runs/*/report.md"):
+        found = _REPORTED.search(_start(path).decode("utf-8", "replace"))
+        if found is not None:
+            yield str(path.relative_to(workspace)), found[1]
+    for path in _some(workspace, "jobs/*.json"):
+        if _json(path).get("service") in _SERVICES:
+            yield str(path.relative_to(workspace)), ""
+    for path in _some(workspace, "sessions/*.jsonl"):
+        if b'"previous_log_checksum":' in _start(path).partition(b"\n")[0]:
+            yield str(path.relative_to(workspace)), ""
+
+
+def _some(workspace: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(islice(workspace.glob(pattern), _LOOKED_AT))
+    except OSError:
+        return []
+
+
+def _start(path: Path) -> bytes:
+    """The first bytes of a regular file; none of anything else, or of what cannot be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file:
+            return file.read(_BYTES)
+    except OSError:
+        return b""
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(path.read_bytes() if path.is_file() else b"{}")
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+

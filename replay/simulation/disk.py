@@ -234,6 +234,37 @@ class SimDisk:
                     _apply(inode.durable, start, piece)
         inode.pending.clear()
 
+    # --- somebody else ----------------------------------------------------------------------------------------------
+
+    def change(self, what: str, folder: str, head: str, segment: str) -> Callable[[], None]:
+        """Do one of ``FOREIGN_CHANCES`` to the log in ``folder``, under whoever has it open; what undoes it."""
+        names, number = dict(self._names), self._folders[folder]
+        path = head if "HEAD" in what else segment
+        inode = self._names[path]
+        data = bytes(inode.data)
+        if what == "log: folder removed":
+            del self._folders[folder]
+            self._names = {name: kept for name, kept in names.items() if dirname(name) != folder}
+        elif what == "log: folder replaced":
+            self._folders[folder] = next(self._numbers)
+        elif what.endswith("removed"):
+            del self._names[path]
+        elif what.endswith("replaced"):
+            self._names[path] = _Inode(next(self._numbers))
+            self._names[path].data[:] = data
+        elif what == "log: segment appended to":
+            inode.data += data[-80:]
+        elif what == "log: segment cut":
+            del inode.data[-1:]
+        else:
+            inode.links = 2
+
+        def undo() -> None:
+            self._names, self._folders[folder] = names, number
+            inode.data[:], inode.links = data, 1
+
+        return undo
+
     # --- for the simulation itself --------------------------------------------------------------------------------
 
     def files(self) -> dict[str, bytes]:

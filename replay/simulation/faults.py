@@ -166,6 +166,22 @@ CONSEQUENCES: Final = (
 """What follows from faults; counted too, so that it is known to have been met."""
 
 
+FOREIGN_CHANCES: Final[dict[str, float]] = {
+    "log: folder removed": 0.01,
+    "log: folder replaced": 0.01,
+    "log: HEAD removed": 0.01,
+    "log: HEAD replaced": 0.01,
+    "log: segment removed": 0.01,
+    "log: segment replaced": 0.01,
+    "log: segment appended to": 0.01,
+    "log: segment cut": 0.01,
+    "log: segment linked": 0.01,
+}
+"""What somebody else does to the log's files under a process that has them open."""
+
+FOREIGN_CONSEQUENCES: Final = ("log: foreign change noticed",)
+
+
 class Faults:
     """The faults of one run, with their ``chances``. ``struck`` counts them. After ``calm`` none strikes any more."""
 

@@ -139,7 +139,7 @@ def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypat
     from events.lock import WriterLock
 
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
-    (workspace / ".pmagent").mkdir(mode=0o700)
+    Layout(workspace).home.mkdir(parents=True)
     Layout(workspace).run.mkdir(mode=0o700, parents=True)
     lock = WriterLock(Layout(workspace).lock, "pid 1, somebody")
     try:

@@ -156,6 +156,11 @@ def test_head_that_runs_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found()
 
 
+def test_a_writer_that_does_not_look_whether_its_files_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SegmentStorage, "_look", lambda _: None)
+    assert found()
+
+
 def test_a_gate_that_lets_everything_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Gate, "decide", lambda *_: ())
     assert found()

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replay.simulation.faults import CHANCES, CONSEQUENCES
+from replay.simulation.faults import CHANCES, CONSEQUENCES, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES
 from replay.simulation.runner import Load, play, run_seeds, simulate
-from tests.support.simulated import AUDITS, CHECKS, RUNS, THOUGHTS, documents
+from tests.support.simulated import AUDITS, CHECKS, DEMANDS, RUNS, THOUGHTS, documents
 
 ROOT = Path(__file__).resolve().parents[2]
 LINES = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
@@ -36,6 +36,15 @@ def test_invariants_hold_and_every_fault_strikes() -> None:
     assert [failure for summary in made for failure in summary.failures] == []
     struck = {name for summary in made for name in summary.struck}
     assert [name for name in (*CHANCES, *CONSEQUENCES) if name not in struck] == []
+
+
+@pytest.mark.slow
+def test_nothing_is_acknowledged_after_somebody_else_changed_the_log() -> None:
+    summary = run_seeds(1, 40, load=DEMANDS)
+    assert summary.failures == []
+    assert [name for name in (*FOREIGN_CHANCES, *FOREIGN_CONSEQUENCES) if not summary.struck.get(name)] == []
+    changed = sum(summary.struck[name] for name in FOREIGN_CHANCES)
+    assert summary.struck["log: foreign change noticed"] > changed / 2, "else the process ended before"
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -33,7 +33,7 @@ def write_log(workspace: Path, drafts: Sequence[Draft], segment_bytes: int = SEG
             return [await log.append(draft) for draft in drafts]
 
     folder = Layout(workspace).log
-    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return anyio.run(append)
 
 
@@ -46,7 +46,7 @@ def fill_log(workspace: Path, drafts: Sequence[Draft], segment_bytes: int = SEGM
                 tasks.start_soon(log.append, draft)
 
     folder = Layout(workspace).log
-    folder.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     anyio.run(append)
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 import pytest
 
-from events.errors import TailMoved
+from events.errors import BadEvent, TailMoved
 from events.event import DATA_BYTES_MAX, Draft, Event, Tail
 from events.line import ChainChecker, seal
 from events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at, events, runs
@@ -113,6 +113,28 @@ class StorageContract:
         assert storage.tail() == tail
         assert storage.read(8) == b""
         storage.append_batch(tail, lines, Tail(8, 5, moment(8), sums[0]))
+        assert storage.read(8) == lines[0]
+        storage.close()
+
+    @pytest.mark.parametrize("wrong", ["a gap", "none", "another sum", "another chain", "a line too many", "a batch"])
+    def test_lines_that_do_not_follow_are_refused_and_nothing_is_written(self, make: MakeStorage, wrong: str) -> None:
+        writer = self.filled(make)
+        storage, tail = writer.storage, writer.storage.tail()
+        lines, (sum_,) = seal([_event(8)], 5, tail)
+        after = Tail(8, 5, moment(8), sum_)
+        (gap,), (of_gap,) = seal([_event(9)], 5, Tail(8, 4, tail.time, tail.sum))
+        (other,), (of_other,) = seal([_event(8)], 5, Tail(7, 4, tail.time, "1" * 64))
+        given: list[bytes]
+        given, end = {
+            "a gap": ([gap], Tail(9, 5, moment(9), of_gap)), "none": ([], after),
+            "another sum": (lines, Tail(8, 5, moment(8), "0" * 64)),
+            "another chain": ([other], Tail(8, 5, moment(8), of_other)),
+            "a line too many": ([*lines, *lines], after), "a batch": (lines, Tail(8, 6, moment(8), sum_)),
+        }[wrong]  # fmt: skip
+        with pytest.raises(BadEvent):
+            storage.append_batch(tail, given, end)
+        assert (storage.tail(), storage.read(8)) == (tail, b"")
+        storage.append_batch(tail, lines, after)
         assert storage.read(8) == lines[0]
         storage.close()
 

@@ -210,7 +210,7 @@ def test_a_workspace_with_a_hostile_name_is_named_harmlessly(workspace: Path, na
 
 
 def test_what_the_holder_of_the_log_says_of_itself_is_shown_harmlessly(workspace: Path) -> None:
-    (workspace / ".pmagent").mkdir()
+    Layout(workspace).home.mkdir(parents=True)
     lock = WriterLock(Layout(workspace).lock, CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
     try:
         assert shown("doctor", workspace=workspace).code == Exit.NO

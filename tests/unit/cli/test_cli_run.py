@@ -167,7 +167,7 @@ def test_a_run_that_is_over_is_not_cancelled(workspace: Path) -> None:
 def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(job_screen, "REST_SECONDS", 0.0)
-    (workspace / ".pmagent").mkdir()
+    Layout(workspace).home.mkdir(parents=True)
     lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
     try:
         done = run(workspace)

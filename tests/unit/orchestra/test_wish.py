@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from actors.orchestra.wish import documents_of, wishes_of
-from actors.orchestra.wishes import TASK, Wishes, check
+from actors.orchestra.wishes import TASK, SandboxRefused, Wishes, check
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import TaskAssigned, TaskAttemptRequested
 from tests.support.orchestra import RUN, config
@@ -21,8 +22,8 @@ telemetry: {trace_id_header: X-Trace}
 """
 
 
-def wishes(settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any) -> Wishes:
-    """The wishes of a task with these inputs."""
+def given(sandbox: dict[str, str] | None = None, **inputs: Any) -> tuple[TaskAssigned, TaskAttemptRequested]:
+    """A task with these inputs, and its second attempt."""
     assigned = msgspec.convert(
         {
             "run_id": RUN, "requested": 5, "permit": 11, "action": "feature_work", "name": "one", "worker": 1,
@@ -38,7 +39,12 @@ def wishes(settings: OrchestraConfig | None = None, sandbox: dict[str, str] | No
         permit=11, run_id=RUN, task_id=TASK_ID, requested=5, assigned=12, attempt=2, action="feature_work",
         seconds=30.0, simulated=False,
     )
-    made = wishes_of(ROOT, settings or config(), assigned, asked, "/priv/artifacts", "/priv/inputs")
+    return assigned, asked
+
+
+def wishes(settings: OrchestraConfig | None = None, sandbox: dict[str, str] | None = None, **inputs: Any) -> Wishes:
+    """The wishes of a task with these inputs."""
+    made = wishes_of(ROOT, settings or config(), *given(sandbox, **inputs), "/priv/artifacts", "/priv/inputs")
     check(made)
     return made
 
@@ -53,6 +59,16 @@ def test_a_read_only_task_sees_the_workspace_and_writes_nothing_of_it() -> None:
     assert made.net == "deny"
     assert made.allow_domains == ()
     assert made.trace is None
+
+
+def test_evidence_that_lies_elsewhere_is_hidden_too_and_cannot_be_made_writable() -> None:
+    assigned, asked = given()
+    made = wishes_of(ROOT, config(), assigned, asked, "/priv/artifacts", "/priv/inputs", (f"{ROOT}/runs/kept",))
+    assert made.hide == (f"{ROOT}/.pmagent", f"{ROOT}/runs/kept")
+    check(made)
+    refused = wishes_of(ROOT, config(), *given({"fs": "rw"}), "/priv/artifacts", "/priv/inputs", (f"{ROOT}/runs",))
+    with pytest.raises(SandboxRefused):
+        check(refused)
 
 
 def test_what_is_pmagents_is_hidden_and_what_people_go_by_is_protected() -> None:

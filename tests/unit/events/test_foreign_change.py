@@ -1,0 +1,245 @@
+"""Somebody else changes the log's files under its writer: nothing is acknowledged after that."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from events.disk import RealDisk
+from events.errors import BadEvent, ForeignChange, LogLocked, NotFound, OutcomeUnknown, PmagentError, TailMoved
+from events.event import Event, Tail
+from events.line import seal
+from events.lock import WriterLock, is_locked
+from events.log import open_log
+from events.reader import Follower, Reader
+from events.segment_store import SegmentStorage
+from events.segments import SegmentReader, segment_name
+from events.writer import Writer
+from tests.support.logs import LOG_ID, BatchWriter, draft, moment, open_segments, write_log
+from tests.support.memory_disk import MemoryDisk
+
+HEAD = "HEAD"
+FIRST = segment_name(1)
+
+
+def _replaced(path: Path) -> None:
+    copy = path.with_name("copy")
+    shutil.copyfile(path, copy)
+    copy.replace(path)
+
+
+def _moved_into_a_new_folder(folder: Path) -> None:
+    other = folder.rename(folder.with_name("other"))
+    folder.mkdir()
+    for file in other.iterdir():
+        file.rename(folder / file.name)
+
+
+def _foreign_append(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b"x")
+
+
+CHANGES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "folder removed": ("", shutil.rmtree),
+    "folder moved": ("", lambda folder: folder.rename(folder.with_name("moved"))),
+    "folder copied and replaced": ("", lambda folder: shutil.copytree(folder.rename(folder.with_name("m")), folder)),
+    "files moved into a new folder": ("", _moved_into_a_new_folder),
+    "HEAD removed": (HEAD, lambda folder: (folder / HEAD).unlink()),
+    "HEAD replaced": (HEAD, lambda folder: _replaced(folder / HEAD)),
+    "HEAD extended": (HEAD, lambda folder: _foreign_append(folder / HEAD)),
+    "HEAD linked": (HEAD, lambda folder: os.link(folder / HEAD, folder / "link")),
+    "segment removed": (FIRST, lambda folder: (folder / FIRST).unlink()),
+    "segment replaced": (FIRST, lambda folder: _replaced(folder / FIRST)),
+    "segment extended": (FIRST, lambda folder: _foreign_append(folder / FIRST)),
+    "segment cut": (FIRST, lambda folder: os.truncate(folder / FIRST, 10)),
+    "segment linked": (FIRST, lambda folder: os.link(folder / FIRST, folder.parent / "link")),
+    "segment a link": (FIRST, lambda folder: (folder / FIRST).symlink_to((folder / FIRST).rename(folder / "x"))),
+}
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> BatchWriter:
+    """One that has written a little into ``tmp_path/log``."""
+    made = BatchWriter(open_segments(RealDisk(), 100_000, folder=str(tmp_path / "log")))
+    made.create(LOG_ID)
+    made.write([draft(2)])
+    return made
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("idle", [False, True], ids=["appending", "idle"])
+def test_nothing_is_acknowledged_after_it(tmp_path: Path, writer: BatchWriter, change: str, idle: bool) -> None:
+    file, act = CHANGES[change]
+    act(tmp_path / "log")
+    before = sorted((path, path.read_bytes()) for path in tmp_path.rglob("*") if path.is_file())
+    with pytest.raises(ForeignChange) as caught:
+        writer.committer.settle() if idle else writer.write([draft(3)])
+    assert caught.value.exit_code == 70
+    assert caught.value.path == str(tmp_path / "log" / file if file else tmp_path / "log")
+    assert sorted((path, path.read_bytes()) for path in tmp_path.rglob("*") if path.is_file()) == before
+    with pytest.raises(OutcomeUnknown):
+        writer.storage.settle()
+    writer.storage.close()
+
+
+def test_what_comes_back_does_not_mend_the_writer(tmp_path: Path, writer: BatchWriter) -> None:
+    (tmp_path / "log").rename(tmp_path / "moved")
+    with pytest.raises(ForeignChange):
+        writer.committer.settle()
+    (tmp_path / "moved").rename(tmp_path / "log")
+    with pytest.raises(ForeignChange):
+        writer.write([draft(3)])
+    writer.storage.close()
+    again = BatchWriter(open_segments(RealDisk(), 100_000, folder=str(tmp_path / "log")))
+    assert again.storage.tail() == writer.acknowledged[-1]
+    again.storage.close()
+
+
+def test_a_fact_that_is_sent_again_is_no_acknowledgement_either(tmp_path: Path, writer: BatchWriter) -> None:
+    shutil.rmtree(tmp_path / "log")
+    writer.committer.submit(())
+    with pytest.raises(ForeignChange):
+        writer.committer.commit()
+    writer.storage.close()
+
+
+def test_files_that_roll_stay_known(tmp_path: Path) -> None:
+    writer = BatchWriter(open_segments(RealDisk(), 400, folder=str(tmp_path / "log")))
+    writer.create(LOG_ID)
+    for number in range(2, 9):
+        writer.write([draft(number, 100)])
+    (newest,) = sorted((tmp_path / "log").glob("*.jsonl"))[-1:]
+    newest.unlink()
+    with pytest.raises(ForeignChange) as caught:
+        writer.write([draft(9)])
+    assert caught.value.path == str(newest)
+    writer.storage.close()
+
+
+def test_an_idle_writer_notices_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("events.writer.LOOK_SECONDS", 0.01)
+
+    async def notice() -> list[PmagentError]:
+        failed = asyncio.Event()
+        found: list[PmagentError] = []
+        storage = open_segments(RealDisk(), 100_000, folder=str(tmp_path / "log"))
+        writer = Writer(storage, lambda _: None, lambda error: (found.append(error), failed.set())[1])
+        shutil.rmtree(tmp_path / "log")
+        await asyncio.wait_for(failed.wait(), 60)
+        await writer.stop()
+        storage.close()
+        return found
+
+    assert [type(error) for error in asyncio.run(notice())] == [ForeignChange]
+
+
+@pytest.mark.parametrize("change", ["folder removed", "folder moved", "HEAD removed", "HEAD replaced"])
+def test_who_reads_beside_it_is_told(tmp_path: Path, writer: BatchWriter, change: str) -> None:
+    reader = SegmentReader(RealDisk(), str(tmp_path / "log"))
+    follower = Follower(reader)
+    while follower.poll() is not None:
+        pass
+    CHANGES[change][1](tmp_path / "log")
+    with pytest.raises(NotFound):
+        follower.poll()
+    with pytest.raises(NotFound):
+        reader.read(1)
+    reader.close()
+    with pytest.raises(ForeignChange):
+        writer.storage.close()
+
+
+# --- one writer ------------------------------------------------------------------------------------------------------
+
+
+async def _append(folder: Path, number: int) -> None:
+    async with open_log(folder) as log:
+        await log.append(draft(number))
+
+
+@pytest.mark.parametrize("act", [
+    lambda lock: lock.unlink(), lambda lock: (lock.unlink(), lock.touch()), lambda lock: lock.rename(f"{lock}.old"),
+], ids=["removed", "replaced", "moved"])  # fmt: skip
+def test_without_its_file_a_lock_keeps_a_second_writer_out(tmp_path: Path, act: Callable[[Path], object]) -> None:
+    folder = tmp_path / "log"
+
+    async def second() -> None:
+        async with open_log(folder) as log:
+            act(tmp_path / "LOCK")
+            assert is_locked(folder)
+            with pytest.raises(LogLocked):
+                await _append(folder, 1)
+            await log.append(draft(2))
+
+    asyncio.run(second())
+    asyncio.run(_append(folder, 3))
+    assert not is_locked(folder)
+
+
+def test_an_earlier_release_that_locks_the_file_alone_keeps_a_writer_out(tmp_path: Path) -> None:
+    earlier = WriterLock(tmp_path / "LOCK", "earlier")
+    with pytest.raises(LogLocked, match="earlier"):
+        asyncio.run(_append(tmp_path / "log", 1))
+    earlier.release()
+    asyncio.run(_append(tmp_path / "log", 1))
+
+
+def test_a_log_in_a_new_folder_is_another_one_and_the_first_writer_ends(tmp_path: Path) -> None:
+    folder = tmp_path / "log"
+
+    async def both() -> None:
+        async with open_log(folder) as log:
+            await log.append(draft(1))
+            folder.rename(tmp_path / "moved")
+            (tmp_path / "LOCK").unlink()
+            await _append(folder, 1)
+            await log.append(draft(2))
+
+    with pytest.raises(ForeignChange):
+        asyncio.run(both())
+    first, second = (SegmentReader(RealDisk(), str(tmp_path / name)) for name in ("moved", "log"))
+    assert (first.tail().position, second.tail().position) == (2, 2)
+    assert first.log_id() != second.log_id()
+
+
+# --- what follows ----------------------------------------------------------------------------------------------------
+
+
+def test_two_committers_of_one_storage_find_each_other() -> None:
+    disk = MemoryDisk()
+    first = BatchWriter(open_segments(disk))
+    second = BatchWriter(first.storage)
+    first.create(LOG_ID)
+    with pytest.raises(TailMoved):
+        second.write([draft(1)])
+    assert first.write([draft(2)]).position == 2
+
+
+def test_a_gap_cannot_be_written() -> None:
+    disk = MemoryDisk()
+    writer = BatchWriter(open_segments(disk))
+    writer.create(LOG_ID)
+    writer.sequencer.position += 1
+    with pytest.raises(BadEvent):
+        writer.write([draft(3)])
+    writer.storage.close()
+    assert open_segments(disk).tail() == writer.acknowledged[-1]
+
+
+def test_a_line_that_says_its_position_twice_is_refused_by_readers() -> None:
+    disk = MemoryDisk()
+    tails = write_log(disk, [1], 100_000)
+    made = draft(3)
+    event = Event(3, moment(3), made.id, "fact", "source", made.type, "", 0, None, b'{},"position":9')
+    (line,), (sum_,) = seal([event], tails[-1].batch + 1, tails[-1])
+    storage = SegmentStorage(disk, "/log", LOG_ID)
+    storage.append_batch(tails[-1], [line], Tail(3, tails[-1].batch + 1, moment(3), sum_))
+    with pytest.raises(PmagentError) as caught:
+        Reader(storage, 3).next_run()
+    assert caught.value.exit_code == 4
