@@ -110,7 +110,7 @@ def test_every_setting_gives_a_power_or_is_known_to_give_none(folder: Path) -> N
             continue
         if setting.key.endswith("cost_usd"):
             continue  # none at all is most
-        value = changed[setting.default] if setting.default in changed else setting.default
+        value = changed.get(setting.default, setting.default)
         value = not value if isinstance(value, bool) else value + 1 if isinstance(value, int | float) else value
         value = "/srv/x" if setting.key == "kernel.check_reads" else value
         section, name = setting.key.split(".")
