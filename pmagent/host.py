@@ -67,7 +67,7 @@ from pmagent.log_files import check_files, owner_of
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.open_work import open_work
 from pmagent.pla.vault import Vault
-from pmagent.registry import Keeper, admit, foreign_owner
+from pmagent.registry import Keeper, admit, check_before
 from pmagent.requests import OPERATOR, Requests, read_event
 from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
@@ -318,9 +318,11 @@ async def open_host(
     require_text(workspace)
     if configured and not adopting:
         require_accepted(workspace)
-    if not adopting:
+    if adopting:
+        check_files(layout, owner_of(layout))
+    else:
+        check_before(layout)
         require_log(layout)
-    check_files(layout, owner_of(layout) if adopting else foreign_owner(layout))
     layout.prepare()
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)
     try:

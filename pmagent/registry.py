@@ -250,15 +250,22 @@ def admit(layout: Layout, open_work: Callable[[], Sequence[str]]) -> tuple[Known
     try:
         return trusted(layout), ""
     except LogUnknown as unknown:
-        why = _came_along(layout)
-        if not why:
-            work = open_work()
-            why = f"something is open in it: {', '.join(work[:3])}{', …' if len(work) > 3 else ''}" if work else ""
-        if why:
+        _check_origin(layout, unknown)
+        work = open_work()
+        if work:
+            why = f"something is open in it: {', '.join(work[:3])}{', …' if len(work) > 3 else ''}"
             raise LogNotTrusted(f"{unknown.message}; {why}", unknown.hint) from None
     known = describe(layout, _id_of(layout) or "")
     Registry().note(layout.workspace, known)
     return known, f"the log in {shown(layout.log)} is registered as this user's own (an earlier release began it)"
+
+
+def check_before(layout: Layout) -> None:
+    """``admit``, as far as it can be told before the lock is held, and before a file is touched. Raises the same."""
+    try:
+        trusted(layout)
+    except LogUnknown as unknown:  # it may be of an earlier release, or just being begun
+        _check_origin(layout, unknown)
 
 
 def describe(layout: Layout, log_id: str, tail: Tail | None = None) -> KnownLog:
@@ -269,13 +276,6 @@ def describe(layout: Layout, log_id: str, tail: Tail | None = None) -> KnownLog:
         workspace=_text(os.path.realpath(layout.workspace)), folder=_text(os.path.realpath(layout.log)), log_id=log_id,
         device=found.st_dev, inode=found.st_ino, uid=found.st_uid, position=tail.position, sum=tail.sum,
     )  # fmt: skip
-
-
-def foreign_owner(layout: Layout) -> int | None:
-    """The user to whom the log's files may belong besides this one, because its adoption said so. Raises
-    RegistryUnusable."""
-    known = Registry().log_of(layout.workspace)
-    return known.uid if known is not None else None
 
 
 def snapshot_digest(layout: Layout) -> str:
@@ -368,13 +368,15 @@ def _unknown(layout: Layout, log_id: str) -> LogUnknown:
     return LogUnknown(f"log {log_id} in {shown(layout.log)} is not one that this user began", ADOPT)
 
 
-def _came_along(layout: Layout) -> str:
-    """What tells that a log came with something else ("": nothing does)."""
+def _check_origin(layout: Layout, unknown: LogUnknown) -> None:
+    """Raises LogNotTrusted where git tells that the log came with a repository, or does not tell."""
     try:
         found = tracked(layout.log)
+        why = f"git tracks it ({found})" if found else ""
     except GitSilent as error:
-        return f"git does not tell whether it tracks it ({error.message})"
-    return f"git tracks it ({found})" if found else ""
+        why = f"git does not tell whether it tracks it ({error.message})"
+    if why:
+        raise LogNotTrusted(f"{unknown.message}; {why}", unknown.hint) from None
 
 
 def _id_of(layout: Layout) -> str | None:

@@ -264,7 +264,7 @@ def _of_settings(settings: Settings) -> Iterator[str]:
             continue
         narrowest: object = _NARROWEST.get(key, False if isinstance(value, bool) else "")
         if key == "kernel.check_reads":
-            yield from (f"read: {path} (checks)" for path in str(value).split(os.pathsep) if path)
+            yield from (f"read: {os.path.expanduser(path)}" for path in str(value).split(os.pathsep) if path)
         elif value is not None and value != narrowest:
             yield f"setting: {key} = {value}"
 

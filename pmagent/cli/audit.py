@@ -87,10 +87,12 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
     """What the audit goes by. One of an address goes by the workspace's file only if that was accepted."""
     from pmagent.audit.source import is_address
     from pmagent.config import resolve
-    from pmagent.trust import is_accepted
+    from pmagent.trust import is_accepted, require_accepted
 
     workspace = app.workspace.resolve()
-    if is_address(repo_url, workspace) and not is_accepted(workspace):
+    if not is_address(repo_url, workspace):
+        require_accepted(workspace)
+    elif not is_accepted(workspace):
         return resolve(app.workspace_flag, app.environ, b"").settings.audit
     return app.resolved.settings.audit
 

@@ -13,8 +13,10 @@ import msgspec
 import structlog
 from anyio.abc import Process
 
-from pmagent.config import resolve
+from events.user_state import VARIABLE
 from pmagent.host import Host
+from pmagent.registry import RegistryUnusable
+from pmagent.trust import NotAccepted, resolved
 
 PAUSES: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 """Seconds before it is started again, the longer the more often it has ended shortly after its start."""
@@ -28,7 +30,11 @@ _log = structlog.get_logger("pmagent")
 
 async def keep_console(host: Host) -> None:
     """Keep the console served until cancelled; a console that cannot be served is told of, and is nobody's end."""
-    settings = (await anyio.to_thread.run_sync(resolve, str(host.layout.workspace), os.environ)).settings.console
+    try:
+        settings = (await anyio.to_thread.run_sync(resolved, host.layout.workspace, os.environ)).settings.console
+    except (NotAccepted, RegistryUnusable) as error:
+        _log.warning("no console is served", reason=error.message, mend=error.hint)
+        return
     if not settings.enabled:
         return
     ended = 0
@@ -95,5 +101,5 @@ def _tell(line: bytes) -> None:
 
 def _environment() -> dict[str, str]:
     """Nothing that a page needs not: no keys of models."""
-    kept = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "PMAGENT_CONSOLE_", "SSL_CERT")
+    kept = ("PATH", "HOME", VARIABLE, "LANG", "LC_ALL", "TZ", "PMAGENT_CONSOLE_", "SSL_CERT")
     return {name: value for name, value in os.environ.items() if name.startswith(kept)}

@@ -26,6 +26,7 @@ from events.verify import verify_log
 from pmagent.layout import Layout
 from pmagent.oa import tools
 from pmagent.operations import call
+from pmagent.trust import accept
 from pmagent.workspace.checks import BadCheckRequest
 from replay.replayer import replay_log
 from tests.support.boxes import real_boxes
@@ -80,6 +81,7 @@ def recorded(workspace: Path) -> list[Event]:
 def configure(workspace: Path, table: str = "checks", **programs: list[str]) -> None:
     lines = [f"{json.dumps(name)} = {json.dumps(argv)}\n" for name, argv in programs.items()]
     (workspace / ".pmagent/config.toml").write_text(f"[{table}]\n" + "".join(lines))
+    accept(workspace)
 
 
 def refresh(workspace: Path, *more: str) -> Ran:

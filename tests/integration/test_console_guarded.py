@@ -17,6 +17,7 @@ from anyio.from_thread import start_blocking_portal
 from pmagent.console import serving
 from pmagent.console.address import Address
 from pmagent.layout import Layout
+from pmagent.trust import accept
 
 AS_ANOTHER = """
 import os, socket, sys
@@ -37,6 +38,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A console is served at this port of loopback, over an empty workspace, without a daemon."""
     workspace = tmp_path_factory.mktemp("workspace")
     Layout(workspace).prepare()
+    accept(workspace)
     up, served = threading.Event(), []
 
     def ready(address: Address) -> None:

@@ -187,7 +187,7 @@ def test_adopting_ends_what_is_open_and_never_goes_on_with_it(foreign: Path, tmp
     assert pmagent(here, "replay").code == 0
 
 
-def test_a_forged_snapshot_gives_no_permit(lived: Path, tmp_path: Path) -> None:
+def test_a_forged_snapshot_gives_no_permit(lived: Path) -> None:
     layout = Layout(lived)
     assert snapshot_digest(layout)
     snapshot = decode_snapshot(layout.snapshot.read_bytes())
@@ -219,7 +219,7 @@ def test_a_known_log_elsewhere_is_not_this_users_own(lived: Path, tmp_path: Path
         assert pmagent(lived, "oa", "snapshot").code == 0  # the original goes on
 
 
-def test_another_log_in_the_place_of_a_known_one_is_not_trusted(lived: Path, tmp_path: Path, foreign: Path) -> None:
+def test_another_log_in_the_place_of_a_known_one_is_not_trusted(lived: Path, foreign: Path) -> None:
     for part in ("log", "blobs"):
         shutil.rmtree(lived / ".pmagent" / part)
         shutil.copytree(foreign / ".pmagent" / part, lived / ".pmagent" / part)

@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from pmagent.pla import reading
+from pmagent.trust import accept
 from tests.support.console_pages import Page, assert_harmless
 from tests.support.consoles import Console, LiveHost
 
@@ -24,6 +25,7 @@ def configure(workspace: Path, *lines: str) -> Path:
     folder = workspace / ".pmagent"
     folder.mkdir(exist_ok=True)
     (folder / "config.toml").write_text("\n".join(["[pla]", f'operator = "{ASKING}"', *lines, ""]))
+    accept(workspace)
     return workspace
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pmagent.pla.demo.stage import Device
+from pmagent.trust import accept
 from tests.support.commands import PMAGENT, SECONDS, Ran, clean_environment, pmagent
 from tests.support.daemons import running
 
@@ -23,6 +24,7 @@ def configure(workspace: Path, **settings: object) -> None:
     lines = [f"{name} = {json.dumps(value)}" for name, value in {"operator": OPERATOR, **settings}.items()]
     (workspace / ".pmagent").mkdir(exist_ok=True)
     (workspace / ".pmagent" / "config.toml").write_text("\n".join(["[pla]", *lines, ""]))
+    accept(workspace)
 
 
 def pla(workspace: Path, *arguments: str, expect: int = 0) -> Ran:

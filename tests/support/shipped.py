@@ -35,7 +35,8 @@ def shipped(folder: Path, state: Path) -> Path:
 
 def lines_of(workspace: Path) -> list[bytes]:
     """Every byte of the log's segments, by line."""
-    return [line for path in sorted((workspace / ".pmagent/log").glob("*.jsonl")) for line in path.read_bytes().split(b"\n")]
+    segments = sorted((workspace / ".pmagent/log").glob("*.jsonl"))
+    return [line for path in segments for line in path.read_bytes().split(b"\n")]
 
 
 def git(workspace: Path, *arguments: str) -> None:

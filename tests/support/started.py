@@ -114,7 +114,7 @@ def in_workspace(workspace: Path, plan: str, config: str = "") -> Path:
     (workspace / "plan.yaml").write_text(plan)
     tools = "whitelist_tools: [echo, cat, ls, sleep, sh]\n"
     (workspace / "orchestra.config.yaml").write_text(f'version: "1.0"\n{tools}{config}')
-    return workspace
+    return accepted(workspace)
 
 
 QUICK = """

@@ -17,6 +17,7 @@ from pmagent.oa import tools
 from pmagent.oa.effects import PERFORMERS
 from pmagent.oa.guards import configured_run
 from pmagent.oa.tools import OAToolError
+from pmagent.trust import accept
 from tests.support.commands import pmagent
 from tests.support.live import NoIo, on_loop
 
@@ -32,6 +33,7 @@ def guarded(workspace: Path) -> Path:
     """The example workspace with a guard of its own."""
     (workspace / ".pmagent").mkdir(exist_ok=True)
     (workspace / ".pmagent/config.toml").write_text('[guards]\nNo-Links = ["./links.sh", "-v"]\n')
+    accept(workspace)
     return workspace
 
 

@@ -27,6 +27,7 @@ from pmagent.oa.asking import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.oa.reasoning import InEventLoop, build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
 from pmagent.operations import BadOperation
+from pmagent.trust import accept
 from pmagent.wire import reachable
 from tests.support.commands import pmagent
 from tests.support.reasoning import proceeding
@@ -148,6 +149,7 @@ def test_an_engine_that_cannot_answer_is_named_and_nothing_is_asked(
 def test_settings_hold_where_nothing_is_given(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (workspace / ".pmagent").mkdir()
     (workspace / ".pmagent" / "config.toml").write_text("[reasoning]\nseconds = 7.0\ncalls = 3\n")
+    accept(workspace)
     run(envelope(workspace), workspace=workspace, limits={"calls": 2})
     limits = events(workspace, "reasoning.requested")[0]["limits"]
     assert (limits["seconds"], limits["calls"]) == (7.0, 2)

@@ -16,6 +16,7 @@ from actors.kernel.reader import read_surfaces
 from contracts.checks import CheckResult
 from events.errors import PmagentError
 from pmagent.config import resolve
+from pmagent.trust import accept
 from pmagent.workspace import ask_checks
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
 
@@ -43,6 +44,7 @@ def configure(workspace: Path, **programs: list[str]) -> None:
     (workspace / ".pmagent").mkdir(exist_ok=True)
     lines = [f"{json.dumps(name)} = {json.dumps(argv)}\n" for name, argv in programs.items()]
     (workspace / ".pmagent/config.toml").write_text("[checks]\n" + "".join(lines))
+    accept(workspace)
 
 
 def result(name: str, *, passed: bool = True) -> CheckResult:
