@@ -377,7 +377,7 @@ class Runtime:
         the performer's failure. One that cannot be kept (a full disk) is unknown."""
         try:
             if not may_end(event.data, outcome):
-                raise TypeError("not an outcome that the request declares")  # noqa: TRY301 - one way out for both
+                raise TypeError("not an outcome that the request declares")
             return self.intake.fact(*fact_of(event, outcome))
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
             failed = EffectFailed(request=event.position, error=type(error).__name__, place=event.type)
@@ -400,7 +400,7 @@ class Runtime:
         def call() -> None:
             try:
                 action(running)
-            except Exception as error:  # noqa: BLE001 - the loop would only log it, and the effect would stay open
+            except Exception as error:
                 if not self._broken.done():
                     self._broken.set_exception(error)
 

@@ -21,6 +21,7 @@ from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
 from events.lock import is_locked
+from events.log import ahead_seconds
 from events.reader import event_at
 from events.segments import SegmentReader
 from events.verify import verify_log
@@ -273,11 +274,24 @@ def _clock_against_log(layout: Layout) -> Check:
         last = storage.tail().time
     finally:
         storage.close()
-    ahead = (parse_time(last) - datetime.now(UTC)).total_seconds() if last else 0.0
-    if ahead > 1:
-        return Check("log time", "warn", f"the last event is {spoken(ahead)} in the future",
-                     "set the clock; until then the log's time goes on ahead of it, or by over a year, stands")
-    return Check("log time", "ok", f"the last event is {spoken(-ahead)} old" if last else "the log is empty")
+    ahead = ahead_seconds(last)
+    if ahead:
+        return Check("log time", "warn", f"the log's time stands {spoken(ahead)} ahead of this machine's clock",
+                     "if the clock is wrong, set it; nothing waits for it, but times in the log are ahead by as much")
+    old = spoken((datetime.now(UTC) - parse_time(last)).total_seconds()) if last else ""
+    return Check("log time", "ok", f"the last event is {old} old" if last else "the log is empty")
+
+
+def _documents(layout: Layout) -> Check:
+    """Whether a projection was halted when documents were written last. Raises DocumentUnwritable."""
+    from projections.disk import noted_halts
+
+    stale = [f"{one.projection} since position {one.since} ({one.error} in {one.place})"
+             for one in noted_halts(layout.workspace)]
+    if stale:
+        return Check("documents", "fail", f"halted, and their documents stale: {'; '.join(stale)}",
+                     "the log is unharmed; start a version that does not fail; report it")
+    return Check("documents", "ok", "no projection is halted")
 
 
 def _clock() -> Check:
@@ -321,6 +335,7 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "surfaces": _surfaces,
     "log": _log,
     "log time": _clock_against_log,
+    "documents": _documents,
     "daemon": _daemon,
     "permissions": _permissions,
     "operators": _operators,

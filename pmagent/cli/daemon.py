@@ -96,16 +96,16 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     for name in document["halted"]:
         output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
     for halt in document["stale"]:
-        said = f"    documents of {halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
-        output.line(Styled("✗ stale", "red"), said)
+        said = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
+        output.line(Styled("✗ stale", "red"), f"    documents of {said}")
 
 
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
         if log["ahead_s"]:
-            said = f"           its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for that"
-            output.line(Styled(said, "yellow"))
+            said = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
+            output.line("           ", Styled(said, "yellow"))
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
         output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")

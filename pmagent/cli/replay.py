@@ -99,7 +99,8 @@ def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what
 
 
 @click.command(cls=Command, example=["pmagent rebuild --check", "pmagent rebuild"])
-@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1; 70 when a projection is halted.")
+@click.option("--check", is_flag=True, help="Write nothing; name each document that is not as the log says. Exit 1; 70 "
+              "when a projection is halted.")
 @format_option()
 @pass_app
 def rebuild(app: App, check: bool, format: str) -> int:
@@ -147,7 +148,7 @@ def _rebuild_check(app: App, format: str) -> int:
         elif found.found:
             app.output.line(f"    {found.found}")
     if halted:
-        app.output.note(Styled("hint:", "cyan"), " the log is unharmed; report it, and start a version that does not fail")
+        app.output.note(Styled("hint:", "cyan"), " the log is unharmed; report it; start a version that does not fail")
     elif differences:
         app.output.note(Styled("hint:", "cyan"), " pmagent rebuild writes them anew")
     return code

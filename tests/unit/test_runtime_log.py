@@ -6,7 +6,7 @@ import asyncio
 import gc
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 import anyio
