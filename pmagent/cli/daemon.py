@@ -95,7 +95,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     _work_lines(output, document)
     for name in document["halted"]:
         output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
-    for halt in document["stale"]:
+    for halt in document.get("stale", ()):  # an older daemon has none
         said = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
         output.line(Styled("✗ stale", "red"), f"    documents of {said}")
 
@@ -103,7 +103,7 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
-        if log["ahead_s"]:
+        if log.get("ahead_s"):
             said = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
             output.line("           ", Styled(said, "yellow"))
         output.line(Styled(f"           sum {log['sum']}", "dim"))

@@ -236,7 +236,7 @@ class Conductor(Generic[P]):
             return
         if status["paused"]:
             self._watcher.say(f"{by_whom(status['paused'])}: what has not begun waits until pmagent resume")
-        self._say_if_ahead(status["log"]["ahead_s"])
+        self._say_if_ahead(status["log"].get("ahead_s", 0.0))
 
     def _say_if_ahead(self, seconds: float) -> None:
         if seconds:

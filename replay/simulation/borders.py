@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from actors.engine import Engine, EngineBroken, Output
+from actors.engine import Engine, Output
 from actors.intake import Intake
+from actors.integrity import EngineBroken
 from actors.outcomes import fact_of, unrecorded
 from contracts.clock import TimerFired
 from contracts.payload import encode, type_of

@@ -13,8 +13,9 @@ from typing import Any, Final
 import msgspec
 
 from actors.actor import AnyActor
-from actors.engine import Engine, EngineBroken, Output
+from actors.engine import Engine, Output
 from actors.intake import Intake
+from actors.integrity import EngineBroken
 from actors.snapshot import export_engine, restore_engine, usable
 from contracts.content import Content, whole
 from contracts.daemon import DaemonStarted, DaemonStopped
