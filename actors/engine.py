@@ -146,10 +146,8 @@ class Engine:
             return None
         ended = self.effects.open.get(draft.causation)
         if ended is not None and not may_end(ended.data, draft.data):
-            raise NotItsOutcome(
-                f"{draft.type} is no outcome of {ended.type} (position {ended.position}), so it must not end it",
-                "the request's effect declares its outcomes; declare this one, or name another cause",
-            )
+            what = f"{draft.type} is no outcome that {ended.type} (position {ended.position}) declares"
+            raise NotItsOutcome(what, "declare it with the request's effect, or name another cause")
         position, self._whole = self.sequencer.position, False
         try:
             event = self.sequencer.admit(draft, now)
@@ -161,10 +159,8 @@ class Engine:
             self._run(out)
             self._verify(position, permits, out)
         except BaseException as error:
-            if isinstance(error, BadEvent) and self.sequencer.position == position:
-                self._whole = True
-            else:
-                self._cause = described(error)
+            self._whole = isinstance(error, BadEvent) and self.sequencer.position == position
+            self._cause = described(error)
             raise
         self._whole = True
         return out
@@ -192,8 +188,7 @@ class Engine:
             out.starts = [event for event in out.starts if self.effects.is_open(event.position)]
 
     def _verify(self, position: int, permits: Mapping[int, Permit], out: Output) -> None:
-        """Check what leaves the engine, which stood at ``position`` and whose gate knew ``permits``. Raises
-        Inconsistent."""
+        """Check a reaction: what stood at ``position`` before it, with these ``permits``. Raises Inconsistent."""
         check_reaction(position, out.events, self.sequencer.position, out.starts, self.effects)
         outward, self._outward = self._outward, []
         if outward and GATE not in self.halted:

@@ -1,5 +1,5 @@
-"""What is raised in the midst of a reaction, or between it and the writer, leaves no gap: nothing is written any more, and
-the log opens again."""
+"""What is raised in the midst of a reaction, or between it and the writer, leaves no gap: nothing is written any more,
+and the log opens again."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_log_has_no_gap_and_opens_again(place: str, nth: int, kind: type[Bas
 @on_loop
 async def test_a_broken_engine_refuses_everything_and_its_orderly_stop_writes_nothing() -> None:
     storage = MemoryStorage()
-    with pytest.raises(EngineBroken) as ended:
+    with pytest.raises(EngineBroken) as ended:  # noqa: PT012 - the orderly stop raises it
         async with live({}, storage) as rig:
             await rig.runtime.append(Poked(n=1), "first", "tests")
             undo = cut_off_at("in the reaction", 1, Interrupted())
@@ -99,7 +99,7 @@ async def test_a_broken_engine_refuses_everything_and_its_orderly_stop_writes_no
 @on_loop
 async def test_what_stands_apart_from_what_was_handed_over_is_never_written() -> None:
     storage = MemoryStorage()
-    with pytest.raises(EngineBroken):
+    with pytest.raises(EngineBroken):  # noqa: PT012 - the orderly stop raises it
         async with live({}, storage) as rig:
             await rig.runtime.append(Poked(n=1), "first", "tests")
             rig.runtime.engine.sequencer.position += 1  # somebody lost an event
