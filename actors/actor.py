@@ -106,7 +106,8 @@ class Io(Protocol):
         ...
 
     async def sleep_until(self, at: str) -> None:
-        """Return at log time ``at`` or later."""
+        """Return at log time ``at`` or later: after so many real seconds as it is until then, also where the log's time
+        stands ahead of the machine's clock."""
         ...
 
     def masked(self, text: str) -> str:

@@ -15,7 +15,7 @@ tests drive it directly. The rules:
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol
 
@@ -23,6 +23,18 @@ import msgspec
 
 from actors.actor import AnyActor
 from actors.gate import Gate, Permit, refusal
+from actors.integrity import (
+    ENGINE,
+    EngineBroken,
+    Inconsistent,
+    NotItsOutcome,
+    ReactionTooLarge,
+    check_gate,
+    check_reaction,
+    describe_failure,
+    described,
+    refuses,
+)  # fmt: skip
 from actors.ledger import GATE, Cancel, EffectLedger
 from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
@@ -31,8 +43,10 @@ from events.event import DATA_BYTES_MAX, Draft, Event
 from events.line import check_texts
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 
-ENGINE: Final = "engine"
-"""Who decides that an actor is halted and what is refused because of it: everything outward, if it is the gate."""
+__all__ = [
+    "DECISIONS_MAX", "ENGINE", "Engine", "HistoryError", "Output", "RecordedReaction", "Witness", "about_whom",
+    "describe_failure",
+]
 
 DECISIONS_MAX: Final = 10_000
 """Upper bound of what may follow from one fact; the actor that goes beyond it is halted. Only the gate may go beyond
@@ -44,35 +58,6 @@ class HistoryError(PmagentError):
     take an event it took before."""
 
     exit_code = 70
-
-
-class EngineBroken(PmagentError):
-    """Something was raised in the midst of a reaction that is no actor's exception (a second Ctrl-C, a bug of ours), so
-    the engine stands at a position that the log will never hold. It takes nothing more, and nothing more is written:
-    the log ends with the last whole reaction, and the next start goes on from there."""
-
-    exit_code = 70
-
-    def __init__(self, cause: str) -> None:
-        super().__init__(
-            f"the engine stopped in the midst of a reaction ({cause}); it takes nothing more",
-            "the log is whole up to the last complete reaction: start again; if it recurs, report it",
-        )
-
-
-class NotItsOutcome(PmagentError):
-    """A fact names an open effect as its cause, but the effect's request does not declare that type as an outcome."""
-
-    exit_code = 70
-
-
-class Inconsistent(Exception):
-    """One of the engine's own checks failed: a bug of ours."""
-
-
-class ReactionTooLarge(Exception):
-    """An actor's decision is larger than a line holds, more follows from one fact than ``DECISIONS_MAX``, or too many
-    effects are open."""
 
 
 class Output(msgspec.Struct):
@@ -153,22 +138,16 @@ class Engine:
         return None if self._whole else EngineBroken(self._cause)
 
     def accept(self, draft: Draft, now: str) -> Output | None:
-        """Take a fact and decide all that follows. None when the fact stands in the log already.
-
-        Raises BadEvent for a draft that the log refuses and NotItsOutcome for one that would end an effect in a way
-        that its request does not declare; nothing has happened then. Raises EngineBroken when an earlier reaction was
-        left unfinished. Whatever else it raises breaks the engine.
-        """
+        """Take a fact and decide all that follows. None when the fact stands in the log already. Raises BadEvent,
+        NotItsOutcome (nothing has happened then), EngineBroken; whatever else it raises breaks the engine."""
         if not self._whole:
             raise EngineBroken(self._cause)
         if self.sequencer.seen(draft.id) is not None:
             return None
         ended = self.effects.open.get(draft.causation)
         if ended is not None and not may_end(ended.data, draft.data):
-            raise NotItsOutcome(
-                f"{draft.type} is no outcome of {ended.type} (position {ended.position}), so it must not end it",
-                "the request's effect declares its outcomes; declare this one, or name another cause",
-            )
+            what = f"{draft.type} is no outcome that {ended.type} (position {ended.position}) declares"
+            raise NotItsOutcome(what, "declare it with the request's effect, or name another cause")
         position, self._whole = self.sequencer.position, False
         try:
             event = self.sequencer.admit(draft, now)
@@ -180,10 +159,8 @@ class Engine:
             self._run(out)
             self._verify(position, permits, out)
         except BaseException as error:
-            if isinstance(error, BadEvent) and self.sequencer.position == position:
-                self._whole = True
-            else:
-                self._cause = _described(error)
+            self._whole = isinstance(error, BadEvent) and self.sequencer.position == position
+            self._cause = described(error)
             raise
         self._whole = True
         return out
@@ -211,33 +188,11 @@ class Engine:
             out.starts = [event for event in out.starts if self.effects.is_open(event.position)]
 
     def _verify(self, position: int, permits: Mapping[int, Permit], out: Output) -> None:
-        """Check what leaves the engine, which stood at ``position`` and whose gate knew ``permits``. Raises
-        Inconsistent."""
-        if position + len(out.events) != self.sequencer.position or self._queue:
-            raise Inconsistent("the positions of a reaction do not follow")
-        held = self.effects.held
-        if held and any(event.position in held for event in out.starts):
-            raise Inconsistent("a held effect is to start")
+        """Check a reaction: what stood at ``position`` before it, with these ``permits``. Raises Inconsistent."""
+        check_reaction(position, out.events, self.sequencer.position, out.starts, self.effects)
         outward, self._outward = self._outward, []
         if outward and GATE not in self.halted:
-            self._verify_gate(permits, outward, out)
-
-    def _verify_gate(self, permits: Mapping[int, Permit], outward: Sequence[Event], out: Output) -> None:
-        """Ledger and gate agree on which requests were granted, and each grant used its permit once."""
-        refused = {event.data.request for event in out.events if _refuses(event)}
-        used: Counter[int] = Counter()
-        for event in outward:
-            granted = event.position not in refused
-            if granted is not self.effects.is_open(event.position):
-                raise Inconsistent("ledger and gate disagree on an effect")
-            used[event.data.permit] += granted
-        after = self.states[GATE].permits
-        for at, count in used.items():
-            before, now = permits.get(at), after.get(at)
-            if count and before is None and at < out.events[0].position:
-                raise Inconsistent("an effect was granted on a permit that there is not")
-            if before is not None and now is not None and before.uses_left - now.uses_left != count:
-                raise Inconsistent("a permit's uses are not counted once for each start")
+            check_gate(permits, self.states[GATE].permits, outward, out.events, self.effects)
 
     def _fold_input(self, actor: AnyActor, event: Event) -> Exception | None:
         try:
@@ -297,7 +252,7 @@ class Engine:
             raise Inconsistent("the positions of a reaction do not follow")
         if isinstance(decision.data, OutwardRequest):
             self._outward.append(decision)
-        elif _refuses(decision) and not self.effects.is_open(decision.data.request):
+        elif refuses(decision) and not self.effects.is_open(decision.data.request):
             raise Inconsistent("an effect is refused that has ended")
         self.sequencer.pass_over(decision.position, decision.time)
         out.events.append(decision)
@@ -464,17 +419,6 @@ class RecordedReaction(msgspec.Struct):
     engine_decisions: int = 0
 
 
-def _refuses(event: Event) -> bool:
-    """Whether this decision ends an effect by refusing it."""
-    return type(event.data) is EffectRefused and event.actor in (GATE, ENGINE) and event.kind == "decision"
-
-
-def _described(error: BaseException) -> str:
-    kind, place = describe_failure(error)
-    said = f": {error}" if isinstance(error, Inconsistent) else ""
-    return f"{kind}{said} in {place}"
-
-
 def about_whom(decision: Event) -> str:
     """The actor whose reaction ``decision`` belongs to: its own, or, for the engine's, the one that is halted."""
     if decision.actor != ENGINE:
@@ -502,20 +446,3 @@ def _unfoldable(name: str, position: int, error: Exception) -> HistoryError:
         f"actor {name} cannot take the event at position {position} any more ({kind} in {place})",
         "start the version that wrote this log, or mend the actor",
     )
-
-
-_OURS: Final = ("actors.", "contracts.", "events.", "projections.", "replay.", "pmagent.")
-
-
-def describe_failure(error: BaseException) -> tuple[str, str]:
-    """Type and place (module and function) of an exception: the innermost frame of our own code, which is the same on
-    every machine; never its text, which may hold addresses or secrets. The engine's own frames do not count: they
-    differ between deciding and reading back."""
-    place = ""
-    traceback = error.__traceback__
-    while traceback is not None:
-        module = traceback.tb_frame.f_globals.get("__name__", "")
-        if module != __name__ and (not place or f"{module}.".startswith(_OURS)):
-            place = f"{module}:{traceback.tb_frame.f_code.co_qualname}"
-        traceback = traceback.tb_next
-    return type(error).__name__, place or __name__

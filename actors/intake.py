@@ -11,9 +11,11 @@ from typing import Final
 import msgspec
 
 from actors.actor import StoredBlob
+from actors.outcomes import fact_of, unrecorded
+from contracts.effect import EffectFailed, may_end
 from contracts.payload import decode, encode, type_of
 from events.blobs import BLOB_BYTES_MAX, BlobStore, BlobWriter
-from events.event import DATA_BYTES_MAX, Draft
+from events.event import DATA_BYTES_MAX, Draft, Event
 from events.redact import Redactor
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -40,6 +42,20 @@ class Intake:
             raw = _encode({"blob": {"sha256": sha256, "size": len(raw), "media_type": "application/json"}})
         text = self._redactor.text
         return Draft(name, seen, raw, text(id), actor, text(correlation), causation)
+
+    def outcome(self, event: Event, outcome: msgspec.Struct) -> Draft:
+        """The draft of the outcome of the effect that ``event`` requested. An outcome that is no payload of its type,
+        or of a type that the request does not declare, is the performer's failure; one that cannot be kept (a full
+        disk) is unknown. May write and sync a blob."""
+        try:
+            if may_end(event.data, outcome):
+                return self.fact(*fact_of(event, outcome))
+            failure = "NotItsOutcome"
+        except (TypeError, ValueError, msgspec.MsgspecError) as error:
+            failure = type(error).__name__
+        except OSError as error:
+            return self.fact(*fact_of(event, unrecorded(event, error)))
+        return self.fact(*fact_of(event, EffectFailed(request=event.position, error=failure, place=event.type)))
 
     def masked(self, text: str) -> str:
         """``text`` as a fact will hold it."""

@@ -1,10 +1,11 @@
 """The ledger of effects: which requests have no terminal event yet (DESIGN §3, effects).
 
 An effect is opened by its request and closed by exactly one terminal event: the gate's refusal (the engine's, while the
-gate is halted), or a fact whose cause is the request and whose type is an outcome that the request declares, or
-one of the ends of any effect. A recorded fact of a type that this code does not know ends it too: a later release
-declared it. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or from a mode
-that forbids what runs: an effect may outlast its permit, which nobody then revokes any more. What is to be attended (``Effect.attended``) ends with the halt of the actor that asked for it.
+gate is halted), or a fact whose cause is the request and whose type the request declares as an outcome, or that is one
+of the ends of any effect. A recorded fact of a type that this code does not know ends it, too: a later release declared
+it. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or from a mode that
+forbids what runs: an effect may outlast its permit, which nobody then revokes any more. What is to be attended
+(``Effect.attended``) ends with the halt of the actor that asked for it.
 
 While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.
 """

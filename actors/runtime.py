@@ -20,13 +20,15 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from actors.actor import Io, Performers
-from actors.engine import Engine, EngineBroken, Inconsistent, Output, describe_failure
+from actors.engine import Engine, Output, describe_failure
 from actors.intake import Intake
+from actors.integrity import EngineBroken, Inconsistent
 from actors.ledger import GATE
-from actors.outcomes import cut_off, errno_of, fact_of, no_outcome, unrecorded
+from actors.outcomes import errno_of, no_outcome
+from actors.performing import Running
 from contracts.control import EffectsPaused, EffectsResumed
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut, may_end
-from contracts.payload import Effect, OutwardRequest, effect_of
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
+from contracts.payload import OutwardRequest, effect_of
 from events.commit import Durable
 from events.errors import PmagentError
 from events.event import Draft, Event
@@ -48,35 +50,6 @@ class TimedOut(PmagentError):
     """Nobody answered in time; the request stands in the log all the same."""
 
     exit_code = 6
-
-
-class _Running:
-    """An effect that is being performed."""
-
-    def __init__(self, event: Event, effect: Effect) -> None:
-        self.event = event
-        self.effect = effect
-        self.ending = ""
-        self.timer: asyncio.TimerHandle | None = None
-        self._scope: anyio.CancelScope | None = None
-        self._stopped = False
-
-    def begin(self) -> anyio.CancelScope:
-        """The scope in which it is performed; to be called in its own task, outside of which scopes cannot be made."""
-        self._scope = anyio.CancelScope()
-        if self._stopped:
-            self._scope.cancel()
-        return self._scope
-
-    def outcome(self) -> msgspec.Struct | None:
-        """See ``cut_off``."""
-        return cut_off(self.event.position, self.ending, repeatable=self.effect.repeatable)
-
-    def stop(self) -> None:
-        """End it, also when it has not begun."""
-        self._stopped = True
-        if self._scope is not None:
-            self._scope.cancel()
 
 
 class _Token(msgspec.Struct, frozen=True, eq=False):
@@ -108,7 +81,7 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
         self._tasks: TaskGroup | None = None
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, Running] = {}
         self._performing: set[asyncio.Task[None]] = set()
         self._count: dict[type, int] = {}
         self._waiting: dict[type, deque[Event]] = {}
@@ -274,7 +247,7 @@ class Runtime:
         if event.position in self._running:
             raise Inconsistent("an effect is to start that runs already")
         self._count[cls] = self._count.get(cls, 0) + 1
-        running = self._running[event.position] = _Running(event, effect)
+        running = self._running[event.position] = Running(event, effect)
         # A plain task: starting one in the group takes several times as long. What the group would do is done all the
         # same: _stop_effects ends it and waits for it, _performed passes on what it raises.
         task = self._loop.create_task(self._perform(running))
@@ -324,7 +297,7 @@ class Runtime:
         effect = effect_of(event.data)
         return effect is not None and self._count.get(type(event.data), 0) >= effect.concurrency
 
-    async def _perform(self, running: _Running) -> None:
+    async def _perform(self, running: Running) -> None:
         event, effect = running.event, running.effect
         if effect.limit_s is not None:
             running.timer = self._call_later(effect.limit_s, self._expire, running)
@@ -376,23 +349,10 @@ class Runtime:
             self._start(waiting.popleft())
 
     def _conclude(self, event: Event, outcome: msgspec.Struct) -> None:
-        self._finish(event, self._drafted(event, outcome))
+        self._finish(event, self.intake.outcome(event, outcome))
 
     async def _conclude_in_thread(self, event: Event, outcome: msgspec.Struct) -> None:
-        self._finish(event, await anyio.to_thread.run_sync(self._drafted, event, outcome))
-
-    def _drafted(self, event: Event, outcome: msgspec.Struct) -> Draft:
-        """The outcome's draft; an outcome that is no payload of its type, or of no type that the request declares, is
-        the performer's failure. One that cannot be kept (a full disk) is unknown."""
-        try:
-            if not may_end(event.data, outcome):
-                raise TypeError("not an outcome that the request declares")  # noqa: TRY301 - one way out for both
-            return self.intake.fact(*fact_of(event, outcome))
-        except (TypeError, ValueError, msgspec.MsgspecError) as error:
-            failed = EffectFailed(request=event.position, error=type(error).__name__, place=event.type)
-            return self.intake.fact(*fact_of(event, failed))
-        except OSError as error:
-            return self.intake.fact(*fact_of(event, unrecorded(event, error)))
+        self._finish(event, await anyio.to_thread.run_sync(self.intake.outcome, event, outcome))
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
@@ -402,20 +362,20 @@ class Runtime:
                     self._submit(output, None)
 
     def _call_later(
-        self, seconds: float, action: Callable[[_Running], None], running: _Running
+        self, seconds: float, action: Callable[[Running], None], running: Running
     ) -> asyncio.TimerHandle:
         """Call ``action`` later. What it raises is an error of our own, and ends ``run``."""
 
         def call() -> None:
             try:
                 action(running)
-            except Exception as error:  # noqa: BLE001 - the loop would only log it, and the effect would stay open
+            except Exception as error:
                 if not self._broken.done():
                     self._broken.set_exception(error)
 
         return self._loop.call_later(seconds, call)
 
-    def _expire(self, running: _Running) -> None:
+    def _expire(self, running: Running) -> None:
         """The performer is past its limit: the effect ends now, whether or not the performer heeds being stopped."""
         limit = running.effect.limit_s
         assert limit is not None, "only effects with a limit expire"
@@ -434,7 +394,7 @@ class Runtime:
         if event is not None:  # it waited for a free place
             self._conclude(event, EffectCancelled(request=request, reason=reason))
 
-    def _give_up(self, running: _Running) -> None:
+    def _give_up(self, running: Running) -> None:
         outcome = running.outcome()
         if outcome is not None and self.engine.effects.is_open(running.event.position):
             self._conclude(running.event, outcome)

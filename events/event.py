@@ -115,5 +115,11 @@ def parse_time(text: str) -> datetime:
 
 
 def time_after(text: str, seconds: float) -> str:
-    """The log time ``seconds`` later than ``text``; pure, for expiries that actors compute from event times."""
-    return format_time(parse_time(text) + timedelta(seconds=seconds))
+    """The log time ``seconds`` later than ``text``, or the last there is; pure, for expiries that actors compute from
+    event times."""
+    try:
+        return format_time(parse_time(text) + timedelta(seconds=seconds))
+    except OverflowError:
+        if seconds < 0:
+            raise
+        return format_time(datetime.max.replace(tzinfo=UTC))

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,31 +43,67 @@ def now() -> str:
 
 class LogClock:
     """The time of a log that goes on: the real time, or, where that lies behind what the clock or the log has said
-    already (the real clock was set back), a time that goes on from there seven eighths as fast, until the real time has
-    caught up. So what waits for a time or expires at one does so whatever becomes of the real clock. For any thread.
+    already (the real clock was set back, or stood ahead once), a time that goes on from there as fast as time really
+    passes, but for a thousandth, by which the real time catches up. So what expires does so however far the log's time
+    stands ahead. For any thread.
 
-    ``stood`` is the last time in the log ("": none). One that lies more than a year ahead is a fault that nobody should
-    build on, and is passed over.
+    ``stood`` is the last time in the log ("": none).
     """
 
     def __init__(self, stood: str = "") -> None:
-        ahead = (parse_time(stood) - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000 if stood else 0
-        if ahead > time.time_ns() + _AHEAD_MAX_NS:
-            ahead = 0
-        self._said = (ahead, time.clock_gettime_ns(time.CLOCK_BOOTTIME))
+        self._said = (_nanoseconds(stood) if stood else 0, _steady())
         self._lock = threading.Lock()
 
     def now(self) -> str:
         """The time, as the log writes it."""
+        return _written(self._go_on(0))
+
+    def _go_on(self, reached: int) -> int:
+        """The time in nanoseconds, ``reached`` at least."""
         with self._lock:
             said, then = self._said
-            steady = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-            time_ns = max(time.time_ns(), said + (steady - then) * 7 // 8)
+            steady = _steady()
+            time_ns = min(max(time.time_ns(), said + (steady - then) * 999 // 1000, reached), _LAST_NS)
             self._said = (time_ns, steady)
-        return _written(time_ns)
+        return time_ns
+
+    def timer(self, at: str) -> Callable[[], float]:
+        """A timer that runs from now until log time ``at``: it tells how many seconds are left, none when it is due. It
+        counts real seconds, whatever becomes of the clock meanwhile, and when it is due it is ``at``, or later. Raises
+        ValueError when ``at`` is no log time."""
+        at_ns = _nanoseconds(at)
+        due = _steady() + at_ns - _nanoseconds(self.now())
+
+        def left() -> float:
+            seconds = (due - _steady()) / 1e9
+            if seconds > 0 and self.now() < at:
+                return seconds
+            self._go_on(at_ns)
+            return 0.0
+
+        return left
 
 
-_AHEAD_MAX_NS: Final = 366 * 24 * 3600 * 10**9
+AHEAD_SECONDS: Final = 1.0
+"""By so much a log's time may stand ahead of the clock without a word: clocks are set by less all the time."""
+
+
+def ahead_seconds(stood: str) -> float:
+    """How far the last time of a log stands ahead of this machine's clock, in seconds; 0 when it hardly does."""
+    ahead = (_nanoseconds(stood) - time.time_ns()) / 1e9 if stood else 0.0
+    return round(ahead, 3) if ahead > AHEAD_SECONDS else 0.0
+
+
+def _steady() -> int:
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+
+def _nanoseconds(text: str) -> int:
+    return (parse_time(text) - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1) * 1000
+
+
+_LAST_NS: Final = _nanoseconds("9999-12-31T23:59:59.999999Z")
+"""The last time that a log can write."""
 
 
 class _Second:

@@ -37,8 +37,8 @@ def clean_block(text: str) -> str:
 
 
 def json_bytes(document: Any) -> bytes:
-    """``document`` as JSON. A lone surrogate (of a name that is not UTF-8) is no text, and shown as its escape: the
-    characters ``\\udce9``."""
+    """``document`` as JSON. A lone surrogate (of a name that is not UTF-8) is no text: its escape stands in its place,
+    as in ``escaped``."""
     try:
         return msgspec.json.encode(document)
     except UnicodeEncodeError:
@@ -46,7 +46,7 @@ def json_bytes(document: Any) -> bytes:
 
 
 def escaped(text: str) -> str:
-    """``text`` with its lone surrogates as escapes."""
+    r"""``text`` with its lone surrogates as escapes: the characters ``\udce9``."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

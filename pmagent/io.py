@@ -13,7 +13,7 @@ import anyio.to_thread
 from actors.actor import StoredBlob
 from actors.intake import ContentStream, Intake
 from events.blobs import BLOB_BYTES_MAX
-from events.event import Event, parse_time
+from events.event import Event
 from events.log import LogClock
 
 _NAP_SECONDS = 60.0
@@ -83,8 +83,8 @@ class RealIo:
 
     async def sleep_until(self, at: str) -> None:
         """See Io. Raises ValueError when ``at`` is no log time."""
-        due = parse_time(at)
-        while (left := (due - parse_time(self.now())).total_seconds()) > 0:
+        timer = self._clock.timer(at)
+        while (left := timer()) > 0:
             await anyio.sleep(min(left, _NAP_SECONDS))
 
     def masked(self, text: str) -> str:

@@ -43,7 +43,7 @@ from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
 from events.event import Tail
 from events.lock import is_locked
-from events.log import now
+from events.log import LogClock, ahead_seconds
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache, control
@@ -407,6 +407,7 @@ def _status(
     kernel: KernelState = engine.states["kernel"]
     oa: OaActorState = engine.states["oa"]
     gate: GateState = engine.states["gate"]
+    now = LogClock(tail.time).now()
     unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
     return {
         "running": running,
@@ -416,7 +417,7 @@ def _status(
         "branch": kernel.branch or None,
         "reasons": [_plain(reason) for reason in [*unwatched, *kernel.reasons]],
         "sessions": [_plain(session) for session in oa.sessions],
-        "permits": sum(permit.uses_left > 0 and now() < permit.expires_at for permit in gate.permits.values()),
+        "permits": sum(permit.uses_left > 0 and now < permit.expires_at for permit in gate.permits.values()),
         "paused": _plain(gate.pause) if gate.pause is not None else None,
         "held": len(engine.effects.held),
         "open_effects": [
@@ -430,7 +431,10 @@ def _status(
         "halted": sorted(engine.halted),
         "stale": [_plain(halt) for halt in stale],
         "unwritten": None,
-        "log": {"log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None},
+        "log": {
+            "log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None,
+            "ahead_s": ahead_seconds(tail.time),
+        },
     }
 
 

@@ -130,9 +130,14 @@ class DocumentWriter:
 
     async def last(self) -> None:
         """At the end: what is still to be written, also when ``go`` was stopped by somebody else's error."""
-        if self._ended:
-            await self._write_changed()
-        await self.flush()
+        try:
+            if self._ended:
+                await self._write_changed()
+            await self.flush()
+        except DocumentUnwritable as error:
+            self.unwritten = error
+            if self.must_write:
+                raise
 
     async def rewrite(self) -> tuple[list[tuple[str, bool]], list[Halt]]:
         """Write what is not on disk as the log says, from the log; each document's path, and whether it was written;

@@ -1,7 +1,7 @@
 """The documents of a log: all projections folded together, live or from the beginning (DESIGN §4).
 
 A projection that raises is halted alone, like an actor: it folds nothing more and none of its documents is written any
-more; those on disk stay as they are, and are told as stale. Since documents follow from the log, this is no event of it:
+more; those on disk stay as they are, and are reported as stale. Documents follow from the log, so a halt is no event:
 the next start folds everything anew, and with a version that does not fail all is as it should be.
 """
 
@@ -51,6 +51,7 @@ class Documents:
         self._projections = list(projections)
         self.halted: dict[str, Halt] = {}
         """The halted projections, by name."""
+        self.names = [p.name for p in self._projections]
         self.on_halt: Callable[[Halt], None] = lambda _: None
         """Called when one is halted, by whatever thread finds it."""
         self._position = 0

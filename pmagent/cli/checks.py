@@ -25,6 +25,7 @@ from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
 from events.lock import holder_of, is_locked
+from events.log import ahead_seconds
 from events.named_blobs import BlobsChecked
 from events.segments import SegmentReader
 from events.verify import verify_log
@@ -288,11 +289,11 @@ def _permissions(layout: Layout) -> Check:
 _DOCUMENTS: Final = ("runs", "jobs", "sessions", "audit")
 
 
-def _documents(layout: Layout) -> Check:
+def _privacy(layout: Layout) -> Check:
     """Other users of this machine read no documents: the folders of older releases were open to them."""
     workspace = layout.workspace.resolve()
     if any(not above.stat().st_mode & (stat.S_IXGRP | stat.S_IXOTH) for above in (workspace, *workspace.parents)):
-        return Check("documents", "ok", "no other user can enter the workspace")
+        return Check("privacy", "ok", "no other user can enter the workspace")
     open_ = []
     for name in _DOCUMENTS:
         with suppress(FileNotFoundError):
@@ -301,8 +302,8 @@ def _documents(layout: Layout) -> Check:
     if open_:
         what = f"other users of this machine may look into {', '.join(open_)}"
         folders = " ".join(shlex.quote(str(workspace / name)) for name in open_)
-        return Check("documents", "warn", what, f"chmod -R go-rwx {folders}, unless you share them")
-    return Check("documents", "ok", "closed to other users")
+        return Check("privacy", "warn", what, f"chmod -R go-rwx {folders}, unless you share them")
+    return Check("privacy", "ok", "closed to other users")
 
 
 def _space(layout: Layout) -> Check:
@@ -320,11 +321,24 @@ def _clock_against_log(layout: Layout) -> Check:
         last = storage.tail().time
     finally:
         storage.close()
-    ahead = (parse_time(last) - datetime.now(UTC)).total_seconds() if last else 0.0
-    if ahead > 1:
-        return Check("log time", "warn", f"the last event is {spoken(ahead)} in the future",
-                     "set the clock; until then the log's time goes on ahead of it, or by over a year, stands")
-    return Check("log time", "ok", f"the last event is {spoken(-ahead)} old" if last else "the log is empty")
+    ahead = ahead_seconds(last)
+    if ahead:
+        return Check("log time", "warn", f"the log's time stands {spoken(ahead)} ahead of this machine's clock",
+                     "if the clock is wrong, set it; nothing waits for it, but times in the log are ahead by as much")
+    old = spoken((datetime.now(UTC) - parse_time(last)).total_seconds()) if last else ""
+    return Check("log time", "ok", f"the last event is {old} old" if last else "the log is empty")
+
+
+def _documents(layout: Layout) -> Check:
+    """Whether a projection was halted when documents were written last. Raises DocumentUnwritable."""
+    from projections.disk import noted_halts
+
+    stale = [f"{one.projection} since position {one.since} ({one.error} in {one.place})"
+             for one in noted_halts(layout.workspace)]
+    if stale:
+        return Check("documents", "fail", f"halted, and their documents stale: {'; '.join(stale)}",
+                     "the log is unharmed; start a version that does not fail; report it")
+    return Check("documents", "ok", "no projection is halted")
 
 
 def _clock() -> Check:
@@ -370,9 +384,10 @@ _LOOKS: Final[dict[str, Callable[[Layout], Check]]] = {
     "trust": _trust,
     "accepted": _accepted,
     "log time": _clock_against_log,
+    "documents": _documents,
     "daemon": _daemon,
     "permissions": _permissions,
-    "documents": _documents,
+    "privacy": _privacy,
     "operators": _operators,
     "disk": _space,
 }

@@ -101,9 +101,9 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
     _work_lines(output, document)
     for name in document["halted"]:
         output.line(Styled("✗ halted", "red"), f"   {name}; pmagent log tail --type actor.halted")
-    for halt in document["stale"]:
-        said = f"    documents of {halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
-        output.line(Styled("✗ stale", "red"), said)
+    for halt in document.get("stale", ()):  # an older daemon has none
+        said = f"{halt['projection']}, since position {halt['since']}: {halt['error']} in {halt['place']}"
+        output.line(Styled("✗ stale", "red"), f"    documents of {said}")
     unwritten = document.get("unwritten") or {"count": 0, "first": []}
     for one in unwritten["first"]:
         output.line(Styled("✗ unwritten", "red"), f" {one['path']}{': ' if one['path'] else ''}{one['text']}")
@@ -127,9 +127,9 @@ def daemon_pieces(daemon: str, holder: str | None) -> tuple[Styled, str]:
 def _log_lines(output: Output, log: dict[str, Any]) -> None:
     if log["position"]:
         output.line(f"log        position {log['position']} ({short(log['time'] or '')} UTC), log {log['log_id']}")
-        if log["ahead_s"]:
-            said = f"           its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for that"
-            output.line(Styled(said, "yellow"))
+        if log.get("ahead_s"):
+            said = f"its time stands {spoken(log['ahead_s'])} ahead of this machine's clock; nothing waits for it"
+            output.line("           ", Styled(said, "yellow"))
         output.line(Styled(f"           sum {log['sum']}", "dim"))
     else:
         output.line("log        none yet: after pmagent init, pmagent up or pmagent oa snapshot begins it")

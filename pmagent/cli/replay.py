@@ -159,7 +159,7 @@ def _rebuild_check(app: App, format: str) -> int:
         elif found.found:
             app.output.line(f"    {found.found}")
     if halted:
-        app.output.note(Styled("hint:", "cyan"), " the log is unharmed; report it, and start a version that does not fail")
+        app.output.note(Styled("hint:", "cyan"), " the log is unharmed; report it; start a version that does not fail")
     elif differences:
         app.output.note(Styled("hint:", "cyan"), " pmagent rebuild writes them anew")
     return code

@@ -18,6 +18,7 @@ from events.disk import RealDisk
 from events.errors import LogLocked, PmagentError
 from events.event import Event, StoredEvent
 from events.lock import is_locked
+from events.log import ahead_seconds
 from events.reader import POLL_SECONDS, Follower
 from events.reader import Progress as Pause
 from pmagent.answer import Answer
@@ -40,6 +41,7 @@ from pmagent.operations import goes_by_configuration, perform
 from pmagent.orchestra.asking import WRITTEN
 from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.watching import fail_with_log, watch_surfaces
+from pmagent.when import spoken
 from pmagent.wire import RemoteError
 from pmagent.workspace.presence import require_workspace
 
@@ -222,20 +224,29 @@ class Conductor(Generic[P]):
         with opened(self.layout, Jobs) as jobs:
             progress = await self._follow(jobs, answer.document["position"], self._await_daemon)
         try:
-            await self._ask_daemon(WRITTEN, {})
+            written = await self._ask_daemon(WRITTEN, {})
+            for warning in written.warnings:
+                self._watcher.say(warning)
         except (DaemonUnreachable, RemoteError) as error:
             self._watcher.say(f"its documents may not be written yet ({error.message}); pmagent rebuild writes them")
         return progress
 
     async def _say_if_paused(self) -> None:
-        """Say why nothing begins; that it cannot be found out is no reason to leave the job."""
+        """Say why nothing begins, and by how much the log's time is wrong; that it cannot be found out is no reason to
+        leave the job."""
         try:
-            paused = (await self._ask_daemon("status", {})).document["paused"]
+            status = (await self._ask_daemon("status", {})).document
         except (DaemonUnreachable, RemoteError) as error:
             self._watcher.say(f"it is not known whether effects are paused ({error.message})")
             return
-        if paused:
-            self._watcher.say(f"{by_whom(paused)}: what has not begun waits until pmagent resume")
+        if status["paused"]:
+            self._watcher.say(f"{by_whom(status['paused'])}: what has not begun waits until pmagent resume")
+        self._say_if_ahead(status["log"].get("ahead_s", 0.0))
+
+    def _say_if_ahead(self, seconds: float) -> None:
+        if seconds:
+            ahead = f"the log's time stands {spoken(seconds)} ahead of this machine's clock"
+            self._watcher.say(f"{ahead}; nothing waits for it")
 
     async def _here(self) -> P:
         kind = self.errand.kind
@@ -243,6 +254,7 @@ class Conductor(Generic[P]):
         configured = goes_by_configuration(workspace, kind.ask, self._arguments())
         async with open_host(workspace, kind.ask, configured=configured) as host:
             refuse_if_paused(host)
+            self._say_if_ahead(ahead_seconds(host.tail.time))
             left = self.errand.left_open(host)
             if left:
                 names = ", ".join(name[:8] for name in left[:4]) + (", …" if len(left) > 4 else "")
@@ -261,7 +273,8 @@ class Conductor(Generic[P]):
                 news = _News(host)
                 jobs = Jobs(host.storage, BlobStore(RealDisk(), str(self.layout.blobs)))
                 progress = await self._follow(jobs, answer.document["position"], news.wait)
-                await host.flush()
+                for warning in (await ask(WRITTEN, {})).warnings:
+                    self._watcher.say(warning)
                 tasks.cancel_scope.cancel()
         return progress
 

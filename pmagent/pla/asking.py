@@ -31,7 +31,7 @@ from contracts.pla_events import (
 )
 from events.errors import PmagentError
 from events.event import Draft, Event
-from events.log import now
+from events.log import LogClock, now
 from pmagent.answer import Answer
 from pmagent.clean import is_seen
 from pmagent.host import Host
@@ -292,16 +292,17 @@ OPERATIONS: Final = {
 def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
     """``status``, ``list``, ``show``, ``outcome`` of a log that nobody writes; nothing is recorded. Raises BadPla,
     NoSuchProposal, OutcomeOpen."""
+    at = LogClock(engine.sequencer.time).now()
     if name == STATUS:
         understood(arguments, StatusArguments)
-        return Answer(document=reading.status_document(engine, now(), running=False))
+        return Answer(document=reading.status_document(engine, at, running=False))
     if name == LIST:
-        return Answer(document=reading.list_document(engine, now(), understood(arguments, ListArguments).count))
+        return Answer(document=reading.list_document(engine, at, understood(arguments, ListArguments).count))
     if name == OUTCOME:
         return _outcome_alone(reading.called(engine, understood(arguments, OutcomeArguments).proposal_id))
     asked = understood(arguments, ShowArguments)
     view = reading.called(engine, asked.proposal_id)
-    document = {**reading.proposal_document(view, now()), "action_proposal": reading.contract_document(view)}
+    document = {**reading.proposal_document(view, at), "action_proposal": reading.contract_document(view)}
     if asked.reveal and view.proposed.masked:
         document["plain"] = None
     return Answer(document=document)

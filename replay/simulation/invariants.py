@@ -64,6 +64,15 @@ class Documents(Protocol):
         """The projections whose code raised, by name."""
         ...
 
+    @property
+    def names(self) -> Sequence[str]:
+        """Those of all projections."""
+        ...
+
+    def halt(self, name: str, error: Exception) -> None:
+        """Halt one."""
+        ...
+
     def render(self) -> dict[str, Content]:
         """All documents but those of what is long over."""
         ...
@@ -301,6 +310,12 @@ class Watch:
         """Each id once; decisions in the order of their causes; times never go back; what was acknowledged is there."""
         history = self.history
         require(len({event.id for event in history}) == len(history), "an id stands twice")
+        requests = {event.position: event.data for event in history if effect_of(event.data) is not None}
+        for event in history:
+            effect = effect_of(requests[event.causation]) if event.causation in requests else None
+            if event.kind == "fact" and effect is not None:
+                declared = event.type in effect.outcomes or event.type in _ENDS_OF_ANY
+                require(declared, f"effect {event.causation} ended with a {event.type}")
         require(all(a.time <= b.time for a, b in pairwise(history)), "time goes back")
         for id, position in self.acknowledged.items():
             require(history[position - 1].id == id, f"{id} was acknowledged and is not at {position}")
@@ -393,6 +408,9 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
             ]
             used[data.permit] += not found[event.position]
     return found
+
+
+_ENDS_OF_ANY: Final = frozenset(("effect.failed", "effect.timed_out", "effect.interrupted", "effect.cancelled"))
 
 
 def _ends(history: Sequence[Event]) -> Counter[int]:

@@ -190,7 +190,7 @@ def ended(run: Run, event: Event, request: int) -> None:
             task.closed = "it was refused"
         case EffectCancelled():
             task.closed = "it was stopped"
-        case EffectInterrupted(reason=reason):
+        case EffectInterrupted(reason="crash" | "stop" as reason):
             task.failures += reason != "stop"
             task.cut = event.position
         case _:

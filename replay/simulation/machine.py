@@ -15,13 +15,14 @@ import msgspec
 from actors.actor import AnyActor
 from actors.engine import Engine, Output
 from actors.intake import Intake
-from actors.snapshot import FORMAT, Snapshot, encode_snapshot, export_engine, restore_engine, usable
+from actors.integrity import EngineBroken
+from actors.snapshot import export_engine, restore_engine, usable
 from contracts.content import Content, whole
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
 from contracts.orchestra_events import RunRequested
-from contracts.payload import OutwardRequest, effect_of, type_of, typed
+from contracts.payload import OutwardRequest, effect_of, typed
 from events.blobs import BlobStore
 from events.commit import Committer
 from events.errors import ForeignChange, OutcomeUnknown
@@ -33,11 +34,12 @@ from events.redact import Redactor
 from events.segment_store import SegmentStorage
 from events.segments import SUFFIX
 from events.sequencer import Sequencer
+from replay.simulation.borders import Borders, Interrupted, end_broken
 from replay.simulation.disk import Crashed
 from replay.simulation.faults import FOREIGN_CHANCES, Faults
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from replay.simulation.running import Running, switched
-from replay.simulation.snapshots import CODE, spoiled
+from replay.simulation.snapshots import CODE, spoiled, taken
 from replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
@@ -80,6 +82,7 @@ class Machine:
         self._undo: Callable[[], None] | None = None
         self._power = self._again = False
         self._snapshots: list[bytes] = []
+        self.borders = Borders()
 
     def provide(self, contents: Sequence[bytes]) -> None:
         """Keep these as blobs: what performers will say that was left."""
@@ -102,6 +105,8 @@ class Machine:
             if isinstance(error, ForeignChange):
                 self.foreign.note("log: foreign change noticed")
             self._die()
+        except (Interrupted, EngineBroken):
+            end_broken(self)
 
     def _die(self) -> None:
         world, disk = self._world, self._world.disk
@@ -146,17 +151,15 @@ class Machine:
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
         for run in runs(self.storage, from_snapshot + 1):
-            events = [typed(stored, self.blobs) for stored in run]
-            for event in events:
+            for event in [typed(stored, self.blobs) for stored in run]:
                 self.engine.fold(event)
         if self.documents is not None:
             self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
             self._write_changed()
-        self._committer = Committer(self.storage)
+            self.borders.started(self.documents)
+        self._committer, self.submitted = Committer(self.storage), self.storage.tail().position
         self._commit_due = self._write_due = self._stopping = False
-        self._running: dict[int, Running] = {}
-        self._count: dict[type, int] = {}
-        self._waiting: dict[type, deque[Event]] = {}
+        self._running, self._count, self._waiting = dict[int, Running](), dict[type, int](), dict[type, deque[Event]]()
         self._unread, self._paused = True, self.engine.effects.paused
         self._held: list[Event] = []
         if self.storage.recovered is not None:
@@ -170,9 +173,8 @@ class Machine:
         if from_snapshot and not first and not completed.events:
             self._unwatched(self.watch.restored, (export_engine(self.engine), self.engine.states), self.storage, now)
         self.up = True
-        for output in (Output(first, [], []), completed):
-            if output.events:
-                self._submit(output)
+        for output in filter(lambda output: output.events, (Output(first, [], []), completed)):
+            self._submit(output)
         if self.engine.effects.held:
             world.faults.note("effect: paused over a start")
         self._take_up([event for event in before if self.engine.effects.is_open(event.position)])
@@ -182,15 +184,11 @@ class Machine:
             self.surface = "daemon"
         started = DaemonStarted(version="sim", python="3", surface=self.surface)
         self.append(started, f"daemon.started:{self.boot}", "daemon")
-        self._in_process(FIRST_SECONDS, "first look", self._look)
+        self._in_process(FIRST_SECONDS, "first look", lambda: self.observe() if self._unread else None)
         if command:  # it opens the log for something else, and is done soon
             self._in_process(world.between(0.0, 3.0), "command ends", self.stop)
         if self._again:
             self._in_process(world.between(0.0, 0.5), "power", self._lose_power)
-
-    def _look(self) -> None:
-        if self._unread:
-            self.observe()
 
     def _unwatched(self, look: Callable[..., Any], *arguments: Any) -> None:
         """The simulation looks at the disk: that is no operation of the process."""
@@ -222,8 +220,14 @@ class Machine:
             if event.position not in self.engine.effects.held and (effect is None or not effect.repeatable):
                 self._conclude(event, EffectInterrupted(request=event.position, reason="stop"))
         self.append(DaemonStopped(reason="SIGTERM"), f"daemon.stopped:{self.boot}", "daemon")
+        self.end(self.submitted)
+
+    def end(self, handed_over: int) -> None:
+        """Write what was ``handed_over``, up to this position, and nothing else."""
+        self._stopping = True
         while not self._committer.idle:
             self._commit()
+        require(self.storage.tail().position == handed_over, "a stop wrote something else than was handed over")
         self._write_changed()
         self._save()
         self.storage.close()
@@ -234,15 +238,10 @@ class Machine:
     # --- the snapshot cache --------------------------------------------------------------------------------------
 
     def _save(self) -> None:
-        tail = self.storage.tail()
-        if not self.engine.quiescent or self.engine.sequencer.position != tail.position:
-            return
-        if self.documents is not None and self.documents.owing:
-            return
-        extra = self.documents.export() if self.documents is not None else {}
-        snapshot = Snapshot(FORMAT, self._log_id, tail, CODE, export_engine(self.engine), extra)
-        self._snapshots.append(encode_snapshot(snapshot))
-        self._world.disk.put(SNAPSHOT, self._snapshots[-1])
+        snapshot = taken(self._log_id, self.storage.tail(), self.engine, self.documents)
+        if snapshot is not None:
+            self._snapshots.append(snapshot)
+            self._world.disk.put(SNAPSHOT, snapshot)
 
     def _restore(self) -> int:
         """Start from the cache, which may be an old one, a stranger's, or damaged; the position it stands at."""
@@ -270,12 +269,13 @@ class Machine:
         correlation = payload.run_id if isinstance(payload, RunRequested) else f"c-{id}"
         draft = self._intake.fact(payload, id, actor, correlation)
         self.tells(draft.id, payload)
-        output = self.engine.accept(draft, self._world.now())
+        output = self.borders.take(self.engine, lambda: self.engine.accept(draft, self._world.now()))
         position = self.engine.sequencer.seen(draft.id) or 0
         self._submit(output or Output([], [], []), lambda: done(position) if done is not None else None)
 
     def _submit(self, output: Output, done: Callable[[], None] | None = None) -> None:
         self._committer.submit(output.events, (output, done))
+        self.submitted = output.events[-1].position if output.events else self.submitted
         self.watch.bounded(len(self.engine.effects.open), *map(len, self._waiting.values()))
         if not self._commit_due:
             self._commit_due = True
@@ -348,6 +348,7 @@ class Machine:
         """Fold durable events into the documents, and write these soon; many changes at once are one write."""
         if self.documents is not None:
             self.documents.fold(events, sums)
+        self.borders.project(self.documents)
         if not self._write_due:
             self._write_due = True
             self._in_process(0.0, "documents", self._write_changed)
@@ -464,10 +465,8 @@ class Machine:
         return 10.0 if self._world.faults.strike("effect: ignores being stopped") else self._world.between(0.0, 0.01)
 
     def _conclude(self, event: Event, payload: msgspec.Struct, word: str = "outcome") -> None:
-        area = type_of(payload).split(".", 1)[0]
-        draft = self._intake.fact(payload, f"{event.position}.{word}", area, event.correlation, event.position)
-        self.tells(draft.id, payload)
-        output = self.engine.finish(event.position, draft, self._world.now())
+        self.tells((draft := self.borders.draft(self._intake, event, payload, word)).id, draft.data)
+        output = self.borders.take(self.engine, lambda: self.engine.finish(event.position, draft, self._world.now()))
         if output is not None:
             self._submit(output)
         else:

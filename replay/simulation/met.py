@@ -85,7 +85,8 @@ def _tasks(history: Sequence[Event], event: Event) -> Iterator[str]:
             yield "task: no further attempt"
         case EffectInterrupted(request=request, reason=reason):
             if isinstance(history[request - 1].data, TaskAttemptRequested):
-                yield f"task: cut off by a {reason}"
+                kept = reason in ("crash", "stop")
+                yield f"task: cut off by a {reason}" if kept else "task: its outcome was not kept"
 
 
 def _audits(history: Sequence[Event], event: Event) -> Iterator[str]:

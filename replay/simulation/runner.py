@@ -17,6 +17,7 @@ from actors.registry import all_actors
 from events.errors import PmagentError
 from events.segments import segment_firsts
 from replay.simulation.altered import altered_is_found
+from replay.simulation.borders import Borders, calm
 from replay.simulation.disk import Crashed
 from replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
 from replay.simulation.invariants import Documents
@@ -38,6 +39,8 @@ from replay.simulation.workload import HANDS, Fragile, Hand
 from replay.simulation.world import Violation, World, require
 
 SAFETY_SECONDS: Final = 60.0
+BORDERED: Final = 0.25
+"""So large a part of the seeds has faults at the engine's borders."""
 LIVENESS_SECONDS: Final = 7200.0
 STEPS_MAX: Final = 50_000
 
@@ -124,8 +127,10 @@ def simulate(
         # The same; what has nothing to do with the PLA, or with pauses, stays as it was.
         pla, stop = Random(f"{seed}:pla"), Random(f"{seed}:switch")  # noqa: S311
         fail, hand = Random(f"{seed}:failing"), Random(f"{seed}:hand")  # noqa: S311
+        borders = Random(f"{seed}:borders")  # noqa: S311
         return play(
-            chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop, fail=fail, hand=hand
+            chance, seed=seed, documents=documents, only=only, load=load, pla=pla, stop=stop, fail=fail, hand=hand,
+            borders=borders,
         )
     except (Exception, Crashed) as error:
         raise SimulationFailed(seed, version, f"{type(error).__name__}: {error}") from error
@@ -134,18 +139,18 @@ def simulate(
 def play(
     random: Random, *, seed: int = 0, documents: Callable[[], Documents] | None = None,
     only: frozenset[str] | None = None, load: Load | None = None, pla: Random | None = None,
-    stop: Random | None = None, fail: Random | None = None, hand: Random | None = None,
+    stop: Random | None = None, fail: Random | None = None, hand: Random | None = None, borders: Random | None = None,
 ) -> SimResult:
-    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s, and those
-    of how what is to end the typing fails ``fail``'s (without it, nothing of that does), those of who else changes the
-    log's files ``hand``'s (without it, nobody does).
+    """Run with the choices of ``random``; those of the PLA's world are ``pla``'s, those of pauses ``stop``'s, those of
+    how what is to end the typing fails ``fail``'s, those of who else changes the log's files ``hand``'s, and those of
+    faults at the engine's borders ``borders``'s (without one of the last three, none of its faults).
 
     Raises Violation, or whatever the tested code raised."""
     collecting = gc.isenabled()
     gc.disable()  # finalizers must not run at moments of their own
     try:
         with tripwires():
-            return _play(random, seed, documents, only, load, pla or random, stop or random, fail, hand)
+            return _play(random, seed, documents, only, load, pla or random, stop or random, fail, hand, borders)
     finally:
         if collecting:
             gc.enable()
@@ -153,7 +158,7 @@ def play(
 
 def _play(
     random: Random, seed: int, documents: Callable[[], Documents] | None, only: frozenset[str] | None,
-    load: Load | None, pla: Random, stop: Random, fail: Random | None, hand: Random | None,
+    load: Load | None, pla: Random, stop: Random, fail: Random | None, hand: Random | None, borders: Random | None,
 ) -> SimResult:
     world = World(random, only)
     fatal: Fatal = {}
@@ -162,6 +167,7 @@ def _play(
     machine.watch.fatal = fatal
     others = only if hand is not None else frozenset[str]()
     machine.foreign = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311
+    machine.borders = Borders(borders if borders is not None and borders.random() < BORDERED else None, only)
     outside = Outside(world, machine, secret)
     if load is None:
         demands, thoughts, runs = random.randrange(5, 40), random.randrange(20), random.randrange(10)
@@ -179,6 +185,7 @@ def _play(
 
     world.faults.calm()
     machine.foreign.calm()
+    calm(machine, world)
     world.disk.full = False
     world.disk.crash_after = None
     outside.mend_surfaces()
@@ -212,6 +219,7 @@ def _play(
     if outside.switch is not None:
         world.faults.struck.update(outside.switch.struck())
     world.faults.struck.update(machine.foreign.struck)
+    world.faults.struck.update(machine.borders.faults.struck)
     for met in met_in(watch.history):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:

@@ -9,15 +9,26 @@ import msgspec
 
 from actors.actor import AnyActor
 from actors.engine import Engine
-from actors.snapshot import Snapshot, encode_snapshot, export_engine
+from actors.snapshot import FORMAT, Snapshot, encode_snapshot, export_engine
 from contracts.payload import encode, type_of
 from events.event import Draft, Tail
 from events.sequencer import Sequencer
+from replay.simulation.invariants import Documents
 from replay.simulation.workload import Done, QuestionAsked
 from replay.simulation.world import World
 
 CODE: Final = "simulated"
 """What the machine's own snapshots name as the code that made them."""
+
+
+def taken(log_id: str, tail: Tail, engine: Engine, documents: Documents | None) -> bytes | None:
+    """The snapshot of what has been folded up to ``tail``; None where none may be taken."""
+    if not engine.quiescent or engine.sequencer.position != tail.position:
+        return None
+    if documents is not None and (documents.owing or documents.halted):
+        return None
+    extra = documents.export() if documents is not None else {}
+    return encode_snapshot(Snapshot(FORMAT, log_id, tail, CODE, export_engine(engine), extra))
 
 
 def spoiled(world: World, raw: bytes, taken: Sequence[bytes], actors: Callable[[], Sequence[AnyActor]]) -> bytes:

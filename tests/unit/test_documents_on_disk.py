@@ -15,7 +15,7 @@ from contracts.content import CHUNK_BYTES, BlobContent, Content, Growing
 from events.errors import NotFound
 from projections import rebuild
 from projections.disk import LEADS_OUT, LINK, MARKS_MAX, Desk, Difference, DocumentUnwritable
-from projections.documents import Taken
+from projections.documents import Documents, Taken
 from projections.projection import Part
 from projections.rebuild import check_documents
 
@@ -63,7 +63,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     workspace = tmp_path / "workspace"
     workspace.mkdir()
 
-    def of_log(_: Path, **_more: Any) -> Iterator[Taken]:
+    def of_log(_: Path, _documents: Documents, **_more: Any) -> Iterator[Taken]:
         yield parts(SMALL)
 
     monkeypatch.setattr(rebuild, "parts_of", of_log)
@@ -87,13 +87,13 @@ def test_each_document_that_is_not_as_the_log_says_is_named_and_written(workspac
 
 
 def test_of_a_path_that_comes_twice_the_later_content_counts(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def of_log(_: Path, **_more: Any) -> Iterator[Taken]:
+    def of_log(_: Path, _documents: Documents, **_more: Any) -> Iterator[Taken]:
         yield parts({"share/a.json": b"old"})
         yield parts(SMALL)
 
     monkeypatch.setattr(rebuild, "parts_of", of_log)
     assert check_documents(workspace) == []
-    monkeypatch.setattr(rebuild, "parts_of", lambda _, **_more: iter([parts(SMALL), parts({"share/a.json": b"new"})]))
+    monkeypatch.setattr(rebuild, "parts_of", lambda *_, **__: iter([parts(SMALL), parts({"share/a.json": b"new"})]))
     assert [found.path for found in check_documents(workspace)] == ["share/a.json"]
 
 

@@ -13,11 +13,14 @@ import pytest
 
 from actors import runtime as runtime_module
 from actors.actor import Io
-from contracts.effect import EffectCancelled, EffectFailed, EffectTimedOut
+from actors.intake import Intake
+from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted, EffectTimedOut
 from contracts.payload import Payload
-from events.event import Event
-from events.redact import MASK
+from events.blobs import BlobStore
+from events.event import Draft, Event
+from events.redact import MASK, Redactor
 from tests.support.live import REQUESTS, SECRET, Deaf, Said, Told, forever, live, on_loop, performing
+from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Done, Poked, permit_for
 
 
@@ -99,6 +102,69 @@ async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned
         for word in ("once", "bulky"):
             (request,) = await rig.tell(word)
             assert isinstance(await rig.end_of(request), EffectFailed)
+
+
+class FullDisk(Intake):
+    """Has no room for what is said, however often it is asked, and for nothing else that is large."""
+
+    def fact(self, payload: Any, *more: Any) -> Draft:
+        """See Intake."""
+        if isinstance(payload, Said):
+            raise OSError(errno.ENOSPC, "No space left", f"/home/{SECRET}")
+        return super().fact(payload, *more)
+
+
+@pytest.mark.parametrize("word", ["once", "again", "bulky"])
+@on_loop
+async def test_an_outcome_that_cannot_be_kept_is_unknown_and_names_the_error(word: str) -> None:
+    async def perform(_event: Event, _io: Io) -> Payload:
+        return Said(text="it is done")
+
+    async with live(performing(perform)) as rig:
+        rig.runtime.intake = FullDisk(Redactor([SECRET]), BlobStore(MemoryDisk(), "/blobs"))
+        (request,) = await rig.tell(word)
+        assert await rig.end_of(request) == EffectInterrupted(request=request.position, reason="unrecorded ENOSPC")
+        assert rig.runtime.failure is None
+        (other,) = await rig.tell(word)
+        assert isinstance(await rig.end_of(other), EffectInterrupted), "it goes on"
+
+
+@pytest.mark.parametrize("ending", ["_expire", "_give_up"])
+@on_loop
+async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(ending: str) -> None:
+    """The loop would only log it, and the effect would stay open for ever."""
+
+    async def run() -> None:
+        deaf = Deaf()
+
+        def broken(*_: Any) -> None:
+            deaf.release.set()
+            raise KeyError("a bug")
+
+        async with live(performing(deaf)) as rig:
+            setattr(rig.runtime, ending, broken)
+            (request,) = await rig.tell("short" if ending == "_expire" else "once")
+            await deaf.started.wait()
+            if ending == "_give_up":
+                rig.runtime._cancel(request.position, "cancel_requested")
+            await anyio.sleep_forever()  # the error cancels it
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime_module, "STOP_SECONDS", 0.01)
+        with pytest.raises(BaseExceptionGroup) as raised:
+            await run()
+    assert raised.value.subgroup(KeyError) is not None
+
+
+@on_loop
+async def test_an_outcome_of_another_type_than_the_request_declares_is_the_performers_failure() -> None:
+    async def perform(_event: Event, _io: Io) -> Payload:
+        return Poked(n=1)
+
+    async with live(performing(perform)) as rig:
+        for word in ("once", "bulky"):
+            (request,) = await rig.tell(word)
+            assert (await rig.end_of(request)).error == "NotItsOutcome"
 
 
 @on_loop

@@ -10,7 +10,7 @@ from actors.gate import Permit
 from contracts.control import PauseRequested
 from contracts.oa import OaPermitRequested
 from events.event import Tail
-from pmagent import operations
+from events.log import LogClock
 from pmagent.operations import _status
 from tests.support.audits import AUDIT, Court
 from tests.support.orchestra import RUN, Yard
@@ -68,10 +68,9 @@ def test_a_permit_that_is_used_up_is_not_told_as_live() -> None:
 def test_permits_that_may_still_be_used_are_told_until_they_expire(monkeypatch: pytest.MonkeyPatch) -> None:
     court = Court()
     (permit,) = _unused(court)
-    monkeypatch.setattr(operations, "now", lambda: court.history[-1].time)
-    assert status(court)["permits"] == 1
-    monkeypatch.setattr(operations, "now", lambda: permit.expires_at)
-    assert status(court)["permits"] == 0
+    for time, live in ((court.history[-1].time, 1), (permit.expires_at, 0)):
+        monkeypatch.setattr(LogClock, "now", lambda _, time=time: time)
+        assert status(court)["permits"] == live
 
 
 def _unused(court: Court) -> list[Permit]:

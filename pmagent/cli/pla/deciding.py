@@ -175,8 +175,9 @@ def _wait_with_credentials(output: Output, shown: dict[str, Any]) -> None:
     from events.log import now
     from pmagent.when import seconds_between
 
-    left = CREDENTIAL_SECONDS - seconds_between(shown["proposed_at"], now())
-    if shown["stands"] == "open" and 0 < left <= CREDENTIAL_SECONDS:
+    # The log's time may stand ahead of the clock: it is never longer than this.
+    left = min(CREDENTIAL_SECONDS, CREDENTIAL_SECONDS - seconds_between(shown["proposed_at"], now()))
+    if shown["stands"] == "open" and left > 0:
         output.note(f"it holds what looks like credentials; {spoken(left)} more to read it again (Ctrl-C leaves it)")
         time.sleep(left + _MARGIN_SECONDS)
 

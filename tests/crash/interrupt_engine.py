@@ -1,0 +1,29 @@
+"""A command in whose first reaction to TYPE the engine hangs: ``python interrupt_engine.py TYPE WORKSPACE COMMAND…``.
+
+It says "in" when it hangs there; two interrupts end it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from actors.ledger import Cancel, EffectLedger
+from events.event import Event
+from pmagent.cli.app import run
+
+book = EffectLedger.book
+
+
+def hang(self: EffectLedger, event: Event) -> tuple[Sequence[Event], Sequence[Cancel]]:
+    """Book it; an event of the type only after a time that no test waits for."""
+    if event.type == sys.argv[1]:
+        os.write(1, b"in\n")
+        time.sleep(600)
+    return book(self, event)
+
+
+EffectLedger.book = hang  # type: ignore[method-assign]
+sys.exit(run(["--workspace", sys.argv[2], *sys.argv[3:]]))

@@ -1,0 +1,118 @@
+"""A lone surrogate, of a name that is not UTF-8, is answered as an escape; a workspace has no such name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from pmagent import daemon, operations
+from pmagent.answer import Answer
+from pmagent.clean import json_bytes
+from pmagent.wire import Failure, Reply
+from pmagent.workspace.presence import BadPath
+from tests.support.commands import pmagent
+from tests.support.live import on_loop
+
+LONE = os.fsdecode(b"caf\xe9")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [LONE, [LONE], {"a": {LONE: [1, LONE, None, 1.5, True]}}, Reply(document={"path": LONE}, warnings=[LONE]),
+     Reply(failure=Failure("NotFound", LONE, LONE, 1))],
+)
+def test_it_is_escaped_wherever_it_stands(document: Any) -> None:
+    raw = json_bytes(document)
+    assert b"caf\\\\udce9" in raw
+    msgspec.json.decode(raw)
+
+
+def test_what_is_text_is_as_it_was() -> None:
+    document = {"a": ["caf\u00e9", "\U0001f600", 1]}
+    assert json_bytes(document) == msgspec.json.encode(document)
+
+
+class Stream:
+    """A connection whose request has come."""
+
+    def __init__(self, line: bytes) -> None:
+        self.left, self.sent = line, b""
+
+    async def __aenter__(self) -> Stream:
+        """See SocketStream."""
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """See SocketStream."""
+
+    def extra(self, _: object) -> None:
+        """See SocketStream."""
+
+    async def receive(self) -> bytes:
+        """See SocketStream."""
+        left, self.left = self.left, b""
+        return left
+
+    async def send(self, data: bytes) -> None:
+        """See SocketStream."""
+        self.sent += data
+
+
+@pytest.mark.parametrize("way", ["document", "warning", "error", "bug"])
+@on_loop
+async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
+    async def says(_host: Any, _arguments: dict[str, Any]) -> Answer:
+        if way == "error":
+            raise BadPath(f"the path {LONE} is not UTF-8")
+        if way == "bug":
+            raise OSError(2, "No such file", LONE)
+        return Answer(document={"path": LONE if way == "document" else ""}, warnings=[LONE])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(operations.OPERATIONS, "says", says)
+        patch.setattr(daemon, "peer_uid", lambda _: os.getuid())
+        stream = Stream(msgspec.json.encode({"operation": "says", "arguments": {}}) + b"\n")
+        nobody: Any = None
+        await daemon._answer(nobody, stream)  # type: ignore[arg-type]
+    reply = msgspec.json.decode(stream.sent, type=Reply)
+    assert (reply.failure is not None) == (way in ("error", "bug"))
+
+
+@pytest.fixture
+def strange(tmp_path: Path) -> Path:
+    """A folder whose name is not UTF-8."""
+    folder = tmp_path / LONE
+    folder.mkdir()
+    return folder
+
+
+def test_init_refuses_such_a_folder_in_one_line(strange: Path) -> None:
+    done = pmagent(strange, "init")
+    assert done.code == 2
+    assert len(done.errors.splitlines()) == 2, "error and hint"
+    assert list(strange.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("oa", "snapshot"), ("boot", "oa"), ("pause", "--operator", "ada"), ("status",), ("doctor",), ("oa", "guard"),
+     ("log", "tail"), ("log", "stat"), ("rebuild", "--check"), ("kernel", "refresh"), ("pla", "status"), ("runs",),
+     ("run", "do it", "--plan-only")],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("format", [(), ("--format", "json")], ids=["text", "json"])
+def test_no_command_in_it_is_a_bug_of_ours(
+    strange: Path, workspace: Path, command: tuple[str, ...], format: tuple[str, ...]
+) -> None:
+    workspace.rename(strange / "w")
+    (strange / "w" / ".pmagent").mkdir(exist_ok=True)
+    done = pmagent(strange / "w", *command, *format)
+    assert done.code in (0, 1, 2), done.errors
+    assert b"\xe9" not in done.out + done.err
+    if format and done.out:
+        assert msgspec.json.decode(done.out) is not None
+
