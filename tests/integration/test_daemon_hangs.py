@@ -20,7 +20,7 @@ from pmagent.client import Unanswered
 from pmagent.jobs.kinds import RUNS
 from pmagent.layout import Layout
 from pmagent.operations import call
-from pmagent.wire import RemoteError, reachable
+from pmagent.wire import BadMessage, RemoteError, reachable
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, hurried, running, stopped
 from tests.support.pla_live import await_event, events
@@ -166,7 +166,7 @@ def test_who_waits_for_a_start_is_told(workspace: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("operation", ["status", "boot.oa", "control.pause"])
 def test_a_daemon_of_an_older_version_is_named_as_such(workspace: Path, operation: str) -> None:
-    with listening(workspace, is_of_an_older_version), pytest.raises(client.BadMessage) as caught:
+    with listening(workspace, is_of_an_older_version), pytest.raises(BadMessage) as caught:
         call(workspace, operation, dict(WHO))
     assert caught.value.exit_code == 5
     assert "version" in caught.value.hint
@@ -282,7 +282,7 @@ def test_who_follows_a_run_is_told_that_the_daemon_hangs_and_that_it_goes_on(wor
 
 
 def test_a_request_that_is_too_long_for_the_wire_is_refused_before_it_is_sent(workspace: Path) -> None:
-    with running(workspace), pytest.raises(client.BadMessage) as caught:
+    with running(workspace), pytest.raises(BadMessage) as caught:
         call(workspace, "oa.permit", {"action": "feature_work", "subject": "x" * (25 << 20), "holder": "y"})
     assert not isinstance(caught.value, RemoteError)
 
