@@ -66,6 +66,21 @@ def test_what_only_looks_is_answered_by_the_log(workspace: Path, arguments: tupl
     assert "does not answer" in done.errors
 
 
+def test_the_doctor_tells_a_daemon_that_hangs_from_one_that_runs(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        assert _daemon_check(workspace)["state"] == "ok"
+        with stopped(daemon):
+            check = _daemon_check(workspace)
+    assert check["state"] == "fail"
+    assert "does not answer" in check["text"]
+
+
+def _daemon_check(workspace: Path) -> dict[str, str]:
+    checks = pmagent(workspace, "doctor", "--format", "json").document["checks"]
+    found: dict[str, str] = next(check for check in checks if check["name"] == "daemon")
+    return found
+
+
 @contextmanager
 def listening(workspace: Path, answer: Callable[[socket.socket], None]) -> Iterator[None]:
     """Something that holds the log and the socket, and treats each connection so."""

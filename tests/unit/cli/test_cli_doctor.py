@@ -112,7 +112,8 @@ def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> 
     assert "symbolic link" in looked(healthy, "permissions").text
 
 
-def test_a_holder_without_a_socket_fails(healthy: Path) -> None:
+def test_a_holder_without_a_socket_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
     lock = WriterLock(healthy / ".pmagent" / "LOCK", "pid 1, somebody")
     try:
         found = looked(healthy, "daemon")
