@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import socket
 import stat
 import sys
 import tempfile
@@ -230,8 +229,11 @@ def _accepted(layout: Layout) -> Check:
 
 
 def _daemon(layout: Layout) -> Check:
+    import anyio
+
+    from pmagent.client import DaemonUnreachable, call_daemon
     from pmagent.jobs.following import held_by_job
-    from pmagent.wire import reachable
+    from pmagent.wire import BadMessage, RemoteError
 
     if not is_locked(*layout.locks):
         return Check("daemon", "ok", "not running; commands do their own work")
@@ -241,13 +243,9 @@ def _daemon(layout: Layout) -> Check:
         return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
     holder = holder_of(layout.lock) or "an unknown process"
     try:
-        with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(2.0)
-            connection.connect(address)
-    except OSError as error:
-        what = f"{holder} holds the log, but its socket does not answer ({error.strerror or error})"
-        return Check("daemon", "fail", what,
-                     "wait if it is starting, or a command is under way; else stop that process")
+        anyio.run(call_daemon, layout, "status", {})
+    except (DaemonUnreachable, BadMessage, RemoteError) as error:
+        return Check("daemon", "fail", f"{holder} holds the log: {error.message}", error.hint)
     return Check("daemon", "ok", f"running: {holder}")
 
 

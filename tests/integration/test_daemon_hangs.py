@@ -20,7 +20,7 @@ from pmagent.client import Unanswered
 from pmagent.jobs.kinds import RUNS
 from pmagent.layout import Layout
 from pmagent.operations import call
-from pmagent.wire import RemoteError, reachable
+from pmagent.wire import BadMessage, RemoteError, reachable
 from tests.support.commands import pmagent, spawn
 from tests.support.daemons import Daemon, hurried, running, stopped
 from tests.support.pla_live import await_event, events
@@ -64,6 +64,21 @@ def test_what_only_looks_is_answered_by_the_log(workspace: Path, arguments: tupl
     assert done.code == 0
     assert done.document["daemon"] == "unresponsive"
     assert "does not answer" in done.errors
+
+
+def test_the_doctor_tells_a_daemon_that_hangs_from_one_that_runs(workspace: Path) -> None:
+    with running(workspace) as daemon:
+        assert _daemon_check(workspace)["state"] == "ok"
+        with stopped(daemon):
+            check = _daemon_check(workspace)
+    assert check["state"] == "fail"
+    assert "does not answer" in check["text"]
+
+
+def _daemon_check(workspace: Path) -> dict[str, str]:
+    checks = pmagent(workspace, "doctor", "--format", "json").document["checks"]
+    found: dict[str, str] = next(check for check in checks if check["name"] == "daemon")
+    return found
 
 
 @contextmanager
@@ -166,7 +181,7 @@ def test_who_waits_for_a_start_is_told(workspace: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("operation", ["status", "boot.oa", "control.pause"])
 def test_a_daemon_of_an_older_version_is_named_as_such(workspace: Path, operation: str) -> None:
-    with listening(workspace, is_of_an_older_version), pytest.raises(client.BadMessage) as caught:
+    with listening(workspace, is_of_an_older_version), pytest.raises(BadMessage) as caught:
         call(workspace, operation, dict(WHO))
     assert caught.value.exit_code == 5
     assert "version" in caught.value.hint
@@ -282,7 +297,7 @@ def test_who_follows_a_run_is_told_that_the_daemon_hangs_and_that_it_goes_on(wor
 
 
 def test_a_request_that_is_too_long_for_the_wire_is_refused_before_it_is_sent(workspace: Path) -> None:
-    with running(workspace), pytest.raises(client.BadMessage) as caught:
+    with running(workspace), pytest.raises(BadMessage) as caught:
         call(workspace, "oa.permit", {"action": "feature_work", "subject": "x" * (25 << 20), "holder": "y"})
     assert not isinstance(caught.value, RemoteError)
 

@@ -17,7 +17,7 @@ from events.lock import WriterLock
 from pmagent import client, daemon
 from pmagent.client import DaemonUnreachable
 from pmagent.layout import Layout
-from pmagent.operations import call
+from pmagent.operations import call, perform
 from pmagent.wire import reachable
 from tests.support.commands import SECONDS
 from tests.support.consoles import LiveHost, live_host
@@ -168,7 +168,7 @@ def test_clients_that_send_no_whole_request_delay_nobody(
 
 
 def _has_ended(one: socket.socket) -> bool:
-    one.setblocking(False)
+    one.settimeout(0)
     try:
         return one.recv(1) == b""
     except ConnectionResetError:
@@ -183,16 +183,15 @@ def test_who_is_being_answered_keeps_its_place(live: LiveHost, monkeypatch: pyte
 
     async def held(*_: object) -> object:
         await release.wait()
-        return await kept(*_)  # type: ignore[arg-type]
+        return await perform(*_)  # type: ignore[arg-type]
 
-    kept = daemon.perform
     monkeypatch.setattr(daemon, "perform", held)
     with ExitStack() as idle, _connected(live.workspace) as first:
         first.sendall(b'{"operation":"status","arguments":{},"heartbeat":true}\n')
         assert first.recv(100) == b'{"taken":0.0}\n'
         for _ in range(daemon.CONNECTIONS_MAX + 24):
             idle.enter_context(_connected(live.workspace))
-        monkeypatch.setattr(daemon, "perform", kept)
+        monkeypatch.setattr(daemon, "perform", perform)
         assert call(live.workspace, "status").document["running"] is True
         live.portal.call(release.set)
         with first.makefile("rb") as lines:

@@ -1,16 +1,25 @@
-"""What the daemon replies when an operation fails."""
+"""What the daemon replies when an operation fails, and what it does with a request whose asker has gone."""
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
+import anyio
+import anyio.to_thread
+import msgspec
 import pytest
 
+from actors.pla.warden.state import WardenState
 from events.errors import NotFound
 from pmagent import daemon, operations
 from pmagent.answer import Answer
 from pmagent.host import Host
-from pmagent.wire import Reply, Request
+from pmagent.layout import Layout
+from pmagent.pla import reading
+from pmagent.wire import Reply, Request, reachable
 from tests.support.live import on_loop
 
 NOBODY = cast("Host", None)
@@ -40,3 +49,61 @@ async def test_what_an_operation_refuses_is_told_as_it_is(monkeypatch: pytest.Mo
     reply = await reply_of(monkeypatch, NotFound("there is none", "make one"))
     assert reply.failure is not None
     assert (reply.failure.message, reply.failure.hint) == ("there is none", "make one")
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted", "carried_out"),
+    [("EXECUTE", "SUGGEST", True), ("OBSERVE", "SUGGEST", False), ("SUGGEST", "SUGGEST", False),
+     ("SUGGEST", "OBSERVE", True), ("SUGGEST", "EXECUTE", False)],
+)  # fmt: skip
+def test_of_modes_only_a_lower_one_outlives_its_asker(
+    monkeypatch: pytest.MonkeyPatch, mode: str, wanted: str, carried_out: bool
+) -> None:
+    monkeypatch.setattr(reading, "warden", lambda _: WardenState(mode=mode))  # type: ignore[arg-type]
+    host = cast("Host", SimpleNamespace(runtime=SimpleNamespace(engine=None)))
+    assert daemon._outlives_its_asker(host, Request("pla.mode", {"mode": wanted})) is carried_out
+
+
+async def _left_when_taken(workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[bytes, list[str]]:
+    """What a client is told that leaves in the moment in which its request is taken, and what is carried out."""
+    done: list[str] = []
+    beat = daemon._beat
+
+    async def perform(_host: Host, operation: str, _arguments: dict[str, Any]) -> Answer:
+        done.append(operation)
+        return Answer(document={})
+
+    def beat_and_leave(raw: socket.socket, seconds: float) -> None:
+        beat(raw, seconds)
+        asker.shutdown(socket.SHUT_WR)
+
+    monkeypatch.setattr(daemon, "perform", perform)
+    monkeypatch.setattr(daemon, "_beat", beat_and_leave)
+    layout = Layout(workspace)
+    layout.prepare()
+    with socket.socket(socket.AF_UNIX) as asker:
+        async with await daemon._listen(layout) as listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(daemon._serve_connections, NOBODY, listener)
+            with reachable(layout.socket) as address:
+                asker.connect(address)
+            asker.sendall(msgspec.json.encode(Request(name, {}, heartbeat=True)) + b"\n")
+            told = b""
+            while part := await anyio.to_thread.run_sync(asker.recv, 4096):
+                told += part
+            tasks.cancel_scope.cancel()
+    return told, done
+
+
+@pytest.mark.parametrize(("name", "done"), [("boot.oa", []), ("control.pause", ["control.pause"])])
+def test_it_is_said_that_a_request_is_taken_before_it_is_looked_whether_its_asker_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, done: list[str]
+) -> None:
+    """The other way round, a client could leave in between, and say of a request that is carried out that it is not."""
+
+    async def play() -> tuple[bytes, list[str]]:
+        with anyio.fail_after(60):
+            return await _left_when_taken(tmp_path, monkeypatch, name)
+
+    told, carried_out = anyio.run(play)
+    assert told.startswith(b'{"taken":0.0}\n')
+    assert carried_out == done

@@ -120,7 +120,8 @@ def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> 
     assert "symbolic link" in looked(healthy, "permissions").text
 
 
-def test_a_holder_without_a_socket_fails(healthy: Path) -> None:
+def test_a_holder_without_a_socket_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
     lock = WriterLock(Layout(healthy).lock, "pid 1, somebody")
     try:
         found = looked(healthy, "daemon")
@@ -218,10 +219,10 @@ def enterable() -> Iterator[Path]:
 @pytest.mark.parametrize("name", ["runs", "jobs", "sessions", "audit"])
 def test_documents_that_other_users_may_look_into_are_a_warning(enterable: Path, name: str) -> None:
     (enterable / name).mkdir(mode=0o700)
-    assert looked(enterable, "documents").state == "ok"
+    assert looked(enterable, "privacy").state == "ok"
     for mode in (0o755, 0o750, 0o701):
         (enterable / name).chmod(mode)
-        found = looked(enterable, "documents")
+        found = looked(enterable, "privacy")
         assert (found.state, f"chmod -R go-rwx {enterable / name}" in found.remedy) == ("warn", True)
     enterable.chmod(0o700)
-    assert looked(enterable, "documents").state == "ok", "nobody else can enter"
+    assert looked(enterable, "privacy").state == "ok", "nobody else can enter"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -24,7 +24,7 @@ class Netlink:
         self.answer = peers._HEADER.pack(length, peers._BY_FAMILY, 0, 1, os.getpid()) + about
         self.sender = sender
 
-    def __enter__(self) -> Netlink:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
