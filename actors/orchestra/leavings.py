@@ -23,11 +23,11 @@ class Known(NamedTuple):
 
 
 Before = Mapping[str, Known]
-"""Writable folder -> what was there."""
+"""Writable folder -> its state before the run."""
 
 
 def before(wishes: Wishes) -> Before:
-    """What is in the writable folders now. Raises SandboxRefused where one cannot be looked through."""
+    """Look through the writable folders. Raises SandboxRefused where one cannot be looked through."""
     return {path: _known(path) for path in wishes.writable if os.path.isdir(path)}
 
 

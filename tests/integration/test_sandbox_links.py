@@ -27,7 +27,7 @@ def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def left(tmp_path: Path, code: str, *others: str, **more: object) -> dict[str, str]:
-    """What is told of a run that does this in the folder w: path below it -> where the link led."""
+    """Run this in the folder w; path below it -> target, of the links that are told."""
     folder = tmp_path / "w"
     outcome = boxed(
         tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw",
