@@ -12,7 +12,8 @@ import platform
 import re
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -92,8 +93,8 @@ def machine() -> str:
 
 def protected_in(folder: str, closed: list[str] | None = None, links: dict[str, str] | None = None) -> set[str]:
     """All paths in ``folder`` with a protected name, links and missing targets included, and the ``HEAD`` of what is a
-    repository under another name; what lies in one is not looked at. ``links`` gets the other symbolic links, and where
-    each of them leads.
+    repository under another name; what lies in one is not looked at, but in ``folder`` itself it is. ``links`` gets the
+    other symbolic links, and where each of them leads.
 
     Raises SandboxRefused when there are too many entries to look at, or a folder that cannot be looked through. With
     ``closed`` it looks at all there is, opens folders that were closed to their owner, and tells there of the others.
@@ -107,17 +108,12 @@ def protected_in(folder: str, closed: list[str] | None = None, links: dict[str, 
         present: set[str] = set()
         below: list[tuple[str, bool]] = []
         try:
-            entries = _entries(here, openly=closed is None)
-        except SandboxRefused as refusal:
-            if closed is None:
-                raise
-            closed.append(refusal.message)
-            continue
+            listed = _listed(here, closed)
         except FileNotFoundError:
             if here == folder:
                 raise
             continue  # somebody has removed it meanwhile
-        with entries:
+        with listed as entries:
             for entry in entries:
                 seen += 1
                 present.add(entry.name)
@@ -132,9 +128,10 @@ def protected_in(folder: str, closed: list[str] | None = None, links: dict[str, 
                     below.append((entry.path, packaged or entry.name in PACKAGES))
                 elif links is not None and entry.is_symlink():
                     links |= _leads(entry.path)
-        if is_repository(present):
+        repository = is_repository(present)
+        if repository:
             found.add(f"{here}/{REPOSITORY}")
-        else:
+        if not repository or here == folder:
             pending += below
     return found
 
@@ -147,6 +144,18 @@ def _leads(path: str) -> dict[str, str]:
         if error.errno not in {errno.ENOENT, errno.EINVAL}:
             raise
         return {}
+
+
+def _listed(folder: str, closed: list[str] | None) -> AbstractContextManager[Iterable[os.DirEntry[str]]]:
+    """Its entries; with ``closed``, none where it cannot be looked through, which is told there. Raises as
+    ``_entries``."""
+    try:
+        return _entries(folder, openly=closed is None)
+    except SandboxRefused as refusal:
+        if closed is None:
+            raise
+        closed.append(refusal.message)
+        return nullcontext(())
 
 
 def _entries(folder: str, *, openly: bool) -> os._ScandirIterator[str]:

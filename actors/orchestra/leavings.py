@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from actors.orchestra.ground import protected_in
 from actors.orchestra.protected import is_named
-from actors.orchestra.sandbox import Guarded
+from actors.orchestra.sandbox import REPOSITORY, Guarded
 from actors.orchestra.wishes import SYSTEM, Wishes, within
 
 
@@ -23,11 +23,11 @@ class Known(NamedTuple):
 
 
 Before = Mapping[str, Known]
-"""Writable folder -> what was there."""
+"""Writable folder -> its state before the run."""
 
 
 def before(wishes: Wishes) -> Before:
-    """What is in the writable folders now. Raises SandboxRefused where one cannot be looked through."""
+    """Look through the writable folders. Raises SandboxRefused where one cannot be looked through."""
     return {path: _known(path) for path in wishes.writable if os.path.isdir(path)}
 
 
@@ -44,18 +44,27 @@ def clear(wishes: Wishes, found: Before, guarded: Sequence[Guarded]) -> tuple[st
             os.rmdir(path)
     kept = (*(guard.path for guard in guarded), *wishes.protect, *wishes.hide)
     told: list[str] = []
+    done = set(stand_ins)
     for folder, known in found.items():
-        closed: list[str] = []
-        try:
-            now = _known(folder, closed)
-        except OSError as error:
-            told.append(f"{folder} could not be looked through: {error.strerror}")
-            continue
-        new = {link: target for link, target in now.links.items() if known.links.get(link) != target}
-        out = {link: target for link, target in new.items() if _leads_out(link, target, wishes.writable, kept)}
-        told += closed
-        told += (_moved(path) for path in sorted(now.protected - known.protected - set(stand_ins)))
-        told += (_unlinked(link, out[link]) for link in sorted(out))
+        pending = [folder]
+        while pending:
+            here, closed = pending.pop(), list[str]()
+            try:
+                now = _known(here, closed)
+            except OSError as error:
+                told.append(f"{here} could not be looked through: {error.strerror}")
+                continue
+            out = dict.fromkeys(now.protected - known.protected - done, "")
+            for link, target in now.links.items():
+                new = link not in done and known.links.get(link) != target
+                if new and _leads_out(link, target, wishes.writable, kept):
+                    out[link] = f", a link to {target}"
+            told += closed
+            for path, what in sorted(out.items()):
+                done.add(path)
+                text, look = _moved(path)
+                told.append(f"{path}{what}{text}")
+                pending += look
     return tuple(os.fsencode(text).decode("utf-8", "backslashreplace") for text in told)
 
 
@@ -80,30 +89,23 @@ def _among(path: str, folders: Sequence[str]) -> bool:
     return any(within(path, folder) for folder in folders)
 
 
-def _moved(path: str) -> str:
-    """Move aside what was planted; tells where to, or why not."""
+def _moved(path: str) -> tuple[str, list[str]]:
+    """Move aside what was planted; in the place of a link comes a file that says where it led. Tells where to, or why
+    not, and the folder that has to be looked through only now: it had a protected name, or was a repository."""
     aside = _free(f"{path}.planted")
     try:
         with _opened(os.path.dirname(path)):
             os.rename(path, aside)
-    except OSError as error:
-        return f"{path}, which could not be moved: {error.strerror}"
-    return f"{path}, now {aside}"
-
-
-def _unlinked(link: str, target: str) -> str:
-    """Put a file that says where it led in the place of a link, and aside; tells where to, or why not."""
-    what, aside = f"{link}, a link to {target}", _free(f"{link}.planted")
-    try:
-        with _opened(os.path.dirname(link)):
-            os.rename(link, aside)
             if os.path.islink(aside):
+                target = os.readlink(aside)
                 os.unlink(aside)
                 with Path(aside).open("xb") as file:
                     file.write(os.fsencode(target) + b"\n")
     except OSError as error:
-        return f"{what}, which could not be moved: {error.strerror}"
-    return f"{what}, now {aside}"
+        return f", which could not be moved: {error.strerror}", []
+    if os.path.isdir(aside):
+        return f", now {aside}", [aside]
+    return f", now {aside}", [os.path.dirname(path)] if os.path.basename(path) == REPOSITORY else []
 
 
 @contextlib.contextmanager

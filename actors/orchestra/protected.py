@@ -11,7 +11,7 @@ from typing import Final
 _SHIPPED: Final = frozenset((
     # Agents: instructions, and settings that start programs. Read in the folder they work in, and below it.
     "agents.md", "agents.override.md", "claude.md", "claude.local.md", "gemini.md", "copilot-instructions.md",
-    ".claude", ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo", ".junie", ".kiro",
+    ".cursor", ".cursorrules", ".windsurf", ".windsurfrules", ".clinerules", ".roo", ".junie", ".kiro",
     ".gemini", ".codex", ".opencode", "opencode.json", ".aider.conf.yml",
     # Editors: what a development container runs on the host before it is built.
     ".devcontainer", ".devcontainer.json",
@@ -37,8 +37,8 @@ PROTECTED: Final = _SHIPPED | frozenset((
     ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pnpmfile.mjs",
     # Debuggers and editors: commands read from the folder they are started in.
     ".gdbinit", ".lldbinit", ".exrc", ".vimrc", ".nvimrc", ".nvim.lua", ".dir-locals.el", ".vscode", ".idea", ".zed",
-    # Agents: servers that they start.
-    ".mcp.json",
+    # Agents: servers and hooks that they start.
+    ".claude", ".mcp.json",
 ))  # fmt: skip
 """Every such name, in lower case."""
 

@@ -1,17 +1,21 @@
 """The filtering proxy of one sandbox: takes what the tool asks for, lets ``proxy_rules`` judge it, and carries it out.
 
 One request on a connection: what follows it is not read, so nothing can be smuggled behind it to another host. Every
-request is a contact, in the order in which they come.
+request is a contact, in the order in which they come. When all places are taken, the oldest idle connection is closed
+for the next: one whose request has not come, or whose answer is sent.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import socket
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
 import anyio
+import anyio.lowlevel
 import h11
 
 from actors.orchestra import outside as outsides
@@ -19,12 +23,16 @@ from actors.orchestra.contacts import Call, Ledger
 from actors.orchestra.outside import HostUnreachable, Outside
 from actors.orchestra.proxy_forward import Forward
 from actors.orchestra.proxy_rules import Asked, Caps, ContactRefused, Rules, judge
-from actors.orchestra.proxy_streams import ENDS, Line, Tool, farewell, next_event, pump
+from actors.orchestra.proxy_streams import ENDS, Line, Tool, abort, farewell, next_head, pump
 
 _PASSING: Final = frozenset((errno.ECONNABORTED, errno.EAGAIN, errno.EPROTO, errno.EINTR))
 _FULL: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 _FULL_SECONDS: Final = 1.0
 """So long the proxy waits when this machine has no descriptor or memory left for one more connection."""
+
+
+_GOING_SECONDS: Final = 1.0
+"""In which a connection that was told to give way has gone, long since, if it was not about to be of use after all."""
 
 
 class Proxy:
@@ -36,14 +44,42 @@ class Proxy:
         self._outside = outside
         self._caps = caps
         self._slots = anyio.Semaphore(caps.at_once)
+        self._idle: dict[anyio.CancelScope, float] = {}
+        """The scopes in which connections may give way, the oldest first, and from when on."""
 
     async def serve(self, listener: socket.socket) -> None:
         """Serve whoever connects to ``listener``, until cancelled; then every connection is closed."""
         listener.setblocking(False)  # noqa: FBT003  (takes no name)
         async with anyio.create_task_group() as group:
             while True:
-                await self._slots.acquire()
+                await anyio.wait_readable(listener)
+                await self._place()
                 group.start_soon(self._attend, await _accepted(listener))
+
+    async def _place(self) -> None:
+        """Take a place. While there is none, the oldest idle connection has to give way."""
+        while True:
+            with contextlib.suppress(anyio.WouldBlock):
+                return self._slots.acquire_nowait()
+            await anyio.lowlevel.checkpoint()  # whose bytes have come is idle no longer
+            now = anyio.current_time()
+            oldest, due = next(iter(self._idle.items()), (None, now + self._caps.idle_seconds))
+            if oldest is not None and due <= now:
+                del self._idle[oldest]
+                oldest.cancel()
+                due = now + _GOING_SECONDS
+            with anyio.CancelScope(deadline=due):
+                return await self._slots.acquire()
+
+    @contextlib.contextmanager
+    def _gives_way(self) -> Iterator[anyio.CancelScope]:
+        """Cancel the block when another connection needs the place."""
+        with anyio.CancelScope() as scope:
+            self._idle[scope] = anyio.current_time() + self._caps.idle_seconds
+            try:
+                yield scope
+            finally:
+                self._idle.pop(scope, None)
 
     async def _attend(self, accepted: socket.socket) -> None:
         call = Call()
@@ -62,7 +98,7 @@ class Proxy:
         said = h11.Connection(h11.SERVER, max_incomplete_event_size=self._caps.head_bytes)
         method = b""
         try:
-            request = await self._head(tool, said)
+            request = await self._head(tool, said, call)
             if request is None:
                 return
             method = request.method
@@ -77,21 +113,27 @@ class Proxy:
                 self.ledger.note(call)
             call.verdict = "allowed" if isinstance(refusal, HostUnreachable) else "refused"
             call.reason = call.reason or refusal.message
-            await farewell(tool, _told(refusal, head_only=method == b"HEAD"))
+            with self._gives_way():
+                await farewell(tool, _told(refusal, head_only=method == b"HEAD"))
         except ENDS:
             return  # the tool has gone, or its line was cut; the ledger knows
 
-    async def _head(self, tool: Tool, said: h11.Connection) -> h11.Request | None:
-        """The request; None when the tool only came and went."""
+    async def _head(self, tool: Tool, said: h11.Connection, call: Call) -> h11.Request | None:
+        """The request; None when the tool only came and went, or gave way."""
+        event: object = None
         try:
-            with anyio.fail_after(self._caps.head_seconds):
-                event = await next_event(tool, said)
+            with anyio.fail_after(self._caps.head_seconds), self._gives_way() as waiting:
+                event = await next_head(tool, said, self._caps.head_bytes)
         except TimeoutError as error:
             raise ContactRefused("no request came in time", "send it at once", status=408) from error
         except h11.RemoteProtocolError as error:
-            refusal = ContactRefused("what came is no request that could be read", "speak HTTP/1.1")
-            refusal.status = error.error_status_hint
-            raise refusal from error
+            why = ("what came is no request that could be read", "speak HTTP/1.1")
+            if error.error_status_hint == HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE:
+                why = (str(error), "send less in its headers")
+            raise ContactRefused(*why, status=error.error_status_hint) from error
+        if waiting.cancelled_caught:
+            call.verdict, call.reason = "refused", "no request came before its place was needed"
+            self.ledger.note(call)
         return event if isinstance(event, h11.Request) else None
 
     async def _carry_out(self, tool: Tool, said: h11.Connection, asked: Asked, call: Call) -> None:
@@ -101,8 +143,13 @@ class Proxy:
         async with Line(stream, call, self.ledger) as line:
             if asked.tunnel:
                 await _tunnel(tool, said, line)
-            else:
-                await Forward(tool, said, line, self._caps.head_bytes).carry_out(asked)
+                return
+            whole = await Forward(tool, said, line, self._caps.head_bytes).carry_out(asked)
+        if whole:
+            with self._gives_way():
+                await farewell(tool, b"")
+        else:
+            abort(tool)
 
 
 async def _tunnel(tool: Tool, said: h11.Connection, line: Line) -> None:

@@ -9,7 +9,7 @@ import h11
 
 from actors.orchestra.outside import HostUnreachable
 from actors.orchestra.proxy_rules import Asked, answered
-from actors.orchestra.proxy_streams import ENDS, Line, Tool, abort, farewell, next_event
+from actors.orchestra.proxy_streams import ENDS, Line, Tool, next_event, next_head
 
 
 class Forward:
@@ -20,11 +20,13 @@ class Forward:
         self._said = said
         self._line = line
         self._heard = h11.Connection(h11.CLIENT, max_incomplete_event_size=head_bytes)
+        self._head_bytes = head_bytes
         self._begun = False
         self._whole = False
 
-    async def carry_out(self, asked: Asked) -> None:
-        """Raises HostUnreachable when the host gives no answer. An answer that breaks off is a connection that does."""
+    async def carry_out(self, asked: Asked) -> bool:
+        """Whether the answer came whole: one that breaks off must be a connection that does. Raises HostUnreachable
+        when the host gives none."""
         await self._line.send(
             self._heard.send(h11.Request(method=asked.method, target=asked.target, headers=list(asked.headers))) or b""
         )
@@ -35,10 +37,7 @@ class Forward:
             group.start_soon(self._answer, group.cancel_scope.cancel)
         if not self._begun:
             raise HostUnreachable(f"{asked.host} gives no answer that could be read", "try again later", status=502)
-        if self._whole:
-            await farewell(self._tool, b"")
-        else:
-            abort(self._tool)
+        return self._whole
 
     async def _body(self, end: Callable[[], None]) -> None:
         try:
@@ -60,7 +59,10 @@ class Forward:
     async def _answer(self, end: Callable[[], None]) -> None:
         try:
             while not self._whole:
-                event = await next_event(self._line, self._heard)
+                if self._begun:
+                    event = await next_event(self._line, self._heard)
+                else:
+                    event = await next_head(self._line, self._heard, self._head_bytes)
                 if isinstance(event, h11.InformationalResponse):
                     continue
                 if isinstance(event, h11.Response):

@@ -88,12 +88,14 @@ class Caps(msgspec.Struct, frozen=True, kw_only=True):
     """How much one run may move. Bytes and connections are those of all its connections."""
 
     at_once: int = 32
-    """Connections at a time; the next wait."""
+    """Connections at a time. For the next, an idle one gives way; where there is none, it waits."""
+    idle_seconds: float = 0.5
+    """So old a connection is idle: its request has not come, or its answer is sent, and it does not end."""
     connections: int = 2_000
     bytes_out: int = 64 * 2**20
     bytes_in: int = 2**30
     head_bytes: int = 32 * 1024
-    """Request line and headers; those of an answer as well."""
+    """Request line and headers, in however many segments they come; those of an answer as well."""
     head_seconds: float = 10.0
     """From the beginning of a connection until its request has come."""
     connect_seconds: float = 10.0

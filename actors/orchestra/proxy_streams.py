@@ -21,6 +21,9 @@ ENDS: Final = (
 )  # fmt: skip
 """How a conversation ends early: one side broke it off, or makes no sense any more, or has had enough."""
 
+CHUNK: Final = 64 * 1024
+"""So many bytes are received at once."""
+
 _LINGER_SECONDS: Final = 2.0
 _LINGER_BYTES: Final = 2**20
 
@@ -32,7 +35,7 @@ _RESET_AT_CLOSE: Final = struct.pack("ii", 1, 0)
 class Readable(Protocol):
     """Where bytes come from."""
 
-    async def receive(self) -> bytes:
+    async def receive(self, max_bytes: int = CHUNK, /) -> bytes:
         """Some bytes. Raises anyio.EndOfStream at the end."""
 
 
@@ -71,9 +74,9 @@ class Line:
         """Say that no more will come."""
         await self._stream.send_eof()
 
-    async def receive(self) -> bytes:
+    async def receive(self, max_bytes: int = CHUNK, /) -> bytes:
         """Some bytes. Raises LimitReached when the run has got enough, anyio.EndOfStream at the end."""
-        data = await self._stream.receive()
+        data = await self._stream.receive(max_bytes)
         self._ledger.received(self._call, len(data))
         return data
 
@@ -99,6 +102,24 @@ async def next_event(source: Readable, spoken: h11.Connection) -> h11.Event | ty
             data = await source.receive()
         except anyio.EndOfStream:
             data = b""
+        spoken.receive_data(data)
+
+
+async def next_head(source: Readable, spoken: h11.Connection, most: int) -> h11.Event | type[h11.PAUSED]:
+    """``next_event``, the head of a message: of ``most`` bytes, however they come, and no more are taken to find its
+    end. Raises h11.RemoteProtocolError (431) for a longer one."""
+    held = len(spoken.trailing_data[0])
+    while True:
+        event = spoken.next_event()
+        if event is not h11.NEED_DATA:
+            return event  # type: ignore[return-value]
+        if held >= most:
+            raise h11.RemoteProtocolError(f"the head is longer than {most} bytes", error_status_hint=431)
+        try:
+            data = await source.receive(most - held)
+        except anyio.EndOfStream:
+            data = b""
+        held += len(data)
         spoken.receive_data(data)
 
 

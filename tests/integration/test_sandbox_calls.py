@@ -28,7 +28,7 @@ PROGRAM = Path(every_call.__file__).read_text(encoding="utf-8")
 
 
 def expected(*, any_socket: bool = False) -> list[str]:
-    """What the program says where the kernel answers as the filter is read."""
+    """The lines that the program prints where the kernel answers as the filter is read."""
 
     def told(number: int, first: tuple[int, ...]) -> str:
         found = answer(os.uname().machine, number, *first, *MARKS, any_socket=any_socket)

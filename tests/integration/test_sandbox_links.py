@@ -27,7 +27,7 @@ def owner(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def left(tmp_path: Path, code: str, *others: str, **more: object) -> dict[str, str]:
-    """What is told of a run that does this in the folder w: path below it -> where the link led."""
+    """Run this in the folder w; path below it -> target, of the links that are told."""
     folder = tmp_path / "w"
     outcome = boxed(
         tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw",
@@ -132,12 +132,42 @@ os.symlink(b"/\xff\n", b"\xfe\x1b[1m"); os.mkdir(b"\xff"); os.mkdir(b"\xff/.git"
     folder = tmp_path / "w"
     outcome = boxed(tmp_path, f"import os\nos.chdir({str(folder)!r})\n{code}", fs="rw", allow_write=(str(folder),))
     assert outcome.exit_code == 0, outcome
-    assert [told.removeprefix(f"{folder}/").partition(",")[0] for told in outcome.planted] == [
-        "\\xff/.git", "dark/l", "\\xfe\x1b[1m",
-    ]  # fmt: skip
+    told = {told.removeprefix(f"{folder}/").partition(",")[0] for told in outcome.planted}
+    assert told == {"\\xff/.git", "dark/l", "\\xfe\x1b[1m"}
     msgspec.json.encode(outcome.planted)
     assert not [path for path in folder.rglob("*") if path.is_symlink()]
     assert (folder / "dark").stat().st_mode & 0o777 == 0o555
+
+
+def test_nothing_hides_in_what_looks_like_a_repository_nor_below_a_protected_name(tmp_path: Path) -> None:
+    """Both are moved aside, and look like any other folder then."""
+    folder = writable(tmp_path / "w")
+    code = f"""
+import os
+os.chdir("{folder}")
+for here in ("fake", "fake/objects/deep", "x/.git"):
+    for name in ("objects", "refs", "sub"): os.makedirs(f"{{here}}/{{name}}")
+    open(f"{{here}}/HEAD", "w").close(); open(f"{{here}}/sub/.envrc", "w").close()
+    os.symlink("/etc", f"{{here}}/sub/l")
+os.symlink("/etc", ".bashrc")
+"""
+    outcome = boxed(tmp_path, code, fs="rw", allow_write=(str(folder),))
+    assert outcome.exit_code == 0, outcome
+    below = ("fake", "fake/objects/deep", "x/.git.planted")
+    expected = {f"{here}/{name}" for here in below for name in ("HEAD", "sub/.envrc", "sub/l")} | {"x/.git", ".bashrc"}
+    assert {told.removeprefix(f"{folder}/").partition(",")[0] for told in outcome.planted} == expected
+    assert len(outcome.planted) == len(expected)
+    assert not [path for path in folder.rglob("*") if path.is_symlink() or path.name in {"HEAD", ".envrc", ".git"}]
+
+
+def test_a_writable_folder_that_is_a_repository_is_looked_through_as_well(tmp_path: Path) -> None:
+    for name in ("objects", "refs", "hooks"):
+        (tmp_path / "w" / name).mkdir(parents=True)
+    (tmp_path / "w" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "w" / "config").write_text("")
+    (tmp_path / "w" / "refs" / "there").symlink_to("/etc")
+    writable(tmp_path / "w")
+    assert left(tmp_path, 'os.symlink("/etc", "refs/l")') == {"refs/l": "/etc"}
 
 
 def test_a_virtual_environment_of_the_systems_python_stays_as_it_is(tmp_path: Path) -> None:

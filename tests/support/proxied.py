@@ -96,7 +96,7 @@ class Served:
 
     async def idle(self) -> None:
         """Wait until it serves nobody. It takes nobody any more then."""
-        for _ in range(self._proxy._caps.at_once - 1):  # one is kept for who comes next
+        for _ in range(self._proxy._caps.at_once):
             await self._proxy._slots.acquire()
 
     async def connect(self) -> anyio.abc.SocketStream:

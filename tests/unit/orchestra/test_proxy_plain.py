@@ -7,7 +7,7 @@ import pytest
 
 from actors.orchestra import proxy as proxies
 from actors.orchestra.proxy_rules import Caps
-from actors.orchestra.proxy_streams import Line
+from actors.orchestra.proxy_streams import CHUNK, Line
 from tests.support.proxied import BROKEN, HEAD, Behave, answering, everything, host, outside, proxied
 
 GET = b"GET http://api.example.org/x HTTP/1.1\r\nHost: api.example.org\r\n\r\n"
@@ -170,9 +170,9 @@ def test_a_host_that_reads_no_more_is_still_listened_to(monkeypatch: pytest.Monk
             self.head = True
             await super().send(data)
 
-        async def receive(self) -> bytes:
+        async def receive(self, max_bytes: int = CHUNK, /) -> bytes:
             await self.broken.wait()
-            return await super().receive()
+            return await super().receive(max_bytes)
 
     monkeypatch.setattr(proxies, "Line", Deaf)
     got, _, _ = said(POST + b"Content-Length: 5\r\n\r\nhello", answering())
