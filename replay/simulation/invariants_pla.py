@@ -121,7 +121,6 @@ class _Check:
         self._paused_at = 0
         self._halted: set[str] = set()
         self._disarms: set[int] = set()
-        self._arms: set[int] = set()
 
     # --- one event after the other --------------------------------------------------------------------------------
 
@@ -185,12 +184,10 @@ class _Check:
                     self._low = f"the kill switch was hit, as told at {event.position}"
             case HidArmed() | HidDisarmed() | HidRefused() | HidPrepared() | HidEnded() | HidTold():
                 self._outcome(event)
-            case PlaModeRequested() | PlaProposalRequested() | PlaDecisionRequested():
+            case PlaModeRequested() | PlaProposalRequested() | PlaDecisionRequested() | PlaArmRequested():
                 self._asked[event.position] = event
             case PlaContractBroken():
                 self._broken = event.position
-            case PlaArmRequested(keeps_mode=True):
-                self._arms.add(event.position)
 
     def _lose(self, why: str) -> None:
         self._device, self._armed, self._ready = None, False, False
@@ -217,8 +214,9 @@ class _Check:
 
     def _decision(self, event: Event) -> None:
         data = event.data
-        moved = event.actor == "warden" and event.causation in self._arms
-        require(not moved, f"the request to arm at {event.causation} led to {event.type} at {event.position}")
+        if event.actor == "warden" and (asked := self._asked.get(event.causation)) is not None:
+            keeps = isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode
+            require(not keeps, f"the request to arm at {asked.position} led to {event.type} at {event.position}")
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode

@@ -263,7 +263,11 @@ def test_an_armed_device_types_nothing_of_what_was_shown_before_it_was_armed(lab
     before = lab.device.typed
     lab.pla("disarm")
     lab.proposed("type: later")
-    code, seen = on_terminal(lab.workspace, "approve", meanwhile=lambda: lab.pla("arm", "--operator", "grace"))
+
+    def armed() -> None:
+        lab.pla("arm", "--operator", "grace")
+
+    code, seen = on_terminal(lab.workspace, "approve", meanwhile=armed)
     assert "Approve and type now on " in seen
     assert (code, lab.device.typed) == (1, before)
     assert lab.asked("status")["proposal"]["stands"] == "open"
