@@ -214,9 +214,7 @@ class _Check:
 
     def _decision(self, event: Event) -> None:
         data = event.data
-        if event.actor == "warden" and (asked := self._asked.get(event.causation)) is not None:
-            keeps = isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode
-            require(not keeps, f"the request to arm at {asked.position} led to {event.type} at {event.position}")
+        self._led_on(event)
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode
@@ -243,6 +241,13 @@ class _Check:
                 self._broken = None
             case _:
                 self._executing(event)
+
+    def _led_on(self, event: Event) -> None:
+        """A request to arm is answered, and changes neither the mode nor a proposal."""
+        asked = self._asked.get(event.causation)
+        if asked is not None and isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode:
+            led = event.actor == "warden"
+            require(not led, f"the request to arm at {asked.position} led to {event.type} at {event.position}")
 
     # --- sessions and modes ---------------------------------------------------------------------------------------
 
