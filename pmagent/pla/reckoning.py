@@ -61,17 +61,18 @@ def reversal(document: dict[str, Any]) -> Reversal:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """What approving it would do now, and what stands against that."""
+    """What approving it would do now, what stands against that, and ``act``: the words of who approves it."""
 
     text: str
     hindered: list[str]
+    act: str
 
 
 def means(pla: dict[str, Any], *, paused: bool) -> Means:
     """What an approval would do as the PLA stands (``pla.status``). The warden decides when it comes."""
     mode, device = pla["mode"], pla["device"]
     if mode != "EXECUTE":
-        return Means(f"In {mode} an approval is recorded, and nothing is typed.", [])
+        return Means(f"In {mode} an approval is recorded, and nothing is typed.", [], "Approve, record only")
     hindered: list[str] = []
     if device is None:
         hindered.append("no device is linked")
@@ -86,4 +87,5 @@ def means(pla: dict[str, Any], *, paused: bool) -> Means:
         hindered.append("the device is not armed")
     if paused:
         hindered.append("effects are paused")
-    return Means("In EXECUTE what is approved is typed at once.", hindered)
+    where = "" if device is None else f" on {device['device_id']}"
+    return Means("In EXECUTE what is approved is typed at once.", hindered, f"Approve and type now{where}")

@@ -121,7 +121,6 @@ class _Check:
         self._paused_at = 0
         self._halted: set[str] = set()
         self._disarms: set[int] = set()
-        self._arms: set[int] = set()
 
     # --- one event after the other --------------------------------------------------------------------------------
 
@@ -185,12 +184,10 @@ class _Check:
                     self._low = f"the kill switch was hit, as told at {event.position}"
             case HidArmed() | HidDisarmed() | HidRefused() | HidPrepared() | HidEnded() | HidTold():
                 self._outcome(event)
-            case PlaModeRequested() | PlaProposalRequested() | PlaDecisionRequested():
+            case PlaModeRequested() | PlaProposalRequested() | PlaDecisionRequested() | PlaArmRequested():
                 self._asked[event.position] = event
             case PlaContractBroken():
                 self._broken = event.position
-            case PlaArmRequested(keeps_mode=True):
-                self._arms.add(event.position)
 
     def _lose(self, why: str) -> None:
         self._device, self._armed, self._ready = None, False, False
@@ -217,8 +214,7 @@ class _Check:
 
     def _decision(self, event: Event) -> None:
         data = event.data
-        moved = event.actor == "warden" and event.causation in self._arms
-        require(not moved, f"the request to arm at {event.causation} led to {event.type} at {event.position}")
+        self._led_on(event)
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode
@@ -245,6 +241,13 @@ class _Check:
                 self._broken = None
             case _:
                 self._executing(event)
+
+    def _led_on(self, event: Event) -> None:
+        """A request to arm is answered, and changes neither the mode nor a proposal."""
+        asked = self._asked.get(event.causation)
+        if asked is not None and isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode:
+            led = event.actor == "warden"
+            require(not led, f"the request to arm at {asked.position} led to {event.type} at {event.position}")
 
     # --- sessions and modes ---------------------------------------------------------------------------------------
 

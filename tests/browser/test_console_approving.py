@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import Enter
 from tests.support.stations import APPROVING, ASKING, LOOKING, Station
 
+APPROVE = re.compile(r"^Approve(, record only| and type now on .+)$")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("screens")]
 
 
@@ -24,7 +25,7 @@ def open_card(page: Page, proposal: dict[str, Any]) -> Page:
     """The card of a proposal, with the form that approves it."""
     page.goto(f"/approvals/{proposal['proposal_id']}")
     page.get_by_role("link", name="Approve…").click()
-    expect(page.get_by_role("button", name="Approve exactly this")).to_be_visible()
+    expect(page.get_by_role("button", name=APPROVE)).to_be_visible()
     return page
 
 
@@ -55,7 +56,7 @@ def test_what_one_asks_for_another_approves_and_it_is_typed(station: Station, en
     expect(page.locator("pre.bytes")).to_have_text("ls·-la⏎")
     expect(page.locator("#why")).to_contain_text("to see what is there")
     fill(page, proposal)
-    page.get_by_role("button", name="Approve exactly this").click()
+    page.get_by_role("button", name=APPROVE).click()
     expect(page.locator("#stands")).to_contain_text("executed")
     assert typed(station) == before + "ls -la\n"
     assert decisions(station, proposal) == [APPROVING]
@@ -79,7 +80,7 @@ def test_the_content_has_the_focus_and_enter_approves_nothing(
         page.keyboard.press("Enter")
     for key in ("a", "A", "y", "Y", "o", "Control+Enter"):
         page.locator("body").press(key)
-    expect(page.get_by_role("button", name="Approve exactly this")).to_be_visible()
+    expect(page.get_by_role("button", name=APPROVE)).to_be_visible()
     assert decisions(station, proposal) == []
 
 
@@ -93,7 +94,7 @@ def test_pressed_twice_it_is_typed_once(station: Station, enter: Enter) -> None:
         "() => { const f = document.querySelector('#decide form');"
         " fetch(f.action, {method: 'POST', body: new URLSearchParams(new FormData(f)), redirect: 'manual'}); }"
     )
-    page.get_by_role("button", name="Approve exactly this").dblclick()
+    page.get_by_role("button", name=APPROVE).dblclick()
     expect(page.locator("#stands")).to_contain_text("executed")
     assert typed(station) == before + "echo once"
     assert decisions(station, proposal) == [APPROVING]
@@ -107,10 +108,10 @@ def test_a_second_window_says_what_was_decided(station: Station, enter: Enter) -
     page, other = open_card(visit.page, proposal), open_card(visit.window(), proposal)
     fill(page, proposal)
     fill(other, proposal)
-    page.get_by_role("button", name="Approve exactly this").click()
+    page.get_by_role("button", name=APPROVE).click()
     expect(page.locator("#stands")).to_contain_text("executed")
     with other.expect_response(lambda answer: answer.request.method == "POST") as told:
-        other.get_by_role("button", name="Approve exactly this").click()
+        other.get_by_role("button", name=APPROVE).click()
     assert told.value.status == 409
     expect(other.locator("main")).to_contain_text(APPROVING)
     assert typed(station) == before + "echo here"
@@ -127,12 +128,122 @@ def test_what_changed_meanwhile_is_not_approved_and_the_difference_is_shown(
     fill(page, proposal)
     station.mode("SUGGEST")  # what an approval means is another now
     with page.expect_response(lambda answer: answer.request.method == "POST") as told:
-        page.get_by_role("button", name="Approve exactly this").click()
+        page.get_by_role("button", name=APPROVE).click()
     assert told.value.status == 409
     difference = page.get_by_role("table", name="What you saw, and how it is now")
     expect(difference).to_contain_text("EXECUTE")
     expect(difference).to_contain_text("SUGGEST")
     assert (typed(station), decisions(station, proposal)) == (before, [])
+
+
+def test_the_button_says_whether_and_where_it_is_typed(station: Station, enter: Enter) -> None:
+    station.armed()
+    device = station.document("pla", "status")["device"]["device_id"]
+    proposal = station.proposed("type: echo button")
+    visit = enter(APPROVING)
+    page = open_card(visit.page, proposal)
+    expect(page.get_by_role("button", name=f"Approve and type now on {device}")).to_be_visible()
+    station.mode("SUGGEST")
+    open_card(page, proposal)
+    expect(page.get_by_role("button", name="Approve, record only")).to_be_visible()
+
+
+def frozen_form(page: Page) -> str:
+    """Everything of the form: its sentence, its hidden fields, its button."""
+    return str(page.locator("#decide form").evaluate("form => form.outerHTML"))
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with_scripts", "without_scripts"])
+@pytest.mark.parametrize("touched", [False, True], ids=["untouched", "touched"])
+@pytest.mark.parametrize("change", ["raised", "lowered"])
+def test_an_open_form_stays_as_it_was_opened_and_approves_nothing_once_the_mode_has_changed(
+    station: Station, enter: Enter, *, change: str, touched: bool, scripts: bool
+) -> None:
+    station.armed()
+    was, now = ("SUGGEST", "EXECUTE") if change == "raised" else ("EXECUTE", "SUGGEST")
+    if change == "raised":
+        station.mode("SUGGEST")
+    before = typed(station)
+    proposal = station.proposed(f"type: echo {change} {touched} {scripts}")
+    page = open_card(enter(APPROVING, java_script_enabled=scripts).page, proposal)
+    if touched:
+        fill(page, proposal)
+    form, weight = frozen_form(page), page.locator("#weight").inner_html()
+    station.mode(now)
+    if change == "raised":
+        station.pmagent("pla", "arm")
+    told = page.get_by_role("status").filter(has_text="The mode has changed")
+    if scripts:
+        expect(told).to_contain_text(f"mode: {was} when the form was opened, {now} now")
+        assert page.locator("#decide form [role=status]").count() == 0, "beside the form, not in it"
+    else:
+        assert told.count() == 0
+    assert (frozen_form(page), page.locator("#weight").inner_html()) == (form, weight)
+    if not touched:
+        fill(page, proposal)
+    with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+        page.get_by_role("button", name=APPROVE).click()
+    assert sent.value.status == 409
+    difference = page.get_by_role("table", name="What you saw, and how it is now")
+    expect(difference.get_by_role("row", name=f"mode {was} {now}")).to_be_visible()
+    assert (typed(station), decisions(station, proposal)) == (before, [])
+    page.get_by_role("link", name="Look at it again").click()
+    box = page.get_by_role("checkbox", name="I have read")
+    expect(box).not_to_be_checked()
+    fill(page, proposal)
+    words = "Approve and type now on" if now == "EXECUTE" else "Approve, record only"
+    page.get_by_role("button", name=words).click()
+    station.until("pla.proposal_closed", after=proposal["position"])
+    assert decisions(station, proposal) == [APPROVING]
+    assert (typed(station) != before) == (now == "EXECUTE")
+
+
+def test_in_two_windows_each_form_stays_and_a_reload_has_none(station: Station, enter: Enter) -> None:
+    station.armed()
+    station.mode("SUGGEST")
+    before = typed(station)
+    proposal = station.proposed("type: echo two windows")
+    visit = enter(APPROVING)
+    page, other = open_card(visit.page, proposal), open_card(visit.window(), proposal)
+    copied = visit.window()
+    form = frozen_form(other)
+    station.mode("EXECUTE")
+    station.pmagent("pla", "arm")
+    for one in (page, other):
+        expect(one.get_by_role("status").filter(has_text="The mode has changed")).to_be_visible()
+    copied.goto(page.url)
+    page.reload()
+    for one in (page, copied):
+        expect(one.get_by_role("button", name=APPROVE)).to_have_count(0)
+        expect(one.locator("#decide")).to_contain_text("counts for nothing")
+    assert frozen_form(other) == form
+    fill(other, proposal)
+    other.get_by_role("button", name=APPROVE).click()
+    expect(other.locator("main")).to_contain_text("Nothing was approved")
+    assert (typed(station), decisions(station, proposal)) == (before, [])
+
+
+@pytest.mark.parametrize("touched", [False, True], ids=["untouched", "touched"])
+def test_a_form_on_a_proposal_that_another_has_replaced_says_so_and_stays(
+    station: Station, enter: Enter, *, touched: bool
+) -> None:
+    station.armed()
+    before = typed(station)
+    proposal = station.proposed(f"type: echo first {touched}")
+    page = open_card(enter(APPROVING).page, proposal)
+    if touched:
+        fill(page, proposal)
+    form = frozen_form(page)
+    station.pmagent("pla", "reject", "--operator", APPROVING, "--reason", "another comes")
+    again = station.proposed(f"type: echo second {touched}")
+    expect(page.get_by_role("status").filter(has_text="It is not open any more")).to_contain_text("rejected")
+    assert frozen_form(page) == form
+    if not touched:
+        fill(page, proposal)
+    with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+        page.get_by_role("button", name=APPROVE).click()
+    assert sent.value.status == 409
+    assert (typed(station), decisions(station, proposal), decisions(station, again)) == (before, [], [])
 
 
 def test_who_asked_and_who_may_only_look_find_nothing_to_press(
@@ -170,7 +281,7 @@ def test_without_scripts_it_is_approved_and_typed_too(station: Station, enter: E
     proposal = station.proposed('type: "date\\n"')
     page = open_card(enter(APPROVING, java_script_enabled=False).page, proposal)
     fill(page, proposal)
-    page.get_by_role("button", name="Approve exactly this").click()
+    page.get_by_role("button", name=APPROVE).click()
     station.until("pla.proposal_closed", after=proposal["position"])
     page.reload()
     expect(page.locator("#stands")).to_contain_text("executed")
@@ -199,7 +310,7 @@ def test_with_the_keyboard_alone_it_is_found_read_and_approved(
     if page.get_by_label("first 6 characters of the digest").count():
         press(page, "Tab")
         page.keyboard.type(proposal["digest"][:6])
-    tab_to(page, "Approve exactly this")
+    tab_to(page, "Approve and type now on ")
     press(page, "Enter")
     expect(page.locator("#stands")).to_contain_text("executed")
     assert typed(station) == before + "echo keys"

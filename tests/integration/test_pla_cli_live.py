@@ -259,6 +259,37 @@ def test_what_was_shown_in_another_mode_is_not_typed(lab: Lab) -> None:
     assert (code, lab.device.typed) == (0, before + "later")
 
 
+def test_an_armed_device_types_nothing_of_what_was_shown_before_it_was_armed(lab: Lab) -> None:
+    before = lab.device.typed
+    lab.pla("disarm")
+    lab.proposed("type: later")
+
+    def armed() -> None:
+        lab.pla("arm", "--operator", "grace")
+
+    code, seen = on_terminal(lab.workspace, "approve", meanwhile=armed)
+    assert "Approve and type now on " in seen
+    assert (code, lab.device.typed) == (1, before)
+    assert lab.asked("status")["proposal"]["stands"] == "open"
+    lab.pla("reject", "--reason", "enough")
+
+
+def test_a_refused_request_to_arm_leaves_mode_and_proposal_as_they_are(lab: Lab) -> None:
+    lab.pla("mode", "SUGGEST")
+    proposed = lab.proposed("type: still here")
+    after = end_of_log(lab.workspace)
+    refused = lab.pla("arm", expect=1)
+    assert "the mode stays SUGGEST" in refused.text
+    status = lab.asked("status")
+    assert (status["mode"], status["proposal"]["proposal_id"]) == ("SUGGEST", proposed["proposal_id"])
+    assert [one for one in events(lab.workspace, "pla.violation") if one["position"] > after] == []
+    (hint,) = [line for line in refused.errors.splitlines() if "hint:" in line]
+    for command in hint.partition("hint: ")[2].split(", then "):
+        lab.pla(*command.removeprefix("pmagent pla ").split())
+    assert lab.asked("status")["armed"]
+    lab.pla("reject", "--reason", "enough")
+
+
 def test_what_the_device_reports_of_itself_is_shown(lab: Lab) -> None:
     before = lab.device.typed
     after = end_of_log(lab.workspace)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from events.errors import PmagentError
 from pmagent.clean import is_seen
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option, same_request
 from pmagent.cli.output import Output, Styled
@@ -20,6 +21,7 @@ from pmagent.when import spoken
 
 if TYPE_CHECKING:
     from pmagent.answer import Answer
+    from pmagent.pla.reckoning import Means
 
 OUTCOME_SECONDS: Final = 300.0
 """So long an execution is waited for: typing takes at most three minutes."""
@@ -128,28 +130,42 @@ def _shown(
     if ask_yes and shown["stands"] == "open":
         if shown["masked"] and shown.get("plain") is None:
             raise _unseen(reveal=reveal)
-        seen_mode = _told_means(app, shown)
+        does, seen_mode = _means(app)
+        _tell_means(app.output, shown, does)
         app.output.flush()
         termios.tcflush(sys.stdin, termios.TCIFLUSH)  # what was typed before it was shown approves nothing
-        app.output.note(Styled("approve", "bold"), f" exactly this, once? type {_YES} and Enter:")
+        app.output.note(Styled(does.act, "bold"), f": exactly this, once? type {_YES} and Enter:")
         if sys.stdin.readline().strip() != _YES:
             app.output.note("it is not approved, and stays open")
             raise click.exceptions.Exit(Exit.NO)
+        now, mode = _means(app)
+        if mode == seen_mode and now != does:  # the daemon refuses another mode, and the log tells of it
+            before, after = ("; ".join([one.act, *one.hindered]) for one in (does, now))
+            what = f"nothing is approved: when it was shown, a yes meant: {before}; now it means: {after}"
+            raise Changed(what, f"pmagent pla approve {shown['proposal_id'][:12]} shows it again, and asks")
     return shown, seen_mode
 
 
-def _told_means(app: App, shown: dict[str, Any]) -> str:
-    """Show the proposal, and what approving it would do in the mode that holds now, which is returned."""
+class Changed(PmagentError):
+    """An approval would do something else than was shown; nothing is approved."""
+
+    exit_code = Exit.NO
+
+
+def _means(app: App) -> tuple[Means, str]:
+    """What approving does now, and the mode that holds."""
     from pmagent.pla.reckoning import means
 
     pla = ask(app, "pla.status").document
-    show_proposal(app.output, shown)
-    does = means(pla, paused=False)
-    app.output.line("  approving   ", does.text)
+    return means(pla, paused=False), pla["mode"]
+
+
+def _tell_means(output: Output, shown: dict[str, Any], does: Means) -> None:
+    """Show the proposal, and what approving it does."""
+    show_proposal(output, shown)
+    output.line("  approving   ", does.text)
     for one in does.hindered:
-        app.output.line("              ", one)
-    mode: str = pla["mode"]
-    return mode
+        output.line("              ", one)
 
 
 def _unseen(*, reveal: bool) -> Exception:

@@ -17,13 +17,15 @@ from events.errors import PmagentError
 from pmagent.console.approvals.looks import content, headline
 
 SEEN_CHARS_MAX: Final = 24_576
+SITUATION_CHARS_MAX: Final = 1024
+DEVICE_CHARS_MAX: Final = 120
 
 _WORDS: Final = {
     "does": "what it does", "digest": "digest", "stands": "state", "mode": "mode", "armed": "device",
     "device": "which device", "expires_at": "open until", "paused": "effects",
 }  # fmt: skip
-_MEANS: Final = ("armed", "device", "paused")
-"""What of it says whether, and where, an approval is typed."""
+_MEANS: Final = ("digest", "mode", "armed", "device", "paused")
+"""What of it says what is approved, and whether, and where, it is typed."""
 
 
 class BadDecision(PmagentError):
@@ -44,6 +46,15 @@ class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     armed: str
     device: str
     expires_at: str
+    paused: str
+
+
+class Situation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """What of it decides what an approval does. A form's address holds it as it was when the form was opened."""
+
+    mode: str
+    armed: str
+    device: str
     paused: str
 
 
@@ -69,8 +80,13 @@ def seen(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> Seen
     )  # fmt: skip
 
 
-def packed(one: Seen) -> str:
-    """For a form's hidden field: ASCII that no rendering changes."""
+def situation(one: Seen) -> Situation:
+    """What a page said of what an approval does."""
+    return Situation(one.mode, one.armed, one.device[:DEVICE_CHARS_MAX], one.paused)
+
+
+def packed(one: Seen | Situation) -> str:
+    """For a form's hidden field, and its address: ASCII that no rendering changes."""
     return base64.urlsafe_b64encode(msgspec.json.encode(one)).decode()
 
 
@@ -85,18 +101,28 @@ def unpacked(text: str) -> Seen:
         raise BadDecision("the decision does not say what was shown", hint) from None
 
 
-def differences(shown: Seen, now: Seen) -> list[Difference]:
-    """What is not as it was shown, but for the text: see ``compared``."""
+def opened(text: str) -> Situation | None:
+    """How things stood when a form was opened, as its address says; None where it does not."""
+    if len(text) > SITUATION_CHARS_MAX:
+        return None
+    try:
+        return msgspec.json.decode(base64.b64decode(text.encode("ascii"), b"-_", validate=True), type=Situation)
+    except (ValueError, binascii.Error, msgspec.DecodeError, RecursionError):
+        return None
+
+
+def differences(shown: Seen | Situation, now: Seen | Situation) -> list[Difference]:
+    """What is not as it was shown, but for the text: see ``compared``. Both are of one kind."""
     return [
         Difference(word, str(getattr(shown, name)), str(getattr(now, name)))
         for name, word in _WORDS.items()
-        if getattr(shown, name) != getattr(now, name)
+        if getattr(shown, name, None) != getattr(now, name, None)
     ]
 
 
 def otherwise(shown: Seen, now: Seen) -> list[Difference]:
-    """What an approval of the same bytes in the same mode would do by now, other than what was shown: the device was
-    armed, changed or resumed meanwhile, or the other way round. The daemon compares the digest and the mode alone."""
+    """What an approval would do by now, other than what was shown: the mode was changed, the device was armed, changed
+    or resumed meanwhile, or the other way round. The daemon compares the digest and the mode alone."""
     means = {_WORDS[name] for name in _MEANS}
     return [one for one in differences(shown, now) if one.name in means]
 

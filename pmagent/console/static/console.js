@@ -201,7 +201,7 @@
     const begun = Date.now();
     let delay = 0;
     try {
-      const answer = await fetch(location.pathname + location.search, {
+      const answer = await fetch(BODY.dataset.regions || location.pathname + location.search, {
         headers: { "X-Pmagent-Part": "regions" }, redirect: "manual", cache: "no-store", signal: AbortSignal.timeout(15_000),
       });
       if (answer.status === 401 || answer.type === "opaqueredirect") return signIn();

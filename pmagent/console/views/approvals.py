@@ -21,7 +21,7 @@ from pmagent.console.approvals.card import LISTED, Card, gathered
 from pmagent.console.approvals.decision import NONCE, Sent, Verdict, arguments, request_id, sent, wanting
 from pmagent.console.approvals.looked import Looked
 from pmagent.console.approvals.looks import by_risk, content, headline
-from pmagent.console.approvals.seen import compared, differences, otherwise
+from pmagent.console.approvals.seen import Situation, compared, differences, opened, otherwise, packed, situation
 from pmagent.console.desk import Desk, desk_of, form_of, visitor_of
 from pmagent.console.door.entrance import Visitor
 from pmagent.pla.choosing import STANDS, fits
@@ -33,7 +33,7 @@ LIVE: Final = ("pla.", "hid.linked", "hid.lost", "hid.reported", "control.", "ke
 _TITLES: Final = {
     "decided": "Already decided",
     "expired": "Too late: it has expired",
-    "changed": "The mode is another now",
+    "changed": "The mode has changed",
     "otherwise": "It is not as you saw it",
     "digest": "This is about other bytes",
     "self": "You asked for it yourself",
@@ -87,35 +87,49 @@ def _row(document: dict[str, Any]) -> dict[str, Any]:
 
 
 async def show(request: Request) -> Response:
-    """``/approvals/{id}?decide=&form=``: one proposal; with ``decide`` (approve or reject) the form for that. ``form``
-    is the form's nonce: it stands in the address, so that a page that is made anew holds the same form, and another tab
-    another. The addresses that forms post to show the card as well: a page that answers a POST may be looked at
-    again."""
+    """``/approvals/{id}?decide=&form=&opened=``: one proposal; with ``decide`` (approve or reject) the form for that.
+    ``form`` is the form's nonce: it stands in the address, so that a page that is made anew holds the same form, and
+    another tab another. ``opened``: what an approval did when the form was opened; where it does something else by now
+    there is no form any more, and the difference instead. The addresses that forms post to show the card as well: a
+    page that answers a POST may be looked at again."""
     desk, visitor, name = desk_of(request), visitor_of(request), request.path_params["proposal_id"]
     decide, nonce = _one_of(request, "decide", ("approve", "reject")), request.query_params.get("form", "")
+    since = opened(request.query_params.get("opened", ""))
     card = await gathered(desk, visitor, name)
-    address = _address(card.document["proposal_id"])
-    if decide and card.is_open and not NONCE.fullmatch(nonce):
-        return RedirectResponse(f"{address}?decide={decide}&form={_drawn()}", status_code=303)
+    if decide and card.is_open and not (NONCE.fullmatch(nonce) and since):
+        return RedirectResponse(_form_address(card, decide, _drawn()), status_code=303)
     if card.document["proposal_id"] != name:
-        return RedirectResponse(address, status_code=303)
-    return await _page(request, card, decide=decide, nonce=nonce)
+        return RedirectResponse(_address(card.document["proposal_id"]), status_code=303)
+    return await _page(request, card, decide=decide, nonce=nonce, since=since)
 
 
 def _drawn() -> str:
     return secrets.token_hex(16)
 
 
+def _form_address(card: Card, decide: str, nonce: str, since: Situation | None = None) -> str:
+    """Where a form stands that was opened as things stood ``since`` (None: now)."""
+    mark = packed(since or situation(card.seen))
+    return f"{_address(card.document['proposal_id'])}?decide={decide}&form={nonce}&opened={quote(mark, safe='')}"
+
+
 async def _page(
-    request: Request, card: Card, *, decide: str, nonce: str, status: int = 200, lacks: dict[str, str] | None = None,
-    form: dict[str, str] | None = None,
+    request: Request, card: Card, *, decide: str, nonce: str, since: Situation | None = None, status: int = 200,
+    lacks: dict[str, str] | None = None, form: dict[str, str] | None = None,
 ) -> Response:  # fmt: skip
-    """The card. A page that answers a POST is no address to come back to, so nothing makes it stale."""
+    """The card. An open form stays as it was opened (``since``; None: now), and what has changed is told beside it. A
+    page that answers a POST is no address to come back to, so nothing else makes it stale."""
     visitor = visitor_of(request)
+    since = since or situation(card.seen)
+    # A rejection is the same in every mode.
+    changed = differences(since, situation(card.seen)) if decide == "approve" and card.is_open else []
+    offered = bool(decide) and card.is_open and visitor.role == "approve"
+    frozen = offered and not changed and (decide == "reject" or not (card.barred or card.hidden))
     _LOOKED.setdefault(desk_of(request), Looked()).shown(visitor.session, card.document["proposal_id"])
     return await desk_of(request).page(
         request, "approval.html", title=card.headline, section="approvals", status=status,
-        live=LIVE if request.method == "GET" else (), card=card, proposal=card.document, decide=decide,
+        live=LIVE if request.method == "GET" or decide else (), card=card, proposal=card.document, decide=decide,
+        regions=_form_address(card, decide, nonce, since) if decide else "", frozen=frozen, changed=changed,
         nonce=nonce, lacks=lacks or {}, form=form or {}, address=_address(card.document["proposal_id"]),
         command=("pmagent", "pla", "show", card.document["proposal_id"], "--hexdump"),
     )  # fmt: skip
@@ -144,14 +158,17 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
     card = await gathered(desk, visitor, request.path_params["proposal_id"], reveal=said.revealed)
     name = card.document["proposal_id"]
     lacks = wanting(said, card.document, card.risk.tier)
+    if lacks and card.is_open and (stale := _not_as_shown(said, card)) is not None:
+        return await _changed(request, card, said, stale)
     if lacks and card.is_open:
         word = "approve" if verdict == "APPROVED" else "reject"
         return await _page(request, card, decide=word, nonce=said.nonce, status=422, lacks=lacks, form=form)
     if lacks:
         over = {"code": "decided", "reasons": ["it is not open any more, and nothing was recorded"], "mend": []}
         return await _changed(request, card, said, over)
-    if (not_as_shown := _not_as_shown(said, card)) is not None:
-        return await _changed(request, card, said, not_as_shown)
+    same = (said.digest, said.mode) == (card.seen.digest, card.seen.mode)  # the daemon tells of another, and the log
+    if same and card.is_open and (stale := _not_as_shown(said, card)) is not None:
+        return await _changed(request, card, said, stale)
     looked = _LOOKED.setdefault(desk, Looked()).milliseconds(visitor.session, name)
     answer = await desk.ask(
         "pla.decide", visitor, request=request_id(said, visitor.operator, name), **arguments(said, name, looked)
@@ -162,14 +179,13 @@ async def _decide(request: Request, verdict: Verdict) -> Response:
 
 
 def _not_as_shown(said: Sent, card: Card) -> dict[str, Any] | None:
-    """Why nothing is approved: it would do something else than the page said. The daemon tells of other bytes, another
-    mode, and of what is not open any more."""
-    same = (said.digest, said.mode) == (card.seen.digest, card.seen.mode)
-    others = otherwise(said.seen, card.seen) if same and card.is_open and said.verdict == "APPROVED" else []
+    """Why nothing is approved: it would do something else than the form said when it was opened."""
+    others = otherwise(said.seen, card.seen) if said.verdict == "APPROVED" else []
     if not others:
         return None
     reasons = [f"{one.name}: it was {one.shown} when it was shown, and is {one.now} now" for one in others]
-    return {"code": "otherwise", "reasons": reasons, "mend": ["look at it again: an approval would do something else"]}
+    code = "changed" if said.mode != card.seen.mode else "otherwise"
+    return {"code": code, "reasons": reasons, "mend": ["look at it again: an approval would do something else"]}
 
 
 async def _changed(request: Request, card: Card, said: Sent, refused: dict[str, Any]) -> Response:

@@ -186,6 +186,21 @@ def test_in_execute_what_stands_against_typing_is_named(more: dict[str, Any], pa
     assert means(status(mode="EXECUTE", armed=True), paused=False).hindered == []
 
 
+@pytest.mark.parametrize(
+    ("more", "act"),
+    [
+        ({"mode": "SUGGEST"}, "Approve, record only"),
+        ({"mode": "EXECUTE"}, "Approve and type now on pla-7"),
+        ({"mode": "EXECUTE", "device": None}, "Approve and type now"),
+    ],
+)
+def test_the_words_of_who_approves_say_what_it_does_and_where(more: dict[str, Any], act: str) -> None:
+    about = status(**more)
+    if about["device"] is not None:
+        about["device"]["device_id"] = "pla-7"
+    assert means(about, paused=False).act == act
+
+
 TYPED = st.text(st.sampled_from("\t\n" + "".join(map(chr, range(32, 127)))), max_size=60)
 ANY = st.one_of(
     TYPED.map(typed),

@@ -18,7 +18,7 @@ from events.log import now
 from pmagent.answer import Answer
 from pmagent.console.app import application
 from pmagent.console.approvals.history import Step, Story
-from pmagent.console.approvals.seen import packed, seen
+from pmagent.console.approvals.seen import Situation, packed, seen
 from pmagent.console.desk import Desk
 from pmagent.console.door.entrance import Visitor
 from pmagent.console.reading.alerts import Alert
@@ -175,7 +175,8 @@ def _none(_: str) -> dict[str, str]:
 
 
 _CARD: Final = f"/approvals/{PROPOSAL}"
-_FORM: Final = "&form=" + "0" * 32
+_OPENED: Final = packed(Situation("SUGGEST", "not armed", "none", "running"))
+_FORM: Final = f"&form={'0' * 32}&opened={_OPENED.replace('=', '%3D')}"
 PAGES: Final[dict[str, tuple[str, str, int, Callable[[str], dict[str, str]]]]] = {
     "now": ("GET", "/", 200, _none),
     "now_mode": ("GET", "/?change=mode", 200, _none),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
+from pmagent.console.approvals.seen import Situation, packed, unpacked
 from tests.support.approving import (
     APPROVING,
     ASKING,
     Desk,
     buttons,
     forms,
+    main_of,
     page_of,
     proposed,
     told,
@@ -109,6 +112,74 @@ def test_a_form_is_the_same_when_its_page_is_made_anew_and_another_in_another_ta
     assert first.headers["location"] != second.headers["location"]
     again = [forms(bob.console.page(first.headers["location"]), f"/approvals/{name}/approve") for _ in range(2)]
     assert again[0] == again[1]
+
+
+OTHERWISE = {
+    "mode": Situation("EXECUTE", "not armed", "none", "running"),
+    "armed": Situation("SUGGEST", "armed", "none", "running"),
+    "device": Situation("SUGGEST", "not armed", "pla-7 on /dev/ttyACM0", "running"),
+    "effects": Situation("SUGGEST", "not armed", "none", "paused"),
+}
+LIVE_REGION = re.compile(r'id="(\w+)"[^>]*data-region')
+
+
+@pytest.mark.parametrize("word", ["approve", "reject"])
+def test_nothing_that_an_open_form_rests_on_is_made_anew(host: LiveHost, bob: Desk, word: str) -> None:
+    name = proposed(host)["proposal_id"]
+    plain, form = bob.card(name), bob.card(name, f"?decide={word}")
+    resting = {"content", "why", "weight", "decide"}
+    assert resting <= set(LIVE_REGION.findall(main_of(plain)))
+    regions = set(LIVE_REGION.findall(main_of(form)))
+    assert not resting & regions
+    assert "since" in regions
+    main = main_of(form)
+    assert main.index('role="status"><div id="since"') > main.rindex("</form>"), "beside it, not inside"
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_the_address_of_a_form_that_was_opened_otherwise_has_the_difference_and_no_form(
+    host: LiveHost, bob: Desk, what: str
+) -> None:
+    """As after a reload, in a copied tab, or when a browser is started again."""
+    name = proposed(host)["proposal_id"]
+    address = f"/approvals/{name}?decide=approve&form={'0' * 32}&opened={packed(OTHERWISE[what])}"
+    page = page_of(bob.console.get(address), 200)
+    assert forms(page.source, f"/approvals/{name}/approve") == []
+    assert f"{what}: " in told(page) or f"{what if what != 'armed' else 'device'}: " in told(page)
+    assert "approves nothing any more" in told(page)
+    rejecting = page_of(bob.console.get(address.replace("=approve", "=reject")), 200)
+    assert len(forms(rejecting.source, f"/approvals/{name}/reject")) == 1, "a rejection is the same in every mode"
+
+
+@pytest.mark.parametrize("opened", ["", "x", "e30=", "W10=", "A" * 3000, "\u00fc"])
+def test_an_address_that_does_not_say_how_things_stood_is_no_form_s(host: LiveHost, bob: Desk, opened: str) -> None:
+    name = proposed(host)["proposal_id"]
+    answer = bob.console.get(f"/approvals/{name}?decide=approve&form={'0' * 32}&opened={opened}")
+    assert answer.status_code == 303
+    assert f"form={'0' * 32}" not in answer.headers["location"]
+    assert len(forms(bob.console.page(answer.headers["location"]), f"/approvals/{name}/approve")) == 1
+
+
+@pytest.mark.parametrize("filled", [True, False], ids=["filled in", "with something missing"])
+def test_a_form_that_was_opened_in_another_mode_approves_nothing_and_asks_again(
+    host: LiveHost, bob: Desk, filled: bool
+) -> None:
+    """Also where it would be asked for the rest of it: that form would be another."""
+    name = proposed(host)["proposal_id"]
+    fields = bob.filled(name)
+    shown = msgspec.structs.replace(unpacked(fields["seen"]), mode="EXECUTE")
+    fields = {**fields, "mode": "EXECUTE", "seen": packed(shown), **({} if filled else {"first": "", "read": ""})}
+    page = page_of(bob.send(name, "approve", fields), 409)
+    assert "mode EXECUTE SUGGEST" in told(page)
+    assert f"/approvals/{name}?decide=approve#decide" in page.links(), "it asks again"
+    assert view_of(host, name)["stands"] == "open"
+    assert bob.approve(name).status_code == 303
+    assert view_of(host, name)["outcome"] == "recorded"
+
+
+def test_the_button_says_what_it_does(host: LiveHost, bob: Desk) -> None:
+    page = bob.card(proposed(host)["proposal_id"], "?decide=approve")
+    assert re.search(r'<button class="act">Approve, record only</button>', page.source)
 
 
 def test_the_list_has_the_open_one_and_those_that_are_over(host: LiveHost, bob: Desk) -> None:
