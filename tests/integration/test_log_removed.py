@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from contracts.blobs import blob_check
 from events.errors import LogLocked, PmagentError
 from events.lock import is_locked
 from events.verify import verify_log
@@ -103,7 +104,7 @@ def test_git_passes_the_evidence_by_and_the_daemon_goes_on(committed: Path, how:
         assert daemon.end()[0] == 0
     status = git(committed, "status", "--porcelain", "--", ".pmagent").stdout
     assert status == ""
-    assert verify_log(str(layout.log), blobs=str(layout.blobs), decode=True).ok
+    assert verify_log(str(layout.log), blobs=blob_check(str(layout.blobs)), decode=True).ok
 
 
 @pytest.mark.parametrize("ignored", [True, False])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from pmagent import daemon, operations
 from pmagent.answer import Answer
 from pmagent.clean import json_bytes
-from pmagent.wire import Failure, Reply
+from pmagent.wire import Failure, Reply, Request
 from pmagent.workspace.presence import BadPath
 from tests.support.commands import pmagent
 from tests.support.live import on_loop
@@ -36,32 +35,6 @@ def test_what_is_text_is_as_it_was() -> None:
     assert json_bytes(document) == msgspec.json.encode(document)
 
 
-class Stream:
-    """A connection whose request has come."""
-
-    def __init__(self, line: bytes) -> None:
-        self.left, self.sent = line, b""
-
-    async def __aenter__(self) -> Stream:
-        """See SocketStream."""
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """See SocketStream."""
-
-    def extra(self, _: object) -> None:
-        """See SocketStream."""
-
-    async def receive(self) -> bytes:
-        """See SocketStream."""
-        left, self.left = self.left, b""
-        return left
-
-    async def send(self, data: bytes) -> None:
-        """See SocketStream."""
-        self.sent += data
-
-
 @pytest.mark.parametrize("way", ["document", "warning", "error", "bug"])
 @on_loop
 async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
@@ -74,11 +47,9 @@ async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(operations.OPERATIONS, "says", says)
-        patch.setattr(daemon, "peer_uid", lambda _: os.getuid())
-        stream = Stream(msgspec.json.encode({"operation": "says", "arguments": {}}) + b"\n")
         nobody: Any = None
-        await daemon._answer(nobody, stream)  # type: ignore[arg-type]
-    reply = msgspec.json.decode(stream.sent, type=Reply)
+        sent = json_bytes(await daemon._reply(nobody, Request("says", {})))
+    reply = msgspec.json.decode(sent, type=Reply)
     assert (reply.failure is not None) == (way in ("error", "bug"))
 
 
