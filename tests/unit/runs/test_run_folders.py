@@ -301,7 +301,7 @@ def test_of_a_long_run_each_byte_of_the_log_is_written_once(tmp_path: Path, monk
 
     class Counting(Tree):
         def replace(
-            self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0, shared: bool = True
+            self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0, shared: bool = False
         ) -> Mark:
             content = b"".join(pieces)
             written[path] += len(content)
