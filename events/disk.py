@@ -237,7 +237,7 @@ class RealDisk:
 
 
 def _status(found: os.stat_result) -> Status:
-    return Status(found.st_dev, found.st_ino, found.st_size, found.st_nlink)
+    return Status._make((found.st_dev, found.st_ino, found.st_size, found.st_nlink))
 
 
 def _private(path: Path) -> bool:

@@ -69,6 +69,7 @@ class SegmentStorage:
         opening = open_segments(self._disk, self._folder, head)
         self._tail = opening.tail
         self._segment = opening.newest
+        self._path = f"{self._folder}/{segment_name(self._segment)}"
         self._size = opening.size
         if self._segment:
             self._file = self._disk.open(f"{self._folder}/{segment_name(self._segment)}", write=True)
@@ -106,7 +107,8 @@ class SegmentStorage:
             self._append(file, data)
             file.sync()
             self._size += len(data)
-            self._left[self._path] = self._left[self._path]._replace(size=self._size)
+            left = self._left[self._path]
+            self._left[self._path] = Status(left.device, left.inode, self._size, left.links)
             self._head.write(tail, self._segment)
         except OSError as error:
             raise self._poisoned(error, self._folder) from error
@@ -144,11 +146,6 @@ class SegmentStorage:
         finally:
             self._let_go()
 
-    @property
-    def _path(self) -> str:
-        """Of the newest segment."""
-        return f"{self._folder}/{segment_name(self._segment)}"
-
     def _poisoned(self, error: OSError, place: str) -> OutcomeUnknown:
         self._poison = OutcomeUnknown(f"{error.strerror or type(error).__name__} in {place}")
         return self._poison
@@ -166,16 +163,16 @@ class SegmentStorage:
     def _look(self) -> None:
         """Whether the paths still lead to what we have open, and nobody else has written it. Raises ForeignChange, or
         OutcomeUnknown for an error of the disk; poisons the storage then."""
+        status, folder = self._disk.status, self._folder
         for path, left in self._left.items():
             try:
-                found = self._disk.status(path)
+                found = status(path)
             except OSError as error:
                 raise self._poisoned(error, path) from error
-            if found == left and left.links == 1:
-                continue
-            what = _change(found, left, folder=path == self._folder)
-            if what:
-                self._poison = ForeignChange(path, what)
+            if path is folder and found is not None and found[:2] == left[:2]:
+                continue  # its size and links change with what lies in it
+            if path is folder or found != left or left.links != 1:
+                self._poison = ForeignChange(path, _change(found, left))
                 raise self._poison
 
     def _let_go(self) -> None:
@@ -206,19 +203,18 @@ class SegmentStorage:
             del self._left[self._path]
         self._file = file
         self._segment = first
+        self._path = path
         self._size = 0
         self._left[path] = file.status()
         return file
 
 
-def _change(found: Status | None, left: Status, *, folder: bool) -> str:
-    """What happened to a file or folder that was ``left`` and is ``found``; "" for nothing."""
+def _change(found: Status | None, left: Status) -> str:
+    """What happened to a file or folder that was ``left`` and is ``found``."""
     if found is None:
         return "was removed"
-    if (found.device, found.inode) != (left.device, left.inode):
-        return f"was replaced by another {'folder' if folder else 'file'}"
-    if folder:
-        return ""  # its size and links change with what lies in it
-    if found.links != 1:
-        return "has another name (a hard link)"
-    return f"has {found.size} bytes, and had {left.size}: somebody else wrote it" if found.size != left.size else ""
+    if found[:2] != left[:2]:
+        return "was replaced by another"
+    if found.size != left.size:
+        return f"has {found.size} bytes, and had {left.size}: somebody else wrote it"
+    return "has another name, too (a hard link)"

@@ -161,7 +161,7 @@ class ConsoleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     enabled: Annotated[bool, msgspec.Meta(description="whether `pmagent up` serves the console")] = True
     listen: Annotated[
         Literal["loopback", "unix"],
-        msgspec.Meta(description="where: a loopback port, or the socket .pmagent/run/console/console.sock"),
+        msgspec.Meta(description="where: a loopback port, or the socket .pmagent/data/run/console/console.sock"),
     ] = "loopback"
     port: Annotated[
         int, msgspec.Meta(ge=0, le=65_535, description="the loopback port; 0: any, and the same one from then on")

@@ -1,4 +1,4 @@
-"""The operators: who may enter the console, and as what (``.pmagent/operators.json``, mode 0600).
+"""The operators: who may enter the console, and as what (``.pmagent/data/operators.json``, mode 0600).
 
 The file is the whole truth: an operator who is taken out of it is none from then on. A file that cannot be trusted or
 understood lets nobody in.

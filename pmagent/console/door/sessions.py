@@ -1,5 +1,5 @@
 """Sessions: who is signed in, by the SHA-256 of the cookie's value. They are kept, so that a console that comes back
-finds its visitors again (``.pmagent/run/console/sessions.json``, mode 0600)."""
+finds its visitors again (``.pmagent/data/run/console/sessions.json``, mode 0600)."""
 
 from __future__ import annotations
 

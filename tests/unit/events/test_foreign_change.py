@@ -125,18 +125,17 @@ def test_files_that_roll_stay_known(tmp_path: Path) -> None:
 def test_an_idle_writer_notices_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("events.writer.LOOK_SECONDS", 0.01)
 
-    async def notice() -> list[PmagentError]:
-        failed = asyncio.Event()
-        found: list[PmagentError] = []
+    async def notice() -> PmagentError:
+        failed: asyncio.Future[PmagentError] = asyncio.get_running_loop().create_future()
         storage = open_segments(RealDisk(), 100_000, folder=str(tmp_path / "log"))
-        writer = Writer(storage, lambda _: None, lambda error: (found.append(error), failed.set())[1])
+        writer = Writer(storage, lambda _: None, failed.set_result)
         shutil.rmtree(tmp_path / "log")
-        await asyncio.wait_for(failed.wait(), 60)
+        found = await asyncio.wait_for(failed, 60)
         await writer.stop()
         storage.close()
         return found
 
-    assert [type(error) for error in asyncio.run(notice())] == [ForeignChange]
+    assert type(asyncio.run(notice())) is ForeignChange
 
 
 @pytest.mark.parametrize("change", ["folder removed", "folder moved", "HEAD removed", "HEAD replaced"])
