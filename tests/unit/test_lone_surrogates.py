@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 import pytest
@@ -42,7 +42,7 @@ class Stream:
     def __init__(self, line: bytes) -> None:
         self.left, self.sent = line, b""
 
-    async def __aenter__(self) -> Stream:
+    async def __aenter__(self) -> Self:
         """See SocketStream."""
         return self
 
