@@ -161,7 +161,6 @@ CONSEQUENCES: Final = (
     "audit failed: a source", "audit: taken back", "audit: cannot be taken back",
     "audit: opinion rejected", "audit: judged once more", "audit: opinion set aside", "audit: capped by a flaw",
     "audit: criterion not judged", "audit: dissent told", "audit: goes on after a start",
-    "task: its outcome was not kept",
     "check: passed", "check: failed", "check: could not be run", "check: run again", "checks: not taken",
 )
 """What follows from faults; counted too, so that it is known to have been met."""

@@ -83,10 +83,9 @@ def _tasks(history: Sequence[Event], event: Event) -> Iterator[str]:
                 yield "run: goes on after a start"
         case TaskAttemptFailed(retry_at=""):
             yield "task: no further attempt"
-        case EffectInterrupted(request=request, reason=reason):
+        case EffectInterrupted(request=request, reason="crash" | "stop" as reason):
             if isinstance(history[request - 1].data, TaskAttemptRequested):
-                kept = reason in ("crash", "stop")
-                yield f"task: cut off by a {reason}" if kept else "task: its outcome was not kept"
+                yield f"task: cut off by a {reason}"
 
 
 def _audits(history: Sequence[Event], event: Event) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""A projection that raises in a live workspace: the stop switch works, readers of its documents are refused, every start
-works, and a version that does not fail mends it."""
+"""A projection that raises in a live workspace: the stop switch works, readers of its documents are refused, every
+start works, and a version that does not fail mends it."""
 
 from __future__ import annotations
 

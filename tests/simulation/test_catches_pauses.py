@@ -53,7 +53,7 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     "who waits for what is refused after a pause does not hear of it": ("who it belongs to does not hear", PAUSES, [
         (gate, "_resumed", "if held.correlation", "if False"),
     ]),
-    "what ended in a pause is refused after it": ("has 2 ends|it was not held|start, [0-9]+ were held", PAUSES, [
+    "what ended in a pause is refused after it": ("refused that has ended|has 2 ends|it was not held", PAUSES, [
         (gate, "_fact", "event.causation in state.held", "False"),
     ]),
     "a second pause takes the first one's place": ("since", PAUSES, [

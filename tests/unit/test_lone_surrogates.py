@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 from pmagent import daemon, operations
 from pmagent.answer import Answer
 from pmagent.clean import json_bytes
+from pmagent.layout import Layout
 from pmagent.wire import Failure, Reply, Request
 from pmagent.workspace.presence import BadPath
 from tests.support.commands import pmagent
@@ -48,8 +50,8 @@ async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(operations.OPERATIONS, "says", says)
-        nobody: Any = None
-        sent = json_bytes(await daemon._reply(nobody, Request("says", {})))
+        host: Any = SimpleNamespace(layout=Layout(Path("/")))
+        sent = json_bytes(await daemon._reply(host, Request("says", {})))
     reply = msgspec.json.decode(sent, type=Reply)
     assert (reply.failure is not None) == (way in ("error", "bug"))
 

@@ -58,9 +58,12 @@ def test_a_recent_answer_is_found_by_the_index_and_no_answer_is_read_on_the_even
 ) -> None:
     searched: list[int] = []
     search = requests.Requests._search
-    monkeypatch.setattr(
-        requests.Requests, "_search", lambda self, request, *more: searched.append(request) or search(self, request, *more)
-    )
+
+    def watched(self: requests.Requests, request: int, *more: Any) -> Any:
+        searched.append(request)
+        return search(self, request, *more)
+
+    monkeypatch.setattr(requests.Requests, "_search", watched)
 
     @on_loop
     async def session() -> None:

@@ -1,0 +1,43 @@
+"""Each request for an effect declares how it may end, and its performer answers nothing else."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from typing import Any
+
+import pytest
+
+import contracts
+from contracts import payload as payloads
+from contracts.effect import EFFECT_ENDS
+from contracts.payload import Effect
+from pmagent.host import PERFORMERS
+
+REQUESTS: dict[type, Effect] = {
+    cls: effect for cls, effect in payloads._EFFECTS.items() if cls.__module__.startswith(f"{contracts.__name__}.")
+}
+
+
+def ids(cls: Any) -> str:
+    return str(getattr(cls, "__name__", cls))
+
+
+@pytest.mark.parametrize("request_type", REQUESTS, ids=ids)
+def test_what_is_declared_exists_and_is_no_end_of_any_effect(request_type: type) -> None:
+    outcomes = REQUESTS[request_type].outcomes
+    assert outcomes
+    known = payloads.types()
+    assert set(outcomes) <= known.keys()
+    assert not {known[name] for name in outcomes} & EFFECT_ENDS
+
+
+@pytest.mark.parametrize("request_type", PERFORMERS, ids=ids)
+def test_a_performer_answers_exactly_what_is_declared(request_type: type) -> None:
+    performer: Any = PERFORMERS[request_type]
+    of = performer if inspect.isfunction(performer) else type(performer).__call__
+    answer = typing.get_type_hints(of)["return"]
+    parts = typing.get_args(answer) if isinstance(answer, types.UnionType) else (answer,)
+    names = {payloads._NAMES[part] for part in parts}
+    assert names == set(REQUESTS[request_type].outcomes)
