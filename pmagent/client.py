@@ -194,13 +194,13 @@ class _Call:
     async def _line(self, lines: BufferedByteReceiveStream) -> bytes:
         """The next line. What only looks, or stops something, waits for no daemon that is silent; everything else waits
         a while for one that is silent because it computes. Raises TimeoutError."""
-        began, worked = anyio.current_time(), _processor_ticks(self._pid)
+        urgent = self._stops or self._name in LOOKING
+        began, worked = anyio.current_time(), 0 if urgent else _processor_ticks(self._pid)
         while True:
             with anyio.move_on_after(SILENT_SECONDS):
                 return await receive_line(lines, REPLY_BYTES_MAX)
-            working = _processor_ticks(self._pid)
-            urgent = self._stops or self._name in LOOKING
-            if urgent or working <= worked or anyio.current_time() - began >= BUSY_SECONDS:
+            working = 0 if urgent else _processor_ticks(self._pid)
+            if working <= worked or anyio.current_time() - began >= BUSY_SECONDS:
                 raise TimeoutError
             worked = working
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import resource
 import signal
 import socket
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import anyio
@@ -180,7 +181,8 @@ async def _answer(host: Host, stream: SocketStream, connection: _Connection) -> 
                     what = "a request is dropped: its client went away before it was taken"
                     _log.warning(what, operation=request.operation, request=request.arguments.get("request", ""))
                 return
-            reply = await _reply_beating(host, request, raw) if request.heartbeat else await _reply(host, request)
+            with _beating(raw) if request.heartbeat else nullcontext():
+                reply = await _reply(host, request)
         except (anyio.EndOfStream, anyio.BrokenResourceError):
             return  # somebody only looked whether we answer, or went away
         except TimeoutError:
@@ -210,20 +212,24 @@ def _outlives_its_asker(host: Host, request: Request) -> bool:
     return stops(request.operation, request.arguments)
 
 
-async def _reply_beating(host: Host, request: Request, raw: socket.socket) -> Reply:
-    """The reply; until it is there the client is told that it is worked on."""
-    began = anyio.current_time()
+@contextmanager
+def _beating(raw: socket.socket) -> Iterator[None]:
+    """Tell the client that its request is worked on, for the length of the block. A timer of the event loop does that,
+    and no thread: a loop that is stuck has to be silent."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    timer: asyncio.TimerHandle
 
-    async def beat() -> None:
-        while True:
-            await anyio.sleep(BEAT_SECONDS)
-            _beat(raw, anyio.current_time() - began)
+    def beat() -> None:
+        nonlocal timer
+        _beat(raw, loop.time() - began)
+        timer = loop.call_later(BEAT_SECONDS, beat)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(beat)
-        reply = await _reply(host, request)
-        tasks.cancel_scope.cancel()
-    return reply
+    timer = loop.call_later(BEAT_SECONDS, beat)
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _beat(raw: socket.socket, seconds: float) -> None:
