@@ -52,13 +52,13 @@ from pmagent.audit import asking as audit
 from pmagent.audit.source import is_address
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
 from pmagent.flat import flat_errors
-from pmagent.host import Host, fold_into, open_host
+from pmagent.host import Host, admitted, fold_into, open_host
 from pmagent.layout import Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
-from pmagent.registry import distrust, snapshot_digest, trusted
+from pmagent.registry import distrust, snapshot_digest
 from pmagent.trust import require_accepted, require_known, unaccepted_of
 from pmagent.workspace.checks import answer_seconds as check_seconds
 from pmagent.workspace.checks import run as run_checks
@@ -253,7 +253,7 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
     if name == "status":
         return Answer(document=offline_status(workspace))
     if name == "rebuild":
-        trusted(Layout(workspace))
+        admitted(Layout(workspace))
         return _rebuilt(rewrite_documents(workspace))
     if name in pla.READING:
         with folded(workspace) as (engine, _, _):

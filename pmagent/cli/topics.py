@@ -31,6 +31,7 @@ def _environment() -> str:
     rows = [f"  {WORKSPACE:<38} the workspace, without --workspace"]
     rows += [f"  {setting.variable:<38} {setting.text} [{_shown(setting.default)}]" for setting in settings_table()]
     rows += [
+        "  XDG_STATE_HOME                         the folder of your registry of what is trusted [~/.local/state]",
         "  NO_COLOR                               set: no colour",
         "  CLICOLOR_FORCE                         set: colour, also into a pipe",
         "  COLUMNS                                how wide a line may be",
