@@ -67,7 +67,7 @@ from pmagent.log_files import check_files, owner_of
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.open_work import open_work
 from pmagent.pla.vault import Vault
-from pmagent.registry import Keeper, admit, check_before
+from pmagent.registry import Keeper, KnownLog, admit, check_before
 from pmagent.requests import OPERATOR, Requests, read_event
 from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
@@ -327,9 +327,7 @@ async def open_host(
     lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)
     try:
         disk = RealDisk()
-        known, remark = (None, "") if adopting else admit(layout, partial(_open_work, layout))
-        if remark:
-            sys.stderr.write(f"{remark}\n")
+        known = None if adopting else admitted(layout)
         sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)
         end_cut_off()
         storage = open_storage(disk, str(layout.log))
@@ -398,6 +396,15 @@ async def _live(
     if final is not None:
         taker.write(final)
     keeper.write()
+
+
+def admitted(layout: Layout) -> KnownLog | None:
+    """What is known of the workspace's log, which may be acted on; None: there is none yet. What is registered because
+    an earlier release began it is told on stderr. Raises what ``registry.admit`` raises."""
+    known, remark = admit(layout, partial(_open_work, layout))
+    if remark:
+        sys.stderr.write(f"{remark}\n")
+    return known
 
 
 def _is_repeatable(event: Event) -> bool:

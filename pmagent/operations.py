@@ -63,13 +63,13 @@ from pmagent.client import (
 )
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
-from pmagent.host import Host, fold_into, open_host
+from pmagent.host import Host, admitted, fold_into, open_host
 from pmagent.layout import Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
-from pmagent.registry import distrust, snapshot_digest, trusted
+from pmagent.registry import distrust, snapshot_digest
 from pmagent.trust import require_accepted, require_known, unaccepted_of
 from pmagent.wire import LOOKING
 from pmagent.workspace.checks import answer_seconds as check_seconds
@@ -318,7 +318,7 @@ def _without_daemon(workspace: Path, name: str, arguments: dict[str, Any]) -> An
         gone = log_gone(Layout(workspace))
         return Answer(document=offline_status(workspace), warnings=[f"{gone.message}: {gone.hint}"] if gone else [])
     if name == "rebuild":
-        trusted(Layout(workspace))
+        admitted(Layout(workspace))
         documents = Documents(all_projections())
         written = list(rewrite_documents(workspace, documents))
         return _rebuilt(written, documents.halted.values())

@@ -91,9 +91,9 @@ def _screen(output: Output, document: dict[str, Any]) -> None:
         said = f" by {pause['operator_id']}, {short(pause['time'])} UTC{why}; {document['held']} effect(s) wait"
         output.line("effects    ", Styled("✗ paused", "red"), said, Styled("; pmagent resume", "dim"))
     _log_lines(output, document["log"])
-    if document["distrust"]:
+    if document.get("distrust"):
         output.line(Styled("✗ not trusted", "red"), f" {document['distrust']}")
-    if document["unaccepted"]:
+    if document.get("unaccepted"):
         output.line(Styled("✗ not accepted", "red"), f" {document['unaccepted']}")
     output.line(f"sessions   {len(document['sessions'])}, permits {document['permits']}")
     for session in document["sessions"]:

@@ -41,6 +41,7 @@ def _environment() -> str:
         for setting in settings_table() if setting.variable
     ]
     rows += [
+        "  XDG_STATE_HOME                         the folder of your registry of what is trusted [~/.local/state]",
         "  NO_COLOR                               set: no colour",
         "  CLICOLOR_FORCE                         set: colour, also into a pipe",
         "  COLUMNS                                how wide a line may be",

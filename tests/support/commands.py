@@ -13,9 +13,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from events.disk import RealDisk
 from events.errors import PmagentError
+from events.segments import SegmentReader
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
+from pmagent.layout import Layout
+from pmagent.registry import Registry, describe
 from pmagent.trust import accept
 
 PMAGENT = [sys.executable, "-I", "-m", "pmagent"]
@@ -67,6 +71,18 @@ def accepted(workspace: Path) -> Path:
     return workspace
 
 
+def owned(workspace: Path) -> Path:
+    """``workspace``, a copy, with its configuration accepted and its log registered, as it lies there: as if it had been
+    begun there."""
+    layout = Layout(workspace)
+    storage = SegmentReader(RealDisk(), str(layout.log))
+    try:
+        Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
+    finally:
+        storage.close()
+    return accepted(workspace)
+
+
 def pmagent(workspace: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> Ran:
     """``invoke`` on ``workspace``, whose configuration is accepted."""
     accepted(workspace)
@@ -89,7 +105,7 @@ def clean_environment(**more: str) -> dict[str, str]:
 
 
 def spawn(*arguments: str, cwd: Path, **more: str) -> Ran:
-    """Run a command as a process in ``cwd``, whose configuration is accepted, with ``more`` in its environment."""
+    """Run a command as a process in ``cwd``, an accepted workspace, with ``more`` in its environment."""
     accepted(cwd)
     done = subprocess.run(
         [*PMAGENT, *arguments], cwd=cwd, env=clean_environment(**more), capture_output=True, check=False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ from events.segments import SegmentReader, firsts_of, segment_name
 from pmagent.cache import code_digest
 from pmagent.layout import Layout
 from pmagent.log.source import opened
+from pmagent.registry import snapshot_digest
 
 SEGMENTS_SHOWN: Final = 200
 
@@ -168,7 +170,8 @@ class Snapshots:
         return self._known[1]
 
     def _judged(self, path: Path, size: int) -> Cached:
-        snapshot = decode_snapshot(path.read_bytes())
+        content = path.read_bytes()
+        snapshot = decode_snapshot(content)
         if snapshot is None:
             return Cached(0, size, "", fits=False, why="it is damaged, or of another format")
         tail = snapshot.tail
@@ -179,6 +182,8 @@ class Snapshots:
                     why = "it is of another log"
                 elif snapshot.code != code_digest():
                     why = "other code has made it; it is made anew at the next occasion"
+                elif sha256(content).hexdigest() != snapshot_digest(self._layout):
+                    why = "this user's registry does not know it"
                 elif not 0 < tail.position <= storage.tail().position:
                     why = "the log does not go as far"
                 else:

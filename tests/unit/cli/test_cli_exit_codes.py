@@ -28,7 +28,7 @@ from pmagent.cli.output import Output
 from pmagent.exitcodes import MEANINGS, Exit, kind
 from pmagent.layout import Layout
 from tests.support.altered import rewrite
-from tests.support.commands import PMAGENT, clean_environment, invoke, spawn
+from tests.support.commands import PMAGENT, clean_environment, invoke, owned, spawn
 
 
 def on(workspace: Path, *arguments: str) -> tuple[int, str, str]:
@@ -105,7 +105,8 @@ def test_3_replay_diverged(workspace: Path) -> None:
     assert on(workspace, "boot", "oa")[0] == 0
     log = Layout(workspace).log
     position = rewrite(log, "oa.session_booted", lambda data: data | {"branch": "another"})
-    assert on(workspace, "log", "verify")[0] == 0, "the chain was computed anew: only replay can tell"
+    owned(workspace)
+    assert on(workspace, "log", "verify")[0] == 0, "the chain was computed anew: here only replay can tell"
     code, out, _ = on(workspace, "replay")
     assert code == 3
     assert f"position {position}, actor oa: oa.session_booted was recorded otherwise" in out

@@ -23,7 +23,7 @@ from pmagent.layout import Layout
 from tests.conftest import fresh_example
 from tests.support.audited import RUBRIC
 from tests.support.boxes import OBSTACLE
-from tests.support.commands import invoke, pmagent, spawn
+from tests.support.commands import invoke, owned, pmagent, spawn
 
 ROOT = Path(__file__).resolve().parents[3]
 ELSEWHERE = {
@@ -41,7 +41,8 @@ ELSEWHERE = {
     "pmagent pla propose 'Open the log and read its end' --model anthropic:NAME --frames /dev/video0",
     "pmagent pla propose --document proposal.json",
     "pmagent console", "pmagent console --operator ada --format json",
-    "pmagent operators add eve --secret-stdin < secret.txt",
+    "pmagent operators add eve --secret-stdin < secret.txt", "pmagent trust", "pmagent log adopt",
+    "pmagent log adopt --yes",
 }
 """What runs for ever, or needs a network, a daemon, a device, a session, or a job of this name: the tests of these run
 the like."""
@@ -89,7 +90,7 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def lived_in(life: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copy of such a workspace, as the current directory."""
-    monkeypatch.chdir(shutil.copytree(life, tmp_path / "workspace"))
+    monkeypatch.chdir(owned(shutil.copytree(life, tmp_path / "workspace")))
     monkeypatch.delenv("PMAGENT_WORKSPACE", raising=False)
 
 

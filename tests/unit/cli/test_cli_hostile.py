@@ -16,7 +16,7 @@ from pmagent.exitcodes import Exit
 from pmagent.layout import Layout
 from tests.conftest import EXAMPLE
 from tests.support.altered import rewrite
-from tests.support.commands import Ran, invoke
+from tests.support.commands import Ran, accepted, invoke, owned
 from tests.support.hostile import CORPUS, FAKE, assert_harmless, hostile_log, short
 
 NAMES = list(CORPUS)
@@ -40,6 +40,7 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     change(workspace, "SSOT_SURFACE_V17.json", current_phase=f"other {text}", last_completed_phase=text)
     checks = [{"name": text, "passed": False, "message": text}, {"name": FAKE, "passed": True, "message": text}]
     change(workspace, "REALITY_GREEN_SUMMARY.json", reality_green=False, checks=checks, source=text)
+    accepted(workspace)
     assert shown("oa", "snapshot", workspace=workspace).code == 0
     assert shown("boot", "oa", workspace=workspace).code == 0
     return workspace
@@ -155,7 +156,7 @@ def test_a_json_document_holds_the_event_as_it_is_stored(hostile: Path) -> None:
 )
 def test_hostile_surfaces_are_shown_harmlessly(taken: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     workspace = tmp_path / "workspace"
-    shutil.copytree(taken, workspace)
+    owned(shutil.copytree(taken, workspace))
     done = shown(*arguments, workspace=workspace)
     assert done.out
     assert done.code in {0, 1}, done.errors

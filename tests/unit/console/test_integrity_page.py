@@ -19,7 +19,7 @@ from pmagent.console.reading.standing_of_log import standing
 from pmagent.console.views import integrity
 from pmagent.layout import Layout
 from tests.conftest import fresh_example
-from tests.support.commands import pmagent
+from tests.support.commands import owned, pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.consoles import console, live_host
 from tests.support.logged import fill_log, flip, note, segments, write_log
@@ -115,7 +115,7 @@ def test_a_snapshot_fits_or_is_passed_over_for_a_reason(tmp_path: Path) -> None:
 def test_the_answer_is_that_of_the_command_with_who_asked(workspace: Path, browser: Reader) -> None:
     check = checked(workspace, "log", "grace")
     document = pmagent(workspace, "log", "verify", "--decode", "--format", "json").document
-    assert {"path": document["path"], **check.result} == document
+    assert {"path": document["path"], "distrust": document["distrust"], **check.result} == document
     assert (check.state, check.exit_code, check.operator) == ("done", 0, "grace")
     page = browser.page("/integrity")
     assert "✓intact: 41 events" in page.text
@@ -209,7 +209,7 @@ def test_documents_are_compared_with_the_log(tmp_path: Path) -> None:
         page = browser.page("/integrity")
         assert "STATE.json" in page.text
         assert "documents are not what the log says" in page.text
-        assert pmagent(tmp_path, "rebuild").code == 0
+        assert pmagent(owned(tmp_path), "rebuild").code == 0
         state = tmp_path / "share" / "orchestrator_assistant" / "STATE.json"
         state.write_bytes(state.read_bytes().replace(b'"version"', b'"\x1b]0;<b>"'))
         assert checked(tmp_path, "documents").result["count"] == 1
