@@ -16,7 +16,8 @@ from pmagent.cli.pla.common import acting, ask, ask_to_lower, because, operator_
 def arm(app: App, operator: str | None, format: str) -> int:
     """Arm the device: its light goes on, and it can type what is approved. The OA has to permit it; in EXECUTE only.
 
-    It stays armed for as long as the daemon renews its lease of 5 s. Exit 1: it is not armed, with the reasons.
+    It stays armed for as long as the daemon renews its lease of 5 s. Exit 1: it is not armed, with the reasons and the
+    commands that mend them; mode and proposal stay as they are.
     """
     answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator))
     document = answer.document
