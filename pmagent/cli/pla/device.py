@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def arm(app: App, operator: str | None, request: str | None, format: str) -> int:
     """Arm the device: its light goes on, and it can type what is approved. The OA has to permit it; in EXECUTE only.
 
-    It stays armed for as long as the daemon renews its lease of 5 s. Exit 1: it is not armed, with the reasons.
+    It stays armed for as long as the daemon renews its lease of 5 s. Exit 1: it is not armed, with the reasons and the
+    commands that mend them; mode and proposal stay as they are.
     """
     answer = ask(app, "pla.arm", channel="cli", operator=acting(app, operator), **same_request(request))
     document = answer.document

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import micropython
+
 FOLDER = Path(__file__).parents[3] / "firmware"
 THE_BOARD = {"boot", "code", "hands", "loop", "safemode", "uart"}
 """These touch hardware."""
@@ -52,3 +54,26 @@ def test_nothing_is_written_that_a_board_cannot_read(path: Path) -> None:
             assert node.module not in ("__future__", "dataclasses", "enum")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             assert node.func.attr not in ("removeprefix", "removesuffix", "hexdigest")
+
+
+def test_micropython_reads_every_file_and_takes_the_right_sha256(tmp_path: Path) -> None:
+    """Also those that need the board's modules, which are compiled only."""
+    names = sorted(path.name for path in FOLDER.glob("*.py") if path.stem != "shapes")
+    program = f"""
+import sys
+sys.path.insert(0, "/project")
+for name in {names}:
+    with open("/project/firmware/" + name) as file:
+        compile(file.read(), name, "exec")
+from firmware.loop import checked
+from firmware.sha256 import sha256
+def sha1_only(data):
+    raise ValueError("Unsupported hash algorithm")
+assert checked(sha1_only, sha256) is checked(None, sha256) is checked(lambda _: "0" * 64, sha256) is sha256
+assert checked(sha256, sha1_only) is sha256
+try:
+    checked(sha1_only, sha1_only)
+except RuntimeError:
+    print("all read")
+"""
+    assert micropython.run(program, tmp_path).strip() == "all read"

@@ -328,10 +328,8 @@ PARTS = sorted(
 )
 
 
-@given(st.data())
-@settings(max_examples=150, deadline=None)
-def test_whatever_is_missing_or_raises_no_watchdog_starts_it_again_and_again(data: st.DataObject) -> None:
-    """Each module and each part, one or several at a time."""
+def drawn(data: st.DataObject) -> Spoil:
+    """Some of all that may be missing or raise."""
     spoilt: list[Spoil] = []
     for _ in range(data.draw(st.integers(1, 3))):
         name, part = data.draw(st.sampled_from(PARTS))
@@ -339,13 +337,18 @@ def test_whatever_is_missing_or_raises_no_watchdog_starts_it_again_and_again(dat
 
     def spoil(modules: dict[str, Any]) -> None:
         for one in spoilt:
-            try:
+            with contextlib.suppress(AttributeError, TypeError):  # another has taken the module away
                 one(modules)
-            except (AttributeError, TypeError):  # another has taken the module away
-                continue
 
+    return spoil
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_missing_or_raises_no_watchdog_starts_it_again_and_again(data: st.DataObject) -> None:
+    """Each module and each part, one or several at a time."""
     board, _ = started(TEXT)
-    board.spoil = spoil
+    board.spoil = drawn(data)
     board.run(3)
     if board.watchdog.mode is None:
         assert len(set(board.flashes)) <= 1
@@ -385,6 +388,22 @@ def test_what_fails_in_boot_is_seen_and_opens_nothing(what: str, setting: str) -
         assert board.line is None
     else:
         assert board.fed == [1, 2, 3]
+
+
+@given(st.data(), st.sampled_from(("usb", "uart")))
+@settings(max_examples=100, deadline=None)
+def test_whatever_fails_in_boot_the_board_works_or_says_so_and_shows_no_line(data: st.DataObject, setting: str) -> None:
+    board = FakeBoard(setting=setting)
+    board.spoil = drawn(data)
+    board.boot()
+    board.spoil = lambda _: None
+    board.run(3)
+    if board.watchdog.mode is None:
+        assert set(board.flashes) <= {CONSOLE, USB}
+        assert board.line is None
+    else:
+        assert board.fed == [1, 2, 3]
+        assert "no drive" in board.did
 
 
 def test_where_boot_is_not_run_at_all_the_board_has_a_console_and_says_so() -> None:
