@@ -25,7 +25,7 @@ from pmagent.open_work import open_work
 from pmagent.operations import folded, perform
 from pmagent.orchestra.asking import open_runs
 from pmagent.pla.reading import warden
-from pmagent.registry import EventsGone, KnownLog, Registry, check_chain, distrust
+from pmagent.registry import EventsGone, KnownLog, Registry, check_chain, distrust, trusted
 
 SURFACE: Final = "log.adopt"
 SECONDS: Final = 60.0
@@ -39,7 +39,7 @@ class NotEnded(PmagentError):
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The log as it lies there: its id and end ("" and 0 where there is none), why it is not trusted ("": it is), what
+    """The log as it lies there: its id and end, why it is not trusted ("": it is), what
     is open in it, where it was known before, and which events that were known are gone (0: none)."""
 
     log_id: str
@@ -54,7 +54,7 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def look(workspace: Path) -> Found:
-    """What would be adopted. Only reads. Raises NotFound where there is nothing, and was nothing; CorruptLog;
+    """What would be adopted. Only reads. Raises NotFound where there is nothing, LogMissing where there was; CorruptLog;
     LogFilesUnsafe for files that others could change, which no adoption mends."""
     layout = Layout(workspace)
     why = distrust(layout)
@@ -67,11 +67,8 @@ def look(workspace: Path) -> Found:
                 raise NotFound("", "")
             found = Found(log_id, tail.position, why.message if why else "", open_work(engine, now()), uid)
     except (NotFound, FileNotFoundError):
-        if known is None:
-            raise NotFound(f"there is no log in {shown(layout.log)}", "pmagent up begins one") from None
-        return Found(
-            "", 0, why.message if why else "", [], os.getuid(), known.folder, 1, known.position, known.sum
-        )
+        trusted(layout)
+        raise NotFound(f"there is no log in {shown(layout.log)}", "pmagent up begins one") from None
     before = _before(known, found.log_id)
     return found if before is None else _with_losses(found, layout, before)
 
@@ -81,9 +78,6 @@ def adopt(workspace: Path, found: Found, operator: str) -> None:
 
     Raises LogLocked where a process holds the log; NotEnded; what ``open_host`` raises.
     """
-    if not found.log_id:
-        Registry().forget_log(workspace)
-        return
     with flat_errors():
         anyio.run(partial(_adopt, workspace, found, operator))
 

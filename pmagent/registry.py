@@ -33,6 +33,9 @@ from pmagent.layout import Layout
 from pmagent.log_files import check_files, shown
 from pmagent.workspace.git import GitSilent, tracked
 
+NEW_LOG: Final = "pmagent init --new-log"
+"""The command that begins a log where another one was."""
+
 ADOPT: Final = "pmagent log adopt shows what is open in it and ends that; reading it needs nothing"
 
 LOGS: Final = "logs"
@@ -67,6 +70,17 @@ class EventsGone(CorruptLog):
         kept = f"; pmagent log export --until {first - 1} saves what is left" if first > 1 else ""
         self.message = f"events {first} to {last} were here and are gone: {why}"
         self.hint = f"restore the log from a copy, or go on without them: pmagent log adopt{kept}"
+
+
+class LogMissing(PmagentError):
+    """The registry knows a log of this workspace that is not there any more. ``position``: how far it was durable."""
+
+    exit_code = 4
+
+    def __init__(self, what: str, position: int) -> None:
+        gone = f"; its events 1 to {position} are gone" if position else ""
+        super().__init__(f"{what}{gone}", f"bring that log back, with its blobs; {NEW_LOG} begins another one")
+        self.position = position
 
 
 class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,8 +213,8 @@ def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None
     known = registry.log_of(layout.workspace)  # before HEAD is read: a live writer moves HEAD first
     log_id = _id_of(layout)
     if log_id is None:
-        if known is not None and known.position:
-            raise EventsGone(1, known.position, f"log {known.log_id} had them, and {shown(layout.log)} holds none")
+        if known is not None:
+            raise LogMissing(f"log {known.log_id} was here, and {shown(layout.log)} holds none", known.position)
         check_files(layout, None)
         return None
     check_files(layout, known.uid if known is not None else None)

@@ -14,17 +14,14 @@ import msgspec
 from actors.kernel.surfaces import SHARE
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
-from events.event import Tail
 from events.evidence import holds_log
 from events.lock import WriterLock
 from events.log import open_storage
 from pmagent.clean import escaped
 from pmagent.config import resolve
 from pmagent.layout import FOLDER, Layout
+from pmagent.registry import NEW_LOG, Registry, describe
 from projections import oa_state
-
-NEW_LOG: Final = "pmagent init --new-log"
-"""The command that begins a log where documents tell of another one."""
 
 _LOOKED_AT: Final = 200
 _BYTES: Final = 64 * 1024
@@ -91,8 +88,8 @@ def log_gone(layout: Layout) -> LogGone | None:
 
 
 def begin_log(layout: Layout) -> str:
-    """Begin an empty log, whatever the documents tell of; its id. Raises LogLocked, OSError; LogGone where one lies
-    elsewhere, PmagentError where there is one."""
+    """Begin an empty log, whatever the documents and this user's registry tell of; its id. Raises LogLocked, OSError;
+    PmagentError where there is one; RegistryUnusable."""
     if holds_log(layout.log):
         raise PmagentError(f"there is a log in {layout.log}", "move it away first, with the blobs beside it")
     layout.prepare()
@@ -100,7 +97,8 @@ def begin_log(layout: Layout) -> str:
     try:
         storage = open_storage(RealDisk(), str(layout.log))
         try:
-            return storage.log_id if storage.tail() == Tail() else ""
+            Registry().note(layout.workspace, describe(layout, storage.log_id))
+            return storage.log_id
         finally:
             storage.close()
     finally:

@@ -50,13 +50,12 @@ def adopt(app: App, yes: bool, operator: str | None, format: str) -> int:
     if format == "json":
         app.output.document({"adopted": True, **msgspec.to_builtins(found)})
     else:
-        said = f"log {found.log_id}" if found.log_id else "the next command that acts begins another log"
-        app.output.line(Styled("✓ adopted", "green"), f": {said}")
+        app.output.line(Styled("✓ adopted", "green"), f": log {found.log_id}")
     return Exit.DONE
 
 
 def _screen(output: Output, found: Found) -> None:
-    output.note(f"log        {found.log_id or 'none'}, position {found.position}")
+    output.note(f"log        {found.log_id}, position {found.position}")
     output.note(f"           {found.why}")
     if found.previous:
         output.note(f"known in   {found.previous}")
