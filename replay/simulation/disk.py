@@ -236,10 +236,11 @@ class SimDisk:
 
     # --- somebody else ----------------------------------------------------------------------------------------------
 
-    def change(self, what: str, folder: str, head: str, segment: str) -> Callable[[], None]:
+    def change(self, what: str, folder: str) -> Callable[[], None]:
         """Do one of ``FOREIGN_CHANCES`` to the log in ``folder``, under whoever has it open; what undoes it."""
         names, number = dict(self._names), self._folders[folder]
-        path = head if "HEAD" in what else segment
+        newest = max(path for path in names if dirname(path) == folder and path.endswith(".jsonl"))
+        path = f"{folder}/HEAD" if "HEAD" in what else newest
         inode = self._names[path]
         data = bytes(inode.data)
         if what == "log: folder removed":
@@ -266,6 +267,10 @@ class SimDisk:
         return undo
 
     # --- for the simulation itself --------------------------------------------------------------------------------
+
+    def paths(self, folder: str) -> list[str]:
+        """Every file in a folder."""
+        return [path for path in self._names if dirname(path) == folder]
 
     def files(self) -> dict[str, bytes]:
         """Every file as a read gives it."""

@@ -25,22 +25,19 @@ from contracts.orchestra_events import RunRequested
 from contracts.payload import OutwardRequest, effect_of, typed
 from events.blobs import BlobStore
 from events.commit import Committer
-from events.errors import ForeignChange, OutcomeUnknown
+from events.errors import OutcomeUnknown
 from events.event import Event, Tail
-from events.head import NAME as HEAD_NAME
 from events.log import opening_events
 from events.reader import runs
 from events.redact import Redactor
 from events.segment_store import SegmentStorage
-from events.segments import SUFFIX
 from events.sequencer import Sequencer
 from replay.simulation.borders import Borders, Interrupted, end_broken
 from replay.simulation.disk import Crashed
-from replay.simulation.faults import FOREIGN_CHANCES, Faults
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from replay.simulation.running import Running, switched
 from replay.simulation.snapshots import CODE, spoiled, taken
-from replay.simulation.world import World, require
+from replay.simulation.world import World
 
 FOLDER: Final = "/state/log"
 BLOBS: Final = "/state/blobs"
@@ -77,9 +74,6 @@ class Machine:
         self.surface = ""
         self.always_daemon = False
         """Whether what is started next is a daemon, unless a fault makes it a command."""
-        self.foreign: Faults
-        """What somebody else does to the log's files while this process has them open."""
-        self._undo: Callable[[], None] | None = None
         self._power = self._again = False
         self._snapshots: list[bytes] = []
         self.borders = Borders()
@@ -101,18 +95,13 @@ class Machine:
         try:
             action(*arguments)
         except (Crashed, OSError, OutcomeUnknown) as error:
-            world.note(type(error).__name__)
-            if isinstance(error, ForeignChange):
-                self.foreign.note("log: foreign change noticed")
+            world.ended(error)
             self._die()
         except (Interrupted, EngineBroken):
             end_broken(self)
 
     def _die(self) -> None:
         world, disk = self._world, self._world.disk
-        if self._undo is not None:  # somebody has brought back what was there
-            self._undo()
-            self._undo = None
         power = self._power or (world.faults.active and world.random.random() < 0.2)
         self.up = self._power = False
         disk.crash(power)
@@ -293,12 +282,9 @@ class Machine:
 
     def _commit(self) -> None:
         self._commit_due = False
-        if not self._committer.idle:
-            self._change()
-        durable = self._committer.commit()
+        durable = self._world.others.under(self._committer.commit) if not self._committer.idle else None
         if durable is None:
             return
-        require(self._undo is None, "something was acknowledged after the log was changed from outside")
         self._world.note(durable.tail.sum)
         self.watch.committed(durable.tail)
         at = 0
@@ -327,22 +313,10 @@ class Machine:
 
     def _settle(self) -> None:
         if self._committer.idle:
-            self._change()
-            self._committer.settle()
-            require(self._undo is None, "an idle process did not notice that the log was changed from outside")
+            self._world.others.under(self._committer.settle)
             self.watch.settled(self.storage.tail())
             if self._world.random.random() < 0.2:
                 self._save()
-
-    def _change(self) -> None:
-        """Somebody else changes the log's files."""
-        if not self.storage.tail().position:
-            return
-        struck = next(filter(self.foreign.strike, FOREIGN_CHANCES), "")
-        if struck:
-            disk = self._world.disk
-            newest = max(path for path in disk.files() if path.startswith(FOLDER) and path.endswith(SUFFIX))
-            self._undo = disk.change(struck, FOLDER, f"{FOLDER}/{HEAD_NAME}", newest)
 
     def _show(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Fold durable events into the documents, and write these soon; many changes at once are one write."""

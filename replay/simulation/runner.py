@@ -36,7 +36,7 @@ from replay.simulation.pla.forger import Forger
 from replay.simulation.pla.halting import FRAIL, Fatal, Frail
 from replay.simulation.tripwires import tripwires
 from replay.simulation.workload import HANDS, Fragile, Hand
-from replay.simulation.world import Violation, World, require
+from replay.simulation.world import Others, Violation, World, require
 
 SAFETY_SECONDS: Final = 60.0
 BORDERED: Final = 0.25
@@ -166,7 +166,8 @@ def _play(
     machine = Machine(world, partial(actors, fatal), documents, [secret])
     machine.watch.fatal = fatal
     others = only if hand is not None else frozenset[str]()
-    machine.foreign = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311
+    faults = Faults(hand or Random(0), others, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES)  # noqa: S311
+    world.others = Others(world.disk, FOLDER, faults)
     machine.borders = Borders(borders if borders is not None and borders.random() < BORDERED else None, only)
     outside = Outside(world, machine, secret)
     if load is None:
@@ -184,7 +185,7 @@ def _play(
         require(world.steps < STEPS_MAX, "too much happens in the safety phase")
 
     world.faults.calm()
-    machine.foreign.calm()
+    world.others.faults.calm()
     calm(machine, world)
     world.disk.full = False
     world.disk.crash_after = None
@@ -218,7 +219,7 @@ def _play(
         world.faults.struck.update(desk.struck())
     if outside.switch is not None:
         world.faults.struck.update(outside.switch.struck())
-    world.faults.struck.update(machine.foreign.struck)
+    world.faults.struck.update(world.others.faults.struck)
     world.faults.struck.update(machine.borders.faults.struck)
     for met in met_in(watch.history):
         world.faults.note(met)

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from random import Random
-from typing import Final
+from typing import Final, TypeVar
 
+from events.errors import ForeignChange
 from events.event import format_time
 from replay.simulation.disk import SimDisk
-from replay.simulation.faults import Faults
+from replay.simulation.faults import FOREIGN_CHANCES, Faults
+
+T = TypeVar("T")
 
 BEGINNING: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -26,6 +29,34 @@ def require(holds: bool, message: str) -> None:
         raise Violation(message)
 
 
+class Others:
+    """Somebody who changes the log's files in ``folder`` while a process has them open, and brings them back when that
+    process has ended."""
+
+    def __init__(self, disk: SimDisk, folder: str, faults: Faults) -> None:
+        self._disk = disk
+        self._folder = folder
+        self.faults = faults
+        self._undo: Callable[[], None] | None = None
+
+    def under(self, work: Callable[[], T]) -> T:
+        """Change something, perhaps, once there is a segment, right before ``work``, which has to notice it."""
+        if any(path.endswith(".jsonl") for path in self._disk.paths(self._folder)):
+            struck = next(filter(self.faults.strike, FOREIGN_CHANCES), "")
+            self._undo = self._disk.change(struck, self._folder) if struck else None
+        done = work()
+        require(self._undo is None, "the log was changed from outside, and its writer goes on")
+        return done
+
+    def bring_back(self, error: BaseException) -> None:
+        """The process has ended with ``error``: the files are again as it left them."""
+        if self._undo is not None:
+            self._undo()
+            self._undo = None
+        if isinstance(error, ForeignChange):
+            self.faults.note("log: foreign change noticed")
+
+
 class World:
     """One thread, one clock, one source of chance. Everything that happens is an action on its calendar."""
 
@@ -33,6 +64,8 @@ class World:
         self.random = random
         self.faults = Faults(random, only)
         self.disk = SimDisk(random, self.faults)
+        self.others: Others
+        """Who else changes the log's files."""
         self.micros = 0
         """True time since the beginning, in microseconds."""
         self.steps = 0
@@ -67,6 +100,11 @@ class World:
         """Put ``action`` on the calendar; things of one moment happen in the order in which they were put there."""
         self._entries += 1
         heapq.heappush(self._calendar, (self.micros + int(seconds * 1_000_000), self._entries, label, action))
+
+    def ended(self, error: BaseException) -> None:
+        """The process has ended with ``error``."""
+        self.note(type(error).__name__)
+        self.others.bring_back(error)
 
     def step(self) -> bool:
         """Do what is next; False when nothing is."""
