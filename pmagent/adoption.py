@@ -11,7 +11,9 @@ from typing import Final
 import anyio
 import msgspec
 
+from actors.outcomes import fact_of
 from contracts.control import FOLDER_CHARS_MAX, LogAdopted
+from contracts.effect import EffectCancelled
 from events.errors import NotFound, PmagentError
 from events.log import now
 from pmagent.audit.asking import open_audits
@@ -107,18 +109,23 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
             )
         await host.tell_draft(host.drafted(adopted, new_request(SURFACE)))
 
-        def ended() -> bool:
-            host.runtime.end_open("adopted")
-            return not host.runtime.engine.effects.open
-
-        with anyio.move_on_after(SECONDS):  # what is ended may ask for more, which is ended too
-            await host.until(ended)
+        with anyio.move_on_after(SECONDS):
+            await _end_effects(host)
         left = open_work(host.runtime.engine, host.runtime.now())
         if left:
             raise NotEnded(f"this could not be ended: {', '.join(left[:3])}", "the log stays as it is: read it only")
         for other in [*Registry().places_of(found.log_id)]:
             Registry().forget_log(Path(other.workspace))
         host.keeper.register()
+
+
+async def _end_effects(host: Host) -> None:
+    """End what is open, and what is asked for because of that."""
+    effects = host.runtime.engine.effects
+    while effects.open:
+        for event in list(effects.open.values()):
+            if effects.is_open(event.position):
+                await host.runtime.append(*fact_of(event, EffectCancelled(request=event.position, reason="adopted")))
 
 
 async def _cancel(host: Host, operation: str, **which: str) -> None:

@@ -47,12 +47,14 @@ from events.log import now
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache, control
+from pmagent.admission import admitted
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
 from pmagent.audit.source import is_address
 from pmagent.client import PATIENCE_SECONDS, REPLY_SECONDS, TRY_SECONDS, HolderGone, call_daemon, new_request
 from pmagent.flat import flat_errors
-from pmagent.host import Host, admitted, fold_into, open_host
+from pmagent.folding import fold_into
+from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
