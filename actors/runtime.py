@@ -336,12 +336,6 @@ class Runtime:
         if self._stopping and not self._running:
             self._ended.set()
 
-    def end_open(self, reason: str) -> None:
-        """End each effect that is open and is not being performed, as cancelled for ``reason``."""
-        for event in list(self.engine.effects.open.values()):
-            if event.position not in self._running:
-                self._conclude(event, EffectCancelled(request=event.position, reason=reason))
-
     def _release(self, cls: type) -> None:
         self._count[cls] -= 1
         waiting = self._waiting.get(cls)

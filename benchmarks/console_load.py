@@ -24,6 +24,7 @@ from pmagent.console.door import operators
 from pmagent.console.door.entrance import invite
 from pmagent.console.places import Places
 from pmagent.layout import Layout
+from pmagent.trust import accept
 from pmagent.workspace.surfaces import init_workspace
 
 BROWSERS = 200
@@ -139,6 +140,7 @@ def stage(folder: Path, *, quick: bool = False) -> Iterator[Stage]:
     folder.mkdir()
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)
     init_workspace(folder)
+    accept(folder)
     places = Places(Layout(folder))
     places.prepare()
     who = operators.add(places.operators, "ada", "view", None)

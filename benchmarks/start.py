@@ -24,9 +24,10 @@ from contracts.daemon import DaemonStarted
 from contracts.oa import OaPermitRequested
 from events.log import now
 from events.segment_store import SEGMENT_BYTES
-from pmagent import __version__
+from pmagent import __version__, trust
 from pmagent.layout import Layout
 from pmagent.operations import call
+from pmagent.registry import Registry, describe
 
 _UP = """
 import sys
@@ -111,7 +112,9 @@ def write_workspace(workspace: Path, events: int, *, fill: bool) -> tuple[int, i
             count += 1
         committer.commit()
     assert storage.tail().time <= now(), "what comes next is later"
+    Registry().note(workspace, describe(layout, storage.log_id, storage.tail()))
     storage.close()
+    trust.accept(workspace)
     return sequencer.position, _newest(layout.log).stat().st_size
 
 

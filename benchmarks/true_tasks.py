@@ -25,6 +25,7 @@ from benchmarks.harness import ROOT, Bench, Row, Spread, alternate, child
 from benchmarks.plans import apart, request
 from pmagent.daemon import spare_collector
 from pmagent.host import open_host
+from pmagent.trust import accept
 
 WORKERS = 4
 _BWRAP = (
@@ -89,6 +90,7 @@ def _starts(bench: Bench) -> list[Row]:
 
 async def _measure(folder: Path, tasks: int) -> dict[str, Any]:
     shutil.copytree(ROOT / "examples" / "workspace", folder)
+    accept(folder)
     asked = request(apart(tasks, "true"), WORKERS, "true")
     async with open_host(folder, "orchestra.run") as host:
         await host.first_observed()

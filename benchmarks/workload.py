@@ -19,8 +19,8 @@ from events.commit import Committer
 from events.disk import RealDisk
 from events.event import Draft, Event
 from events.log import now, open_storage, opening_events
+from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
-from events.storage import Storage
 
 DATA_BYTES = 256
 """Length of a fact's encoded data, as in the peers' measurements."""
@@ -147,7 +147,7 @@ def outcome(request: Event) -> Draft:
     return draft(done, f"{request.position}.outcome", causation=request.position)
 
 
-def open_new(folder: Path) -> tuple[Storage, Committer, Sequencer]:
+def open_new(folder: Path) -> tuple[SegmentStorage, Committer, Sequencer]:
     """A new log in ``folder`` with its first event."""
     storage = open_storage(RealDisk(), str(folder))
     sequencer = Sequencer(storage.tail())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.cookiejar
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,6 +24,8 @@ DEMO = ROOT / ".demo"
 WORKSPACE = DEMO / "workspace"
 AUDITED = DEMO / "depcheck"
 REPORT = DEMO / "depcheck.pdf"
+ENVIRONMENT = {**os.environ, "XDG_STATE_HOME": str(DEMO / "state")}
+"""The registry of what is trusted is the demo's own."""
 PMAGENT = [sys.executable, "-I", "-m", "pmagent", "--workspace", str(WORKSPACE)]
 READY_SECONDS = 30.0
 
@@ -35,7 +38,9 @@ def say(text: str) -> None:
 def pmagent(*arguments: str, expect: int = 0, show: bool = True) -> str:
     """Run a command and show it as a person would type it; its stdout. Ends the demo when the exit code differs."""
     print(f"$ pmagent {' '.join(arguments)}", flush=True)
-    done = subprocess.run([*PMAGENT, *arguments], cwd=ROOT, check=False, text=True, capture_output=True)
+    done = subprocess.run(
+        [*PMAGENT, *arguments], cwd=ROOT, check=False, text=True, capture_output=True, env=ENVIRONMENT
+    )
     if done.stderr.strip():  # what was told meanwhile, then the answer
         print(done.stderr, end="", file=sys.stderr, flush=True)
     if show:
@@ -50,7 +55,7 @@ def start_daemon() -> subprocess.Popen[bytes]:
     """Start ``pmagent up`` and return when it answers."""
     print("$ pmagent up &", flush=True)
     with (DEMO / "daemon.stderr").open("wb") as errors:
-        daemon = subprocess.Popen([*PMAGENT, "up"], stdout=errors, stderr=errors)
+        daemon = subprocess.Popen([*PMAGENT, "up"], stdout=errors, stderr=errors, env=ENVIRONMENT)
     deadline = time.monotonic() + READY_SECONDS
     while not (WORKSPACE / ".pmagent" / "data" / "run" / "daemon.sock").exists():
         if daemon.poll() is not None or time.monotonic() > deadline:
@@ -109,6 +114,9 @@ def main() -> None:
     shutil.copytree(EXAMPLE, WORKSPACE)
     make_repository()
     make_audited()
+
+    say("what may be done here? nothing runs before this user has accepted it")
+    pmagent("trust", "--yes")
 
     say("a daemon on the example workspace")
     daemon = start_daemon()

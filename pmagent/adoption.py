@@ -3,7 +3,6 @@ been ended. Nothing of it goes on: no effect is performed meanwhile (``open_host
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -11,7 +10,9 @@ from typing import Final
 import anyio
 import msgspec
 
+from actors.outcomes import fact_of
 from contracts.control import FOLDER_CHARS_MAX, LogAdopted
+from contracts.effect import EffectCancelled
 from events.errors import NotFound, PmagentError
 from events.log import now
 from pmagent.audit.asking import open_audits
@@ -54,8 +55,8 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def look(workspace: Path) -> Found:
-    """What would be adopted. Only reads. Raises NotFound where there is nothing, LogMissing where there was; CorruptLog;
-    LogFilesUnsafe for files that others could change, which no adoption mends."""
+    """Describe the log that would be adopted. Only reads. Raises NotFound where there is no log, LogMissing where there
+    was one; CorruptLog; LogFilesUnsafe for files that others could change, which no adoption mends."""
     layout = Layout(workspace)
     why = distrust(layout)
     known = Registry().log_of(workspace)
@@ -101,18 +102,23 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
             )
         await host.tell_draft(host.drafted(adopted, new_request(SURFACE)))
 
-        def ended() -> bool:
-            host.runtime.end_open("adopted")
-            return not host.runtime.engine.effects.open
-
-        with anyio.move_on_after(SECONDS):  # what is ended may ask for more, which is ended too
-            await host.until(ended)
+        with anyio.move_on_after(SECONDS):
+            await _end_effects(host)
         left = open_work(host.runtime.engine, host.runtime.now())
         if left:
             raise NotEnded(f"this could not be ended: {', '.join(left[:3])}", "the log stays as it is: read it only")
         for other in [*Registry().places_of(found.log_id)]:
             Registry().forget_log(Path(other.workspace))
         host.keeper.register()
+
+
+async def _end_effects(host: Host) -> None:
+    """End what is open, and what is asked for because of that."""
+    effects = host.runtime.engine.effects
+    while effects.open:
+        for event in list(effects.open.values()):
+            if effects.is_open(event.position):
+                await host.runtime.append(*fact_of(event, EffectCancelled(request=event.position, reason="adopted")))
 
 
 async def _cancel(host: Host, operation: str, **which: str) -> None:

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 import os
 import platform
-import sys
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Final
 
 import anyio
 import anyio.to_thread
 import msgspec
-import structlog
 
 from actors.actor import Io
 from actors.audit.effects import FOLDER as AUDITS_FOLDER
@@ -52,29 +49,28 @@ from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Draft, Event, Tail
 from events.lock import WriterLock
-from events.log import now, open_storage, opening_events
-from events.reader import event_at, runs
+from events.log import open_storage, opening_events
+from events.reader import event_at
 from events.redact import Redactor
 from events.segment_store import SegmentStorage
-from events.segments import SegmentReader
 from events.sequencer import Sequencer
-from events.storage import StorageReader
 from pmagent import __version__
+from pmagent.admission import admitted, keep_registry
 from pmagent.cache import SnapshotTaker, load
+from pmagent.folding import fold_into
 from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.log_files import check_files, owner_of
 from pmagent.oa.effects import PERFORMERS as TOOLS
-from pmagent.open_work import open_work
 from pmagent.pla.vault import Vault
-from pmagent.registry import Keeper, KnownLog, admit, check_before
+from pmagent.registry import Keeper, check_before
 from pmagent.requests import OPERATOR, Requests, read_event
 from pmagent.secrets import known_secrets
 from pmagent.trust import require_accepted
 from pmagent.workspace.presence import require_log, require_text
 from pmagent.writing import DocumentWriter, OldDocuments
 from projections.disk import ContentLost, DocumentUnwritable
-from projections.documents import Documents, Taken
+from projections.documents import Documents
 from projections.projection import Halt, ProjectionHalted
 from projections.registry import all_projections
 
@@ -82,10 +78,6 @@ PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDI
 """Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
 cannot act."""
 
-REGISTRY_SECONDS: Final = 1.0
-"""The registry hears at most so often how far the log is durable."""
-
-_log = structlog.get_logger("pmagent")
 
 
 class Refused(PmagentError):
@@ -286,20 +278,6 @@ def _without(raw: bytes, fields: Collection[str]) -> object:
     return {name: value for name, value in msgspec.json.decode(raw).items() if name not in fields}
 
 
-def fold_into(
-    storage: StorageReader, engine: Engine, documents: Documents, blobs: BlobStore, start: int,
-    retired: Callable[[Taken], None] = lambda _: None,
-) -> None:
-    """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
-    meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
-    for run in runs(storage, start + 1):
-        events = [typed(stored, blobs) for stored in run]
-        documents.fold(events, [stored.sum for stored in run])
-        for event in events:
-            engine.fold(event)
-        retired(documents.take_retired())
-
-
 @asynccontextmanager
 async def open_host(
     workspace: Path, surface: str, stop_reason: Callable[[], str] = lambda: "done",
@@ -386,7 +364,7 @@ async def _live(
         await host.writer.first()
         tasks.start_soon(host.writer.go)
         tasks.start_soon(_keep_snapshots, taker)
-        tasks.start_soon(_keep_registry, keeper)
+        tasks.start_soon(keep_registry, keeper)
         try:
             yield host
         finally:
@@ -396,15 +374,6 @@ async def _live(
     if final is not None:
         taker.write(final)
     keeper.write()
-
-
-def admitted(layout: Layout) -> KnownLog | None:
-    """What is known of the workspace's log, which may be acted on; None: there is none yet. What is registered because
-    an earlier release began it is told on stderr. Raises what ``registry.admit`` raises."""
-    known, remark = admit(layout, partial(_open_work, layout))
-    if remark:
-        sys.stderr.write(f"{remark}\n")
-    return known
 
 
 def _is_repeatable(event: Event) -> bool:
@@ -417,16 +386,6 @@ async def _end_adopted(event: Event, _: Io) -> EffectCancelled:
     return EffectCancelled(request=event.position, reason="adopted")
 
 
-def _open_work(layout: Layout) -> list[str]:
-    """What is open in the log as it lies there; it is only read."""
-    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    disk = RealDisk()
-    storage = SegmentReader(disk, str(layout.log))
-    try:
-        fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), 0)
-    finally:
-        storage.close()
-    return open_work(engine, now())
 
 
 async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:
@@ -441,16 +400,6 @@ async def _release_outward(host: Host) -> None:
     what it saw has been taken back: both became durable together."""
     await host.first_observed()
     host.runtime.release_outward()
-
-
-async def _keep_registry(keeper: Keeper) -> None:
-    told = False
-    while True:
-        await anyio.sleep(REGISTRY_SECONDS)
-        await anyio.to_thread.run_sync(keeper.write)
-        if keeper.failure is not None and not told:
-            _log.warning("this user's registry cannot be written", reason=str(keeper.failure))
-        told = keeper.failure is not None
 
 
 async def _keep_snapshots(taker: SnapshotTaker) -> None:

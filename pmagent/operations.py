@@ -47,6 +47,7 @@ from events.log import LogClock, ahead_seconds
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache, control
+from pmagent.admission import admitted
 from pmagent.answer import Answer
 from pmagent.audit import asking as audit
 from pmagent.audit.source import is_address
@@ -63,7 +64,8 @@ from pmagent.client import (
 )
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
-from pmagent.host import Host, admitted, fold_into, open_host
+from pmagent.folding import fold_into
+from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra

@@ -16,6 +16,7 @@ from pmagent import __version__
 from pmagent.cli.frame import App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
 from pmagent.exitcodes import Exit, kind
+from pmagent.remarks import heard_by
 
 _LOG = Group(
     "log",
@@ -147,6 +148,7 @@ def run(
     arguments = list(sys.argv[1:] if argv is None else argv)
     app = App(output or Output.standard(), environ)
     app.json = _wants_json(arguments)
+    heard_by(app.output.note)
     try:
         code = _invoke(arguments, app)
         app.output.flush()

@@ -37,7 +37,7 @@ from replay.simulation.disk import Crashed
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from replay.simulation.running import Running, switched
 from replay.simulation.snapshots import CODE, spoiled, taken
-from replay.simulation.world import World
+from replay.simulation.world import World, require
 
 FOLDER: Final = "/state/log"
 BLOBS: Final = "/state/blobs"

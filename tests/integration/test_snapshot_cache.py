@@ -20,7 +20,7 @@ from events.event import Tail
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache
-from pmagent.host import fold_into
+from pmagent.folding import fold_into
 from pmagent.layout import Layout
 from pmagent.operations import call, offline_status
 from projections.documents import Documents

@@ -12,6 +12,7 @@ from events.errors import NotFound
 from pmagent.layout import Layout
 from pmagent.oa.guards.table import GUARDS, run_guard
 from pmagent.operations import call
+from pmagent.trust import accept
 from pmagent.workspace.surfaces import init_workspace, refresh_surfaces
 from projections.oa_state import PATH as STATE
 
@@ -21,6 +22,7 @@ def living(tmp_path: Path) -> Path:
     """A new workspace, with its first snapshot taken."""
     subprocess.run(["git", "-C", str(tmp_path), "init", "-q", "-b", "trunk"], check=True)
     init_workspace(tmp_path)
+    accept(tmp_path)
     assert call(tmp_path, "oa.snapshot").exit_code == 0
     return tmp_path
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from events.disk import RealDisk
-from events.errors import PmagentError
+from events.errors import NotFound, PmagentError
 from events.segments import SegmentReader
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
@@ -72,14 +72,15 @@ def accepted(workspace: Path) -> Path:
 
 
 def owned(workspace: Path) -> Path:
-    """``workspace``, a copy, with its configuration accepted and its log registered, as it lies there: as if it had been
-    begun there."""
+    """``workspace``, which was copied or made by hand, with its configuration accepted, and its log, if there is one,
+    registered as it lies there: as if it had been begun there."""
     layout = Layout(workspace)
-    storage = SegmentReader(RealDisk(), str(layout.log))
-    try:
-        Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
-    finally:
-        storage.close()
+    with suppress(NotFound):
+        storage = SegmentReader(RealDisk(), str(layout.log))
+        try:
+            Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
+        finally:
+            storage.close()
     return accepted(workspace)
 
 

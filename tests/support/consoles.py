@@ -37,7 +37,7 @@ from pmagent.host import Host, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.watching import watch_surfaces
-from tests.support.commands import SECONDS
+from tests.support.commands import SECONDS, owned
 
 PORT = 8321
 ORIGIN = f"http://127.0.0.1:{PORT}"
@@ -77,6 +77,7 @@ async def _settled(host: Host) -> int:
 
 @asynccontextmanager
 async def _lived(workspace: Path, models: Models | None) -> AsyncIterator[Host]:
+    owned(workspace)
     async with open_host(workspace, "daemon", models=models) as host:
         listener = await _listen(host.layout)
         async with listener, anyio.create_task_group() as tasks:

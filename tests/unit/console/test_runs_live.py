@@ -18,6 +18,7 @@ from contracts.payload import typed
 from events.event import Event
 from events.reader import Follower, events
 from pmagent.jobs.history import Jobs, opened
+from pmagent.trust import accept_also, within_run
 from tests.conftest import fresh_example
 from tests.support.boxes import real_boxes
 from tests.support.consoles import Console, LiveHost, console, live_host
@@ -31,6 +32,7 @@ SETTINGS = "whitelist_tools: [echo, sh, sleep]\n"
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveHost]:
     """A live workspace."""
     with live_host(fresh_example(tmp_path_factory.mktemp("live") / "workspace")) as lived:
+        accept_also(lived.workspace, within_run(config(SETTINGS), lived.workspace))
         yield lived
 
 

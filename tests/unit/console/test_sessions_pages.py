@@ -14,7 +14,7 @@ from events.event import Draft
 from events.reader import event_at
 from pmagent.console.reading import oa_story, pla_story, session_list
 from pmagent.layout import Layout
-from tests.support.commands import pmagent
+from tests.support.commands import owned, pmagent
 from tests.support.console_pages import Page, Reader, reading
 from tests.support.hostile import CORPUS
 from tests.support.logged import fill_log, flip, note, write_log
@@ -31,14 +31,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with the recorded session of the PLA, and its documents."""
     made = tmp_path_factory.mktemp("recorded") / "w"
     shutil.copytree(HISTORY, made / ".pmagent")
-    assert pmagent(made, "rebuild").code == 0
+    assert pmagent(owned(made), "rebuild").code == 0
     return made
 
 
 @pytest.fixture
 def workspace(recorded: Path, tmp_path: Path) -> Path:
     """A copy of it, to be changed."""
-    return shutil.copytree(recorded, tmp_path / "w")
+    return owned(shutil.copytree(recorded, tmp_path / "w"))
 
 
 @pytest.fixture(scope="module")

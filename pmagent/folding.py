@@ -1,0 +1,48 @@
+"""Reading a log into actors and documents: at a start, beside a live host, or only to look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from actors.engine import Engine
+from actors.registry import all_actors
+from contracts.payload import typed
+from events.blobs import BlobStore
+from events.disk import RealDisk
+from events.event import Tail
+from events.log import now
+from events.reader import runs
+from events.segments import SegmentReader
+from events.sequencer import Sequencer
+from events.storage import StorageReader
+from pmagent.layout import Layout
+from pmagent.open_work import open_work
+from projections.documents import Documents, Taken
+from projections.registry import all_projections
+
+
+def fold_into(
+    storage: StorageReader, engine: Engine, documents: Documents, blobs: BlobStore, start: int,
+    retired: Callable[[Taken], None] = lambda _: None,
+) -> None:
+    """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
+    meanwhile. Raises CorruptLog, NotFound (a blob), HistoryError."""
+    for run in runs(storage, start + 1):
+        events = [typed(stored, blobs) for stored in run]
+        documents.fold(events, [stored.sum for stored in run])
+        for event in events:
+            engine.fold(event)
+        retired(documents.take_retired())
+
+
+def work_in(layout: Layout) -> list[str]:
+    """What is open in the workspace's log as it lies there; no cache of its state is believed. Raises CorruptLog,
+    HistoryError."""
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    disk = RealDisk()
+    storage = SegmentReader(disk, str(layout.log))
+    try:
+        fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), 0)
+    finally:
+        storage.close()
+    return open_work(engine, now())
