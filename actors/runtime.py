@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from operator import attrgetter
 from typing import Any, Final
 
@@ -62,8 +62,8 @@ class _Token(msgspec.Struct, frozen=True, eq=False):
 class Runtime:
     """A live engine over ``storage``. Use ``run``.
 
-    ``failure`` is set when the log failed, or the engine broke: effects have then been stopped, nothing more is decided
-    or handed to the writer, and the process must end (DESIGN §2, poisoned log).
+    ``failure`` is set when the log failed or the engine broke: effects are stopped, nothing more is decided or written,
+    and the process must end.
     """
 
     def __init__(
@@ -96,8 +96,7 @@ class Runtime:
         self._ended = anyio.Event()
 
     def listen(self, listener: Listener) -> None:
-        """Add a listener: it hears of what becomes durable from now on. They are called in the order in which they were
-        added."""
+        """Add a listener: it hears of what becomes durable from now on; each in the order in which they were added."""
         self._listeners.append(listener)
 
     # --- facts in -----------------------------------------------------------------------------------------------
@@ -118,8 +117,11 @@ class Runtime:
         try:
             # A fact that was sent before may still be on its way to the disk: what is submitted now, if only nothing,
             # is durable after it.
-            with self._undivided():
+            try:
                 self._submit(self.engine.accept(draft, self.now()) or Output([], [], []), future)
+            except BaseException as error:
+                self._left(error)
+                raise
             return await future
         finally:
             self._futures.discard(future)
@@ -172,15 +174,10 @@ class Runtime:
         if events:
             self._submitted = events[-1].position
 
-    @contextmanager
-    def _undivided(self) -> Iterator[None]:
-        """What the engine takes is handed to the writer; or nothing is, from now on: else the log would have a gap."""
-        try:
-            yield
-        except BaseException as error:
-            if self.engine.broken or self.engine.sequencer.position != self._submitted:
-                self._fail(self.engine.broken or EngineBroken(type(error).__name__))
-            raise
+    def _left(self, error: BaseException) -> None:
+        """What the engine has taken was not handed to the writer: then nothing is any more, or the log had a gap."""
+        if self.engine.broken or self.engine.sequencer.position != self._submitted:
+            self._fail(self.engine.broken or EngineBroken(type(error).__name__))
 
     # --- durable ------------------------------------------------------------------------------------------------
 
@@ -350,10 +347,13 @@ class Runtime:
 
     def _finish(self, event: Event, draft: Draft) -> None:
         if self.failure is None:
-            with self._undivided():
+            try:
                 output = self.engine.finish(event.position, draft, self.now())
                 if output is not None:
                     self._submit(output, None)
+            except BaseException as error:
+                self._left(error)
+                raise
 
     def _call_later(
         self, seconds: float, action: Callable[[Running], None], running: Running
