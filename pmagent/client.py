@@ -81,12 +81,18 @@ class HolderGone(DaemonUnreachable):
 
 
 class DaemonStarting(DaemonUnreachable):
-    """A process holds the log and does not listen yet; nothing was asked of it."""
+    """A process holds the log and does not listen; nothing was asked of it. ``daemon``: how a status says that."""
+
+    def __init__(self, message: str, hint: str, daemon: Literal["starting", "none"]) -> None:
+        super().__init__(message, hint)
+        self.daemon = daemon
 
 
 class Unanswered(DaemonUnreachable):
     """The daemon was asked, and does not answer. ``request``: the request's id; ``pid``: the daemon's, 0 where it is
     not known. ``outcome``: ``none`` (nothing was done, and nothing will be) or ``unknown``, with the exit code 6."""
+
+    daemon: Final = "unresponsive"
 
     def __init__(self, message: str, hint: str, *, outcome: Literal["none", "unknown"], request: str, pid: int) -> None:
         super().__init__(message, hint)
@@ -263,9 +269,9 @@ def _starting(layout: Layout) -> DaemonStarting:
     holder = _holder(layout) or "unknown"
     if holder.endswith(", daemon"):
         what = f"the daemon ({holder}) does not listen: it is starting, or stopping"
-        return DaemonStarting(what, "ask again in a moment; pmagent doctor looks closer")
+        return DaemonStarting(what, "ask again in a moment; pmagent doctor looks closer", "starting")
     what = f"the process that holds the log ({holder}) takes no requests"
-    return DaemonStarting(what, "wait for that command to end, or stop it; pmagent doctor looks closer")
+    return DaemonStarting(what, "wait for that command to end, or stop it; pmagent doctor looks closer", "none")
 
 
 def _unreachable(layout: Layout, what: str, *, gone: bool = False) -> DaemonUnreachable:

@@ -290,9 +290,8 @@ def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: Dae
         answer = _without_daemon(workspace, name, arguments)
     except pla.OutcomeOpen:
         raise error from None
-    daemon = "unresponsive" if isinstance(error, Unanswered) else "starting"
     return Answer(
-        document={**answer.document, "daemon": daemon}, exit_code=answer.exit_code,
+        document={**answer.document, "daemon": error.daemon}, exit_code=answer.exit_code,
         warnings=[f"{error.message}; this is what the log says", *answer.warnings],
     )
 
