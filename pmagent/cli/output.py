@@ -1,7 +1,8 @@
 """The one writer: everything that a command says leaves here (DESIGN §7).
 
 ``line`` and ``block`` are for people and pass ``clean``; ``document`` and ``raw`` are for programs and are
-byte-faithful, but for a terminal, where what it would obey is escaped; ``note`` is for what goes on meanwhile, on stderr. Styles never carry meaning alone.
+byte-faithful, but on a terminal, where everything that it would obey is escaped; ``note`` is for what goes on
+meanwhile, on stderr. Styles never carry meaning alone.
 """
 
 from __future__ import annotations
