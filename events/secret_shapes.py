@@ -150,7 +150,7 @@ SHAPES: Final = (
 )  # fmt: skip
 """Every shape, in the order in which they are masked."""
 
-_EXACT: Final = tuple((needle, number) for number, shape in enumerate(SHAPES) if shape.exact for needle in shape.needles)
+_EXACT: Final = tuple((needle, n) for n, shape in enumerate(SHAPES) if shape.exact for needle in shape.needles)
 _EXACT_CHARS_MIN: Final = 34
 """Shorter text holds none of the shapes with exact needles."""
 

@@ -300,10 +300,12 @@ def test_of_a_long_run_each_byte_of_the_log_is_written_once(tmp_path: Path, monk
     written: Counter[str] = Counter()
 
     class Counting(Tree):
-        def replace(self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0) -> Mark:
+        def replace(
+            self, path: str, pieces: Iterable[bytes], *, sync: bool = True, own: int = 0, shared: bool = False
+        ) -> Mark:
             content = b"".join(pieces)
             written[path] += len(content)
-            return super().replace(path, [content], sync=sync, own=own)
+            return super().replace(path, [content], sync=sync, own=own, shared=shared)
 
         def extend(self, path: str, mark: Mark, pieces: Iterable[bytes], own: int = 0) -> Mark | None:
             content = b"".join(pieces)
