@@ -27,7 +27,7 @@ from events.redact_content import PASSES, ContentMasker, shape_spans
 from events.redact_stream import RedactionStream
 from events.redact_views import has_unseen
 from events.secret_forms import SECRET_CHARS_MIN, text_forms, usable
-from events.secret_shapes import SECRET_VARIABLE, SHAPES, TELLING_NAME, URL_PASSWORD, Shape
+from events.secret_shapes import JWK_PRIVATE, SECRET_VARIABLE, TELLING_NAME, URL_PASSWORD, Shape, shapes_in
 
 MASK: Final = secret_forms.MASK
 """What stands where a secret stood."""
@@ -38,10 +38,11 @@ DEPTH_MAX: Final = 150
 _NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType)
 """What can be encoded and can hold no secret, besides numbers."""
 
+_CLEAN_MAX: Final = 4096
+_CLEAN_CHARS_MAX: Final = 100
+
 _LONG: Final = 4096
 """In longer text, searching form by form is the faster way to find that there is none."""
-
-_NEEDLES: Final = tuple(dict.fromkeys(needle for shape in SHAPES for needle in shape.needles))
 
 
 @cache
@@ -67,10 +68,12 @@ class Redactor:
         self._forms = usable(form for secret in secrets for form in text_forms(secret))
         self._known = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
         self._content = ContentMasker(secrets)
+        self._clean: set[str] = set()
+        """Short texts that were found to hold no secret: ids and names come again with every event."""
 
     def text(self, text: str) -> str:
         """``text`` with each secret replaced by ``MASK``; the same object when there is none."""
-        if len(text) < SECRET_CHARS_MIN:
+        if len(text) < SECRET_CHARS_MIN or text in self._clean:
             return text
         if has_unseen(text):  # terminal output, mostly
             masked = self._content.mask(text).text
@@ -81,7 +84,13 @@ class Redactor:
             if masked == before:
                 break
             before = masked
-        return text if before == text else before
+        if before != text:
+            return before
+        if len(text) <= _CLEAN_CHARS_MAX:
+            if len(self._clean) >= _CLEAN_MAX:
+                self._clean.clear()
+            self._clean.add(text)
+        return text
 
     def content(self, content: bytes) -> bytes:
         """``content`` of a blob, with each secret replaced; bytes that are not text pass unchanged around them."""
@@ -104,17 +113,8 @@ class Redactor:
     def _masked(self, text: str) -> str:
         if self._known is not None and (len(text) < _LONG or any(form in text for form in self._forms)):
             text = self._known.sub(MASK, text)
-        lower = text.lower()
-        for needle in _NEEDLES:  # nearly always there is none; asking shape by shape takes twice as long
-            if needle in lower:
-                break
-        else:
-            return text
-        for shape in SHAPES:
-            for needle in shape.needles:
-                if needle in lower:
-                    text = _mask_shape(shape, text)
-                    break
+        for shape in shapes_in(text):
+            text = _mask_shape(shape, text)
         return text
 
     def _value(self, value: Any, depth: int) -> Any:
@@ -156,9 +156,11 @@ class Redactor:
     def _mapping(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
         changed: dict[Any, Any] = {}
         same = True
+        is_jwk = "kty" in value
         for key, item in value.items():
             new_key = self._value(key, depth)
-            new = self._named(key, item, depth)
+            secret = is_jwk and key in JWK_PRIVATE and isinstance(item, str) and item
+            new = MASK if secret and item != MASK else self._named(key, item, depth)
             same = same and new_key is key and new is item
             changed[new_key if new_key is key else _free(new_key, changed, value)] = new
         return value if same else changed

@@ -21,7 +21,7 @@ from events.secret_forms import (
     usable,
     wide_forms,
 )
-from events.secret_shapes import PEM_BEGIN, PEM_END, SHAPES, Shape
+from events.secret_shapes import PEM_BEGIN, PEM_END, Shape, shapes_in
 
 PASSES: Final = 4
 """Masking may uncover a shape (a key that began right behind another one), hardly ever twice."""
@@ -194,12 +194,8 @@ def shape_spans(shape: Shape, text: str) -> Iterator[Span]:
 
 
 def _mask_shapes(masked: MaskedText) -> None:
-    lower = masked.text.lower()
-    for shape in SHAPES:
-        for needle in shape.needles:
-            if needle in lower:
-                masked.put(_masks(shape_spans(shape, masked.text)))
-                break
+    for shape in shapes_in(masked.text):
+        masked.put(_masks(shape_spans(shape, masked.text)))
 
 
 def _masks(spans: Iterable[Span]) -> list[Piece]:

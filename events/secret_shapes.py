@@ -21,8 +21,14 @@ _NAMES: Final = (
     "|(?:access|api|auth|bearer|bot|csrf|id|refresh|session)[_-]?tokens?|credentials?)"
 )
 _VALUE: Final = r"""(?:\\*"([^"\\\n]{6,})|\\*'([^'\\\n]{6,})|\\*["']?([^\s"',;&\\]{6,}))"""
+_OPTIONS: Final = r"(?:[^\n|;&]{0,200}?[ \t])?"
 _BEGIN: Final = "-----BEGIN [A-Z0-9 ]*+(?:(?<=PRIVATE KEY)|(?<=PRIVATE KEY BLOCK))-----"
 _END: Final = "-----END [A-Z0-9 ]*+-----"
+
+_JWK_PRIVATE: Final = re.compile(r"\"[dk]\\*\"\s*:")
+
+JWK_PRIVATE: Final = frozenset(("d", "p", "q", "dp", "dq", "qi", "oth", "k"))
+"""What is secret of a JWK, a mapping with a ``kty``."""
 
 PEM_BEGIN: Final = re.compile(_BEGIN)
 """The beginning of the one shape of any length; ``PEM_END`` ends it."""
@@ -46,13 +52,29 @@ def _is_user_and_password(found: str) -> bool:
         return False
 
 
+def _is_random(found: str) -> bool:
+    """Whether it has capitals, small letters and digits, as base64 of what is random does, and names and hex do not."""
+    return _has_digit(found) and not found.isupper() and not found.islower()
+
+
+def _is_private(found: str) -> bool:
+    """Whether a JWK has a private part."""
+    return _JWK_PRIVATE.search(found) is not None
+
+
+def _is_no_id(found: str) -> bool:
+    """Whether it is no number: what follows ``docker run -u`` is a user and a group."""
+    return not found.isdigit()
+
+
 class Shape(NamedTuple):
     """A kind of secret. ``pattern``'s last matched group (the whole match without one) is the secret, if ``check``
-    says so. ``needles`` are in lower case; text without any of them does not match."""
+    says so. ``needles`` are in lower case, unless they are ``exact``; text without any of them does not match."""
 
     needles: tuple[str, ...]
     pattern: re.Pattern[str]
     check: Callable[[str], bool] = _anything
+    exact: bool = False
 
 
 def _key(needle: str, pattern: str, check: Callable[[str], bool] = _anything) -> Shape:
@@ -82,20 +104,89 @@ SHAPES: Final = (
     _key("pypi- dop_v1_ xai-", f"{_RUN}(?:pypi-Ag[A-Za-z0-9_-]{{30,}}|dop_v1_[a-f0-9]{{64}}|xai-[A-Za-z0-9]{{30,}})"),
     _key("sg.", rf"{_RUN}SG\.[A-Za-z0-9_-]{{16,32}}\.[A-Za-z0-9_-]{{30,}}"),  # SendGrid
     _key(":aa", f"{_RUN}[0-9]{{8,10}}:AA[A-Za-z0-9_-]{{32,}}"),  # Telegram
+    _key("hvs. hvb.", rf"{_RUN}hv[sb]\.[A-Za-z0-9_-]{{24,}}"),  # HashiCorp Vault
+    _key(".atlasv1.", r"(?:(?<![A-Za-z0-9])[A-Za-z0-9]{14})?\.atlasv1\.[A-Za-z0-9_=-]{40,}"),  # Terraform Cloud
+    _key("dapi", f"{_RUN}dapi[0-9a-f]{{32}}(?![0-9A-Za-z])(?:-[0-9]{{1,3}})?"),  # Databricks
+    _key("shp", f"{_RUN}shp(?:at|ss|ca|pa)_[0-9a-fA-F]{{32,}}"),  # Shopify
+    _key("lin_api_", f"{_RUN}lin_api_[A-Za-z0-9]{{32,}}"),  # Linear
+    _key("secret_ ntn_", f"{_RUN}(?:secret_[A-Za-z0-9]{{43}}|ntn_[A-Za-z0-9]{{40,}})(?![A-Za-z0-9])", _has_digit),
+    _key("figd_", f"{_RUN}figd_[A-Za-z0-9_-]{{36,}}"),  # Figma
+    _key("dp.", rf"{_RUN}dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{{36,}}"),  # Doppler
+    _key("key-", f"{_RUN}key-[0-9a-f]{{32}}(?![0-9A-Za-z])"),  # Mailgun
+    _key("sig=", r"(?<![A-Za-z0-9_])sig=([A-Za-z0-9%+/_-]{40,}={0,2})", _is_random),  # Azure SAS
     # JWT, signed cookies
     _key(".eyj", r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]*+\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)*"),
     # Authorization
-    _named("authorization", r"authorization\\*[\"']?\s*[:=]\s*\\*[\"']?[a-z0-9-]{4,16}[ \t]+([^\s\"',;\\]{6,})"),
+    _named("authorization", r"authorization\\*[\"']?\s*[:=]\s*\\*[\"']?[a-z0-9-]{3,16}[ \t]+([^\s\"',;\\]{6,})"),
     _named("bearer", r"(?<![a-z])bearer[ \t]+([a-z0-9._~+/=-]{12,})", _has_digit),
     _named("basic", r"(?<![a-z])basic[ \t]+([a-z0-9+/]{8,}={0,2})", _is_user_and_password),
+    # cookies of a header; a registry's user and password in docker's configuration; a private JWK as a whole
+    _key("set-cookie", r"[Ss]et-[Cc]ookie\\*[\"']?\s*[:=]\s*\\*[\"']?[^\s=;,\"']{1,200}=([^\s\"',;\\]{6,})"),
+    _key("cookie:", r"[Cc]ookie:(?<![A-Za-z-][Cc]ookie:)[ \t]*"
+         r"([^\s=;,\"'\\]{1,200}=[^\s;\"'\\]+(?:;[ ]?[^\s=;,\"'\\]{1,200}=[^\s;\"'\\]+)*)"),
+    _named('auth" auth\\', r"auth\\*\"\s*:\s*\\*\"([a-z0-9+/]{8,}={0,2})", _is_user_and_password),
+    _key("kty", r"\{([^{}]{0,12000}\"kty\\*\"[^{}]{0,12000})\}", _is_private),
+    # passwords that commands are given, and netrc's
+    _key("curl", rf"curl(?<![A-Za-z0-9]curl)[ \t]{_OPTIONS}(?:-[A-Za-z]{{0,8}}u[ \t=]*|--user[ \t=]+)"
+         r"[\"']?[^\s:\"']{1,100}:([^\s\"']{3,})", _is_no_id),
+    _key("sshpass", r"sshpass[ \t]+-p[ \t]*[\"']?([^\s\"']{3,})"),
+    _key("mysql mariadb", r"m(?:ysql(?<![A-Za-z0-9]mysql)|ariadb(?<![A-Za-z0-9]mariadb))[a-z_-]{0,12}[ \t]"
+         rf"{_OPTIONS}-p[\"']?([^\s\"'-][^\s\"']{{3,}})"),
+    _key("password", r"[md](?:achine\s{1,40}[^\s]{1,200}|efault)\s{1,40}login\s{1,40}[^\s]{1,200}"
+         r"\s{1,40}password\s{1,40}([^\s]{3,})"),
     # user:password in a URL
-    _key("://", r"(?<=://)([^\s/\"'<>@:]*:[^\s/\"'<>]+)(?=@)"),
+    _key("://", r"://([^\s/\"'<>@:]*:[^\s/\"'<>]+)(?=@)"),
     # a name with a value; an option with a value; a variable in upper case
     _named("pass pwd secret key token credential", rf"(?:{_NAMES})\\*[\"']?\s*(?:[:=]|:=|=>)\s*{_VALUE}"),
-    _named("--", rf"(?<=--)(?:[a-z0-9]{{1,20}}-){{0,2}}(?:{_NAMES}|token)[ \t]+[\"']?([^\s\"'-][^\s\"']{{5,}})"),
+    _named("--", rf"--(?:[a-z0-9]{{1,20}}-){{0,2}}(?:{_NAMES}|token)[ \t]+[\"']?([^\s\"'-][^\s\"']{{5,}})"),
     _key("_key _token _pat _pass", r"[A-Z0-9]_(?:KEY|TOKEN|PAT|PASS)=\\*[\"']?([^\s\"',;&\\]{6,})"),
-)
+    # what has no needle that is rare in lower case: Twilio's keys, and the tokens of Discord's bots, whose first part
+    # is their user's number
+    Shape(("SK",), re.compile("SK(?<![A-Za-z0-9]SK)[0-9a-f]{32}(?![0-9A-Za-z])"), exact=True),
+    Shape((".",), re.compile(
+        r"\.(?:(?<=[MNO][A-Za-z0-9_-]{23}\.)|(?<=[MNO][A-Za-z0-9_-]{24}\.)|(?<=[MNO][A-Za-z0-9_-]{25}\.))"
+        r"([A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,40})(?![A-Za-z0-9_.-])"
+    ), _is_random, exact=True),
+)  # fmt: skip
 """Every shape, in the order in which they are masked."""
+
+_EXACT: Final = tuple((needle, n) for n, shape in enumerate(SHAPES) if shape.exact for needle in shape.needles)
+_EXACT_CHARS_MIN: Final = 34
+"""Shorter text holds none of the shapes with exact needles."""
+
+
+def _by_mark() -> dict[str, dict[str, list[tuple[str, int]]]]:
+    """Mark -> needle -> the needles that it is a part of, itself among them, each with the number of its shape. Only
+    needles that no other is a part of are keys. A mark stands in all of its needles; "" is of those with letters alone.
+    """
+    needles = [(needle, number) for number, shape in enumerate(SHAPES) if not shape.exact for needle in shape.needles]
+    found: dict[str, dict[str, list[tuple[str, int]]]] = {}
+    for first, _ in needles:
+        if not any(other in first and other != first for other, _ in needles):
+            mark = next((mark for mark in _MARKS if mark in first), "")
+            found.setdefault(mark, {})[first] = [(needle, number) for needle, number in needles if first in needle]
+    return found
+
+
+_MARKS: Final = "_-.:=\"\\"
+_BY_MARK: Final = _by_mark()
+_WORDS: Final = tuple(_BY_MARK.pop(""))
+_MARKED: Final = tuple((mark, tuple(firsts)) for mark, firsts in _BY_MARK.items())
+_SHAPES_OF: Final = {first: of for firsts in (_by_mark()[""], *_BY_MARK.values()) for first, of in firsts.items()}
+
+
+def shapes_in(text: str) -> list[Shape]:
+    """The shapes that may stand in ``text``, in order. Nearly always there is none, so that is found out fast."""
+    lower = text.lower()
+    found = list(filter(lower.__contains__, _WORDS))
+    for mark, firsts in _MARKED:
+        if mark in lower:
+            found += filter(lower.__contains__, firsts)
+    numbers = {number for first in found for needle, number in _SHAPES_OF[first] if needle in lower} if found else set()
+    if len(text) >= _EXACT_CHARS_MIN:
+        numbers.update(number for needle, number in _EXACT if needle in text)
+    return [SHAPES[number] for number in sorted(numbers)] if numbers else []
+
 
 TELLING_NAME: Final = re.compile(rf"(?:{_NAMES}|authorization)\Z", re.IGNORECASE)
 """Searched in the key of a mapping: its text is a secret whatever its shape."""

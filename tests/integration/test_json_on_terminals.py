@@ -69,7 +69,12 @@ def test_a_terminal_is_told_nothing_that_it_would_obey(workspace: Path, command:
         assert [json.loads(line) for line in shown.splitlines()] == [json.loads(line) for line in stored.splitlines()]
 
 
-@given(st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+VALUES: st.SearchStrategy[object] = st.recursive(
+    st.text() | st.integers() | st.none(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
+
+
+@given(VALUES)
 def test_what_is_escaped_is_the_same_json(value: object) -> None:
     written = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
     escaped = escaped_json(written)
