@@ -45,6 +45,8 @@ from tests.support.board_releases import (
 )
 
 TEXT = TypeText(text="Hi!\n")
+
+
 def stands_still(board: FakeBoard, flashes: int, rounds: int = 3) -> None:
     """Nothing has begun: it flashes, and no watchdog runs that would start it anew."""
     assert board.flashes == [flashes] * rounds
