@@ -51,7 +51,7 @@ from contracts.pla_events import (
     PlaViolation,
 )
 from events.event import Event, LogRecovered, time_after
-from replay.simulation.pla.told import Execution, Proposal
+from replay.simulation.pla.told import Execution, Proposal, require_kept
 from replay.simulation.world import require
 
 OWN: Final[dict[type, str]] = {
@@ -214,7 +214,7 @@ class _Check:
 
     def _decision(self, event: Event) -> None:
         data = event.data
-        self._led_on(event)
+        require_kept(self._asked.get(event.causation), event)
         match data:
             case KernelModeDecided(mode=mode):
                 self._kernel = mode
@@ -241,13 +241,6 @@ class _Check:
                 self._broken = None
             case _:
                 self._executing(event)
-
-    def _led_on(self, event: Event) -> None:
-        """A request to arm is answered, and changes neither the mode nor a proposal."""
-        asked = self._asked.get(event.causation)
-        if asked is not None and isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode:
-            led = event.actor == "warden"
-            require(not led, f"the request to arm at {asked.position} led to {event.type} at {event.position}")
 
     # --- sessions and modes ---------------------------------------------------------------------------------------
 

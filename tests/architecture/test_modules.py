@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 CODE = (*FIRST_PARTY, "benchmarks", "scripts", "tests")
 LINES_MAX = 450
 BANNED_WORDS = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" + "CK"]))
-TERMINAL_WRITERS = {"pmagent/cli/output.py", "pmagent/_origin.py"}
-"""The one writer of text for people, and the check that runs before anything of ours may be imported."""
+TERMINAL_WRITERS = {"pmagent/cli/output.py", "pmagent/_origin.py", "firmware/boot.py", "firmware/code.py"}
+"""The one writer of text for people, the check that runs before anything of ours may be imported, and the programs of
+the board, which has only its own console."""
 
 
 def modules(*folders: str) -> list[Path]:

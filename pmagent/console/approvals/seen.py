@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
+from contracts.pla import MODES
 from events.errors import PmagentError
 from pmagent.console.approvals.looks import content, headline
 
@@ -24,6 +25,8 @@ _WORDS: Final = {
     "does": "what it does", "digest": "digest", "stands": "state", "mode": "mode", "armed": "device",
     "device": "which device", "expires_at": "open until", "paused": "effects",
 }  # fmt: skip
+_ARMED: Final = ("armed", "not armed")
+_PAUSED: Final = ("paused", "running")
 _MEANS: Final = ("digest", "mode", "armed", "device", "paused")
 """What of it says what is approved, and whether, and where, it is typed."""
 
@@ -74,15 +77,16 @@ def seen(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> Seen
     device = pla["device"]
     return Seen(
         does=headline(masked), text=content(masked), digest=document["digest"], stands=f"{stands}{by}",
-        mode=pla["mode"], armed="armed" if pla["armed"] else "not armed",
+        mode=pla["mode"], armed=_ARMED[0] if pla["armed"] else _ARMED[1],
         device=f"{device['device_id']} on {device['port']}" if device is not None else "none",
-        expires_at=document["expires_at"], paused="paused" if paused else "running",
+        expires_at=document["expires_at"], paused=_PAUSED[0] if paused else _PAUSED[1],
     )  # fmt: skip
 
 
 def situation(one: Seen) -> Situation:
     """What a page said of what an approval does."""
-    return Situation(one.mode, one.armed, one.device[:DEVICE_CHARS_MAX], one.paused)
+    device = "".join(char if char.isprintable() else "?" for char in one.device[:DEVICE_CHARS_MAX])
+    return Situation(one.mode, one.armed, device, one.paused)
 
 
 def packed(one: Seen | Situation) -> str:
@@ -106,9 +110,11 @@ def opened(text: str) -> Situation | None:
     if len(text) > SITUATION_CHARS_MAX:
         return None
     try:
-        return msgspec.json.decode(base64.b64decode(text.encode("ascii"), b"-_", validate=True), type=Situation)
+        one = msgspec.json.decode(base64.b64decode(text.encode("ascii"), b"-_", validate=True), type=Situation)
     except (ValueError, binascii.Error, msgspec.DecodeError, RecursionError):
         return None
+    known = one.mode in MODES and one.armed in _ARMED and one.paused in _PAUSED
+    return one if known and one.device.isprintable() and len(one.device) <= DEVICE_CHARS_MAX else None
 
 
 def differences(shown: Seen | Situation, now: Seen | Situation) -> list[Difference]:

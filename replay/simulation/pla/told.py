@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contracts.pla_events import PlaExecutionRequested, PlaProposed
+from contracts.pla_events import PlaArmRequested, PlaExecutionRequested, PlaProposed
 from events.event import Event
+from replay.simulation.world import require
 
 
 class Proposal:
@@ -28,3 +29,10 @@ class Execution:
         self.ordered: list[int] = []
         self.told = ""
         self.end: Event | None = None
+
+
+def require_kept(asked: Event | None, event: Event) -> None:
+    """A request to arm is answered, and changes neither the mode nor a proposal. Raises Violation."""
+    if asked is not None and isinstance(asked.data, PlaArmRequested) and asked.data.keeps_mode:
+        led = event.actor == "warden"
+        require(not led, f"the request to arm at {asked.position} led to {event.type} at {event.position}")

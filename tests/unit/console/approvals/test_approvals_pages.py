@@ -151,7 +151,16 @@ def test_the_address_of_a_form_that_was_opened_otherwise_has_the_difference_and_
     assert len(forms(rejecting.source, f"/approvals/{name}/reject")) == 1, "a rejection is the same in every mode"
 
 
-@pytest.mark.parametrize("opened", ["", "x", "e30=", "W10=", "A" * 3000, "\u00fc"])
+STRANGE = [
+    packed(Situation(*words)) for words in (
+        ("IDLE", "armed", "none", "running"), ("SUGGEST", "yes", "none", "running"),
+        ("SUGGEST", "armed", "a\u202eb", "running"), ("SUGGEST", "armed", "x" * 121, "running"),
+        ("SUGGEST", "armed", "none", "who knows"),
+    )
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("opened", ["", "x", "e30=", "W10=", "A" * 3000, "\u00fc", *STRANGE])
 def test_an_address_that_does_not_say_how_things_stood_is_no_form_s(host: LiveHost, bob: Desk, opened: str) -> None:
     name = proposed(host)["proposal_id"]
     answer = bob.console.get(f"/approvals/{name}?decide=approve&form={'0' * 32}&opened={opened}")
