@@ -67,6 +67,7 @@ from pmagent.flat import flat_errors
 from pmagent.folding import fold_into
 from pmagent.host import Host, open_host
 from pmagent.layout import Layout
+from pmagent.log_files import check_files
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
 from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
@@ -265,6 +266,8 @@ def call(
     """
     workspace = workspace.resolve()
     layout = Layout(workspace)
+    if layout.lock.is_symlink():
+        check_files(layout, None)
     arguments = {"request": new_request(name), **(arguments or {})}
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:

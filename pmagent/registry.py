@@ -326,8 +326,8 @@ class Keeper:
         self._known = known or describe(layout, storage.log_id, storage.tail())
         self._durable = (self._known.position, self._known.sum)
         self._snapshot = self._known.snapshot
-        self._written: KnownLog | None = None
-        if not idle:  # also what is known already: where it cannot be kept, nothing begins
+        self._written = known
+        if known is None and not idle:  # a log that nobody registered would be a stranger at its next start
             self.register()
 
     @property

@@ -31,7 +31,7 @@ from events.verify import verify_log
 from pmagent import __version__, _origin
 from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
-from pmagent.registry import trusted
+from pmagent.registry import Registry, trusted
 from pmagent.trust import NotAccepted, require_accepted
 from pmagent.when import sized, spoken
 from pmagent.workspace.presence import log_gone
@@ -213,7 +213,11 @@ def _log(layout: Layout, note: Callable[[str], None]) -> Check:
 
 def _trust(layout: Layout) -> Check:
     """Whether the log is this user's own, as the registry knows it."""
-    known = trusted(layout)
+    registry = Registry()
+    known = trusted(layout, registry)
+    if registry.folder.is_dir() and not os.access(registry.folder, os.W_OK | os.X_OK):
+        what = f"this user's registry {registry.folder} cannot be written"
+        return Check("trust", "fail", what, "give this user the right to; until then a loss of events is found late")
     if known is None:
         return Check("trust", "ok", "there is no log yet")
     return Check("trust", "ok", f"the log is this user's own, known up to position {known.position}")

@@ -22,16 +22,18 @@ def trust(app: App, yes: bool, format: str) -> int:
     """Show what the workspace's configuration lets be done, and accept it: programs, paths, network, policies.
 
     Nothing in a workspace is run before its configuration (orchestra.config.yaml, .pmagent/config.toml) was accepted,
-    here or by pmagent init. What a later version of it adds is asked for again. Exit 1: you said no.
+    here or by pmagent init. What a later version of it adds is asked for again; where there is nothing new, nobody is
+    asked. Exit 1: you said no.
     """
-    from pmagent.trust import accept, offer, summary
+    from pmagent.trust import Powers, accept, offer, summary
 
     workspace = app.workspace.resolve()
     found = offer(workspace)
     for line in summary(found.powers):
         app.output.note(line)
     _show_new(app.output, found.new.items if not found.first else [])
-    if not yes and not confirmed(app.output, _QUESTION, "--yes"):
+    more = found.first or found.new != Powers()
+    if more and not yes and not confirmed(app.output, _QUESTION, "--yes"):
         app.output.note("it is not accepted, and nothing is run by it")
         return Exit.NO
     powers = accept(workspace, found)

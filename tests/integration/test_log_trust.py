@@ -106,13 +106,20 @@ def linked_segment(source: Path, target: Path) -> None:
     segment.symlink_to(target.parent / segment.name)
 
 
+def linked_lock(source: Path, target: Path) -> None:
+    """The lock as a symbolic link."""
+    shutil.copytree(source, target)
+    (target / ".pmagent/LOCK").unlink()
+    (target / ".pmagent/LOCK").symlink_to(target.parent / "anything")
+
+
 def moved(source: Path, target: Path) -> None:
     """The folder itself."""
     shutil.move(source, target)
 
 
 @pytest.mark.parametrize(
-    "bring", [clone, submodule, copy, archive, hard_links, linked, linked_log, linked_segment, moved]
+    "bring", [clone, submodule, copy, archive, hard_links, linked, linked_log, linked_segment, linked_lock, moved]
 )
 def test_a_log_with_an_open_run_that_came_along_is_not_obeyed(foreign: Path, tmp_path: Path, bring: Bring) -> None:
     here = tmp_path / "here"

@@ -199,7 +199,8 @@ anyio.run(live)
 def test_a_killed_daemon_takes_its_planner_along_and_the_next_asks_again(workspace: Path, told: Put) -> None:
     stand_in = told({"hang": "deaf", "grandchild": True}, {"say": PLAN})
     program = DAEMON.format(root=str(ROOT), workspace=str(workspace))
-    environ = {"PATH": os.environ["PATH"], "TMPDIR": str(workspace.parent)}
+    state = os.environ["XDG_STATE_HOME"]
+    environ = {"PATH": os.environ["PATH"], "TMPDIR": str(workspace.parent), "XDG_STATE_HOME": state}
     with subprocess.Popen([sys.executable, "-c", program], env=environ) as process:
         stand_in.wait_hanging()
         there = stand_in.processes()
