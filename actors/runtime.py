@@ -40,8 +40,6 @@ Listener = Callable[[Sequence[Event], Sequence[str]], None]
 
 _SWITCHED: Final = frozenset((EffectsPaused, EffectsResumed))
 
-_position: Final = attrgetter("position")
-
 STOP_SECONDS: Final = 10.0
 """How long an orderly stop waits for performers to end; a cancelled performer gets as long before it is given up."""
 
@@ -277,7 +275,7 @@ class Runtime:
         """Start what is held here, if it may start by now."""
         if not self._unread and not self._shut:
             held, self._held = self._held, []
-            for event in sorted(held, key=_position):  # one that waited for a free place is held after later ones
+            for event in sorted(held, key=attrgetter("position")):  # one that waited for a free place is held after later ones
                 self._start(event)
 
     def _performed(self, task: asyncio.Task[None]) -> None:

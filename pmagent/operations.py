@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -18,16 +18,10 @@ from typing import Any, Final
 import anyio
 import msgspec
 
-from actors.audit.state import AuditorState
 from actors.engine import Engine
-from actors.gate import GateState
-from actors.kernel.actor import KernelState
 from actors.oa.context import PATH as CONTEXT_PATH
 from actors.oa.context import unfit
-from actors.oa.state import OaActorState
-from actors.orchestra.orchestrator import OrchestratorState
 from actors.registry import all_actors
-from contracts.kernel import Reason
 from contracts.oa import (
     OaBootRefused,
     OaBootRequested,
@@ -43,7 +37,6 @@ from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
 from events.event import Tail
 from events.lock import is_locked
-from events.log import LogClock, ahead_seconds
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache, control
@@ -73,6 +66,7 @@ from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
 from pmagent.registry import distrust, snapshot_digest
+from pmagent.status import status_of
 from pmagent.trust import require_accepted, require_known, unaccepted_of
 from pmagent.wire import LOOKING
 from pmagent.workspace.checks import answer_seconds as check_seconds
@@ -172,10 +166,13 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     halts = host.halted_projections
-    document = _status(host.runtime.engine, host.storage.log_id, host.tail, halts, running=True)
+    document = status_of(host.runtime.engine, host.storage.log_id, host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
     seen = {"distrust": _said(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
     return Answer(document={**document, **seen})
+
+
+_UNWRITTEN_SHOWN: Final = 20
 
 
 def _unwritten(host: Host) -> dict[str, Any]:
@@ -368,7 +365,7 @@ async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> 
 def offline_status(workspace: Path) -> dict[str, Any]:
     """The status as the log has it, without a daemon; nothing is written. Raises CorruptLog, HistoryError."""
     with folded(workspace) as (engine, log_id, tail):
-        status = _status(engine, log_id, tail, noted_halts(workspace), running=False)
+        status = status_of(engine, log_id, tail, noted_halts(workspace), running=False)
     status["distrust"] = _said(distrust(Layout(workspace)))
     status["unaccepted"] = unaccepted_of(workspace)
     return status if log_id else {**status, "workspace": str(workspace)}
@@ -403,66 +400,6 @@ def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
         yield engine, storage.log_id(), storage.tail()
     finally:
         storage.close()
-
-
-def _status(
-    engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt] = (), *, running: bool
-) -> dict[str, Any]:
-    kernel: KernelState = engine.states["kernel"]
-    oa: OaActorState = engine.states["oa"]
-    gate: GateState = engine.states["gate"]
-    now = LogClock(tail.time).now()
-    unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
-    return {
-        "running": running,
-        "daemon": "running" if running else "none",
-        "mode": "BLOCKED" if unwatched else kernel.mode or None,
-        "phase": kernel.phase or None,
-        "branch": kernel.branch or None,
-        "reasons": [_plain(reason) for reason in [*unwatched, *kernel.reasons]],
-        "sessions": [_plain(session) for session in oa.sessions],
-        "permits": sum(permit.uses_left > 0 and now < permit.expires_at for permit in gate.permits.values()),
-        "paused": _plain(gate.pause) if gate.pause is not None else None,
-        "held": len(engine.effects.held),
-        "open_effects": [
-            {
-                "position": event.position, "type": event.type, "since": event.time,
-                "held": event.position in engine.effects.held,
-            }
-            for event in engine.effects.open.values()
-        ],
-        "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
-        "halted": sorted(engine.halted),
-        "stale": [_plain(halt) for halt in stale],
-        "unwritten": None,
-        "log": {
-            "log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None,
-            "ahead_s": ahead_seconds(tail.time),
-        },
-    }
-
-
-_UNWRITTEN_SHOWN: Final = 20
-_WHAT_CHARS: Final = 200
-"""So much of what a job is for stands in the status."""
-
-
-def _open_runs(state: OrchestratorState) -> Iterator[dict[str, Any]]:
-    for run in state.runs.values():
-        what = run.request.intent[:_WHAT_CHARS]
-        yield {"kind": "run", "id": run.run_id, "position": run.requested, "doing": run.doing, "what": what}
-
-
-def _open_audits(state: AuditorState) -> Iterator[dict[str, Any]]:
-    for one in state.audits.values():
-        doing, what = "judging" if one.collected else "evidence", one.asked.repo_url[:_WHAT_CHARS]
-        yield {"kind": "audit", "id": one.audit_id, "position": one.requested, "doing": doing, "what": what}
-
-
-_UNWATCHED: Final = Reason(
-    code="watcher_halted", mode="BLOCKED", text="the kernel watcher is halted, so nobody knows the mode",
-    mend="start again with a version that does not fail; pmagent log tail --type actor.halted shows where",
-)
 
 
 def _request(arguments: dict[str, Any], kind: str) -> str:

@@ -11,14 +11,14 @@ from contracts.control import PauseRequested
 from contracts.oa import OaPermitRequested
 from events.event import Tail
 from events.log import LogClock
-from pmagent.operations import _status
+from pmagent.status import status_of
 from tests.support.audits import AUDIT, Court
 from tests.support.orchestra import RUN, Yard
 
 
 def status(yard: Yard) -> dict[str, Any]:
     """The status of the yard's engine."""
-    return _status(yard.engine, "5a" * 16, Tail(), running=True)
+    return status_of(yard.engine, "5a" * 16, Tail(), running=True)
 
 
 def test_a_run_is_told_while_it_is_open() -> None:

@@ -1,0 +1,80 @@
+"""The document of ``pmagent status``, computed from the actors' states; pure but for the clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from actors.audit.state import AuditorState
+from actors.engine import Engine
+from actors.gate import GateState
+from actors.kernel.actor import KernelState
+from actors.oa.state import OaActorState
+from actors.orchestra.orchestrator import OrchestratorState
+from contracts.kernel import Reason
+from events.event import Tail
+from events.log import LogClock, ahead_seconds
+from projections.projection import Halt
+
+
+def status_of(
+    engine: Engine, log_id: str, tail: Tail, stale: Sequence[Halt] = (), *, running: bool
+) -> dict[str, Any]:
+    """How things stand as of ``tail``: mode and reasons, sessions, permits, pause, open effects and jobs, halted
+    actors, ``stale`` projections, the log's end. ``running``: a daemon says so, and not the log alone."""
+    kernel: KernelState = engine.states["kernel"]
+    oa: OaActorState = engine.states["oa"]
+    gate: GateState = engine.states["gate"]
+    now = LogClock(tail.time).now()
+    unwatched = [_UNWATCHED] if "kernel" in engine.halted else []
+    return {
+        "running": running,
+        "daemon": "running" if running else "none",
+        "mode": "BLOCKED" if unwatched else kernel.mode or None,
+        "phase": kernel.phase or None,
+        "branch": kernel.branch or None,
+        "reasons": [msgspec.to_builtins(reason) for reason in [*unwatched, *kernel.reasons]],
+        "sessions": [msgspec.to_builtins(session) for session in oa.sessions],
+        "permits": sum(permit.uses_left > 0 and now < permit.expires_at for permit in gate.permits.values()),
+        "paused": msgspec.to_builtins(gate.pause) if gate.pause is not None else None,
+        "held": len(engine.effects.held),
+        "open_effects": [
+            {
+                "position": event.position, "type": event.type, "since": event.time,
+                "held": event.position in engine.effects.held,
+            }
+            for event in engine.effects.open.values()
+        ],
+        "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
+        "halted": sorted(engine.halted),
+        "stale": [msgspec.to_builtins(halt) for halt in stale],
+        "unwritten": None,
+        "log": {
+            "log_id": log_id, "position": tail.position, "sum": tail.sum, "time": tail.time or None,
+            "ahead_s": ahead_seconds(tail.time),
+        },
+    }
+
+
+_WHAT_CHARS: Final = 200
+"""So much of what a job is for stands in the status."""
+
+
+def _open_runs(state: OrchestratorState) -> Iterator[dict[str, Any]]:
+    for run in state.runs.values():
+        what = run.request.intent[:_WHAT_CHARS]
+        yield {"kind": "run", "id": run.run_id, "position": run.requested, "doing": run.doing, "what": what}
+
+
+def _open_audits(state: AuditorState) -> Iterator[dict[str, Any]]:
+    for one in state.audits.values():
+        doing, what = "judging" if one.collected else "evidence", one.asked.repo_url[:_WHAT_CHARS]
+        yield {"kind": "audit", "id": one.audit_id, "position": one.requested, "doing": doing, "what": what}
+
+
+_UNWATCHED: Final = Reason(
+    code="watcher_halted", mode="BLOCKED", text="the kernel watcher is halted, so nobody knows the mode",
+    mend="start again with a version that does not fail; pmagent log tail --type actor.halted shows where",
+)
