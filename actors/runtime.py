@@ -275,7 +275,7 @@ class Runtime:
         """Start what is held here, if it may start by now."""
         if not self._unread and not self._shut:
             held, self._held = self._held, []
-            for event in sorted(held, key=attrgetter("position")):  # one that waited for a free place is held after later ones
+            for event in sorted(held, key=attrgetter("position")):  # one that was queued is held after later ones
                 self._start(event)
 
     def _performed(self, task: asyncio.Task[None]) -> None:
