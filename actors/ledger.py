@@ -4,7 +4,7 @@ An effect is opened by its request and closed by exactly one terminal event: the
 gate is halted), or a fact whose cause is the request and whose type the request declares as an outcome, or that is one
 of the ends of any effect. A recorded fact of a type that this code does not know ends it, too: a later release declared
 it. A cancellation is asked for by the requesting actor, or follows from the permit's revocation, or from a mode that
-forbids what runs: an effect may outlast its permit, which nobody then revokes any more. What is to be attended
+forbids what runs: an effect may outlast its permit, which nobody then revokes any more. An effect that must be attended
 (``Effect.attended``) ends with the halt of the actor that asked for it.
 
 While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.

@@ -173,7 +173,8 @@ class Runtime:
             self._submitted = events[-1].position
 
     def _left(self, error: BaseException) -> None:
-        """What the engine has taken was not handed to the writer: then nothing is any more, or the log had a gap."""
+        """The engine took events that were not handed to the writer: nothing more is written, or the log would have a
+        gap."""
         if self.engine.broken or self.engine.sequencer.position != self._submitted:
             self._fail(self.engine.broken or EngineBroken(type(error).__name__))
 
@@ -356,7 +357,7 @@ class Runtime:
     def _call_later(
         self, seconds: float, action: Callable[[Running], None], running: Running
     ) -> asyncio.TimerHandle:
-        """Call ``action`` later. What it raises is an error of our own, and ends ``run``."""
+        """Call ``action`` later. An exception of it is an error of our own, and ends ``run``."""
 
         def call() -> None:
             try:

@@ -26,7 +26,7 @@ BLOB_BYTES_MAX: Final = 256 * 1024 * 1024
 _UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
 _READ_BYTES: Final = 1 << 20
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO))
-"""What opening says of a link, a folder, and what else is no regular file."""
+"""Errors of opening a link, a folder, or anything else that is no regular file."""
 
 
 class BlobStore:

@@ -73,7 +73,7 @@ class Disk(Protocol):
         ...
 
     def status(self, path: str) -> Status | None:
-        """What has this name now, a link itself and not its target; None when nothing has."""
+        """The file with this name now, a link itself and not its target; None if there is none."""
         ...
 
     def rename(self, source: str, target: str) -> None:

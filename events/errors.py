@@ -80,7 +80,7 @@ class OutcomeUnknown(PmagentError):
 
 class ForeignChange(OutcomeUnknown):
     """Somebody else changed the log's files while this process had them open for writing: removed, replaced, moved,
-    linked, extended or cut them. ``path`` says which. What is written there now, nobody may ever read: the log object
+    linked, extended or cut them. ``path`` says which. A write there might never be read: the log object
     is poisoned before it acknowledges anything more.
     """
 

@@ -23,9 +23,9 @@ LOOKS: Final = 8
 
 
 class HeadSlot(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a slot says, besides its own checksum. ``segment`` is the first position of the newest segment: that it was
-    begun is durable. It is written from the second segment on, so that an earlier release, which knows no such field,
-    reads the HEAD of every log that has one; the others it refuses as damaged."""
+    """The content of a slot, besides its own checksum. ``segment`` is the first position of the newest segment: that it
+    was begun is durable. It is written from the second segment on, so that an earlier release, which knows no such
+    field, reads the HEAD of every log that has one; the others it refuses as damaged."""
 
     log_id: str
     position: int

@@ -44,7 +44,7 @@ class WriterLock:
 
 
 def holder_of(file: Path) -> str:
-    """What the holder, or an earlier one, wrote about itself; "" when that cannot be read."""
+    """The note that the holder, or an earlier one, left about itself; "" if it cannot be read."""
     try:
         with file.open("rb") as opened:
             return opened.read(200).decode("utf-8", "replace").strip()

@@ -69,7 +69,7 @@ class BlobCheck:
 
     @property
     def result(self) -> BlobsChecked:
-        """What was found by now."""
+        """The result so far."""
         return BlobsChecked(len(self._known), self._bytes, self._bad, list(self._findings))
 
     @property
@@ -91,7 +91,7 @@ class BlobCheck:
                     self._findings.append(BadBlob(blob_file(blob.sha256), event.position, reason))
 
     def _fault(self, blob: NamedBlob) -> str:
-        """What is wrong with a blob, "" for nothing."""
+        """The fault of a blob; "" if there is none."""
         try:
             size = self._store.check(blob.sha256)
         except NotFound:

@@ -28,7 +28,7 @@ _END: Final = "-----END [A-Z0-9 ]*+-----"
 _JWK_PRIVATE: Final = re.compile(r"\"[dk]\\*\"\s*:")
 
 JWK_PRIVATE: Final = frozenset(("d", "p", "q", "dp", "dq", "qi", "oth", "k"))
-"""What is secret of a JWK, a mapping with a ``kty``."""
+"""The secret members of a JWK, a mapping with a ``kty``."""
 
 PEM_BEGIN: Final = re.compile(_BEGIN)
 """The beginning of the one shape of any length; ``PEM_END`` ends it."""

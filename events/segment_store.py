@@ -115,7 +115,7 @@ class SegmentStorage:
         self._tail = tail
 
     def _append(self, file: DiskFile, data: bytes) -> None:
-        """Write ``data`` at the end. What a failed write leaves of it is taken back as far as that goes: on a full disk
+        """Write ``data`` at the end. A failed write is cut back as far as that goes: on a full disk
         each start would keep its torn bytes aside."""
         try:
             file.append(data)
@@ -151,7 +151,7 @@ class SegmentStorage:
         return self._poison
 
     def _status_left(self) -> dict[str, Status]:
-        """What the folder, HEAD and the newest segment are, by path. Raises ForeignChange, OSError."""
+        """The state of the folder, HEAD and the newest segment, by path. Raises ForeignChange, OSError."""
         folder = self._disk.status(self._folder)
         if folder is None:
             raise ForeignChange(self._folder, "was removed")
@@ -210,7 +210,7 @@ class SegmentStorage:
 
 
 def _change(found: Status | None, left: Status) -> str:
-    """What happened to a file or folder that was ``left`` and is ``found``."""
+    """The change between a file or folder as it was ``left`` and as it is ``found``, in words."""
     if found is None:
         return "was removed"
     if found[:2] != left[:2]:

@@ -3,8 +3,8 @@
 Each step is opened from the folder that it lies in, so nobody who moves or links folders meanwhile leads us elsewhere.
 Folders on the way may be links that stay below the root when the work begins; what is opened is where they led then.
 
-What is made is closed to other users, whatever the umask says, unless it is ``shared``. What others may read already
-stays readable for them, and nothing is ever opened to them.
+A new file or folder is closed to other users, whatever the umask says, unless it is ``shared``. A file that others may
+read already stays readable for them, and nothing is ever opened to them.
 
 The last parts of a path may be ``own``: nobody else has any business there. What is written there finds its place:
 links, and what else is in the way, are moved aside (to ``NAME.aside-<random>``), never followed and never deleted.

@@ -34,7 +34,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Verification(msgspec.Struct, frozen=True):
-    """What was checked and what was found. ``ok`` means: nothing is wrong up to the durable end, nor with a blob.
+    """The extent of a check and its findings. ``ok`` means: nothing is wrong up to the durable end, nor with a blob.
 
     ``finding`` is the first that is wrong with the lines, or else with a blob; ``blobs`` says all of these (None: they
     were not looked at).

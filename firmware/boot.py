@@ -41,14 +41,14 @@ def without_midi() -> None:
 
 
 def keys_and_pointer() -> None:
-    """What it types with."""
+    """The devices that it types with."""
     import usb_hid
 
     usb_hid.enable((usb_hid.Device.KEYBOARD, usb_hid.Device.MOUSE))
 
 
 def without_keys() -> None:
-    """What code.py sees, and tells."""
+    """The facts that code.py sees and reports."""
     import usb_hid
 
     usb_hid.disable()

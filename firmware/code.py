@@ -140,7 +140,7 @@ def uart() -> "tuple[UartLine, int]":
 
 
 def shown() -> "Sequence[Device]":
-    """What boot.py has chosen to type with."""
+    """The devices that boot.py has chosen."""
     import usb_hid
 
     return usb_hid.devices

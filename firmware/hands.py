@@ -21,7 +21,7 @@ _KINDS = (("keyboard", 6), ("mouse", 2))
 
 
 def lacking(devices: "Sequence[Device]") -> str:
-    """What of keyboard and mouse USB does not show, or "". Nothing is sent to either."""
+    """Which of keyboard and mouse USB does not show, or "". Nothing is sent to either."""
     for kind, usage in _KINDS:
         if not any(device.usage_page == _DESKTOP and device.usage == usage for device in devices):
             return kind

@@ -18,8 +18,8 @@ REGISTRY_SECONDS: Final = 1.0
 
 
 def admitted(layout: Layout) -> KnownLog | None:
-    """What is known of the workspace's log, which may be acted on; None: there is none yet. That a log is registered
-    because an earlier release began it is remarked. Raises what ``registry.admit`` raises."""
+    """The registry's entry of the workspace's log, which may be acted on; None: there is none yet. That a log is
+    registered because an earlier release began it is remarked. Raises what ``registry.admit`` raises."""
     known, said = admit(layout, partial(work_in, layout))
     if said:
         remark(said)
@@ -27,7 +27,7 @@ def admitted(layout: Layout) -> KnownLog | None:
 
 
 async def keep_registry(keeper: Keeper) -> None:
-    """Write the registry's entry of a live log, until cancelled. What cannot be written is warned of, once."""
+    """Write the registry's entry of a live log, until cancelled. A write that fails is warned of, once."""
     told = False
     while True:
         await anyio.sleep(REGISTRY_SECONDS)

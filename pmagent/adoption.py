@@ -127,7 +127,7 @@ async def _cancel(host: Host, operation: str, **which: str) -> None:
 
 
 def _before(known: KnownLog | None, log_id: str) -> KnownLog | None:
-    """What was known of this log, here or elsewhere."""
+    """The registry's entry of this log, here or elsewhere."""
     if known is not None and known.log_id == log_id:
         return known
     return next(Registry().places_of(log_id), known)

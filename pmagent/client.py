@@ -38,8 +38,8 @@ from pmagent.wire import (
 )
 
 CONNECT_SECONDS: Final = 15.0
-"""How long a daemon that holds the lock may take to open its socket: it folds the log first. Who only looks reads the
-log after ``SILENT_SECONDS``."""
+"""How long a daemon that holds the lock may take to open its socket: it folds the log first. A command that only looks
+reads the log after ``SILENT_SECONDS``."""
 
 REPLY_SECONDS: Final = 90.0
 
@@ -198,8 +198,8 @@ class _Call:
             raise self._unanswered(f"does not answer ({self._whose}, since {short(self._since)} UTC)") from None
 
     async def _line(self, lines: BufferedByteReceiveStream) -> bytes:
-        """The next line. What only looks, or stops something, waits for no daemon that is silent; everything else waits
-        a while for one that is silent because it computes. Raises TimeoutError."""
+        """The next line. A request that only looks, or stops something, waits for no daemon that is silent; everything
+        else waits a while for one that is silent because it computes. Raises TimeoutError."""
         urgent = self._stops or self._name in LOOKING
         began, worked = anyio.current_time(), 0 if urgent else _processor_ticks(self._pid)
         while True:
@@ -282,7 +282,7 @@ def _unreachable(layout: Layout, what: str, *, gone: bool = False) -> DaemonUnre
 
 
 def _holder(layout: Layout) -> str:
-    """What the process that holds the log wrote about itself; "" where that cannot be read."""
+    """The note of the process that holds the log about itself; "" if it cannot be read."""
     try:
         return layout.lock.read_text("utf-8", "replace").strip()
     except OSError:

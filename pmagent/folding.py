@@ -36,7 +36,7 @@ def fold_into(
 
 
 def work_in(layout: Layout) -> list[str]:
-    """What is open in the workspace's log as it lies there; no cache of its state is believed. Raises CorruptLog,
+    """The open work in the workspace's log as it lies there; no cache of its state is believed. Raises CorruptLog,
     HistoryError."""
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     disk = RealDisk()

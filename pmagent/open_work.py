@@ -1,4 +1,4 @@
-"""What is open in a log: what a start would go on with."""
+"""The open work in a log: all that a start would go on with."""
 
 from __future__ import annotations
 

@@ -258,8 +258,8 @@ def call(
     """Perform an operation on the workspace, through its daemon or in this process; blocking. ``say`` is told what
     keeps it waiting.
 
-    ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. What only looks is answered by the
-    log also where a daemon does not answer, with a warning that says so. Raises PmagentError.
+    ``status`` and ``rebuild`` without a daemon only read the log, and need no lock. An operation that only looks is
+    answered by the log also where a daemon does not answer, with a warning that says so. Raises PmagentError.
     """
     workspace = workspace.resolve()
     layout = Layout(workspace)
@@ -285,7 +285,7 @@ def call(
 
 
 def _as_logged(workspace: Path, name: str, arguments: dict[str, Any], error: DaemonStarting | Unanswered) -> Answer:
-    """What the log says beside a daemon that does not. Raises ``error`` where the log does not know it yet."""
+    """The log's answer beside a daemon that gives none. Raises ``error`` where the log does not know it yet."""
     try:
         answer = _without_daemon(workspace, name, arguments)
     except pla.OutcomeOpen:
@@ -377,7 +377,7 @@ def _said(error: Exception | None) -> str | None:
 
 
 def call_logged(workspace: Path, name: str) -> dict[str, Any]:
-    """What the log answers to an operation that only looks, whatever the daemon does. Raises CorruptLog,
+    """The log's answer to an operation that only looks, whatever the daemon does. Raises CorruptLog,
     HistoryError."""
     return _without_daemon(workspace.resolve(), name, {}).document
 

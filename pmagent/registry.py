@@ -84,7 +84,7 @@ class LogMissing(PmagentError):
 
 
 class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
-    """What the registry holds of a log. ``uid`` owns its files; ``snapshot`` is the SHA-256 of the only snapshot of its
+    """The registry's entry of a log. ``uid`` owns its files; ``snapshot`` is the SHA-256 of the only snapshot of its
     folded state that counts ("": none)."""
 
     workspace: str
@@ -141,7 +141,7 @@ class Registry:
         self._path(part, workspace).unlink(missing_ok=True)
 
     def log_of(self, workspace: Path) -> KnownLog | None:
-        """What is known of the log of ``workspace``. Raises RegistryUnusable."""
+        """The entry of the log of ``workspace``. Raises RegistryUnusable."""
         return self.read(LOGS, workspace, KnownLog)
 
     def places_of(self, log_id: str) -> Iterator[KnownLog]:
@@ -205,7 +205,7 @@ class Registry:
 
 
 def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None:
-    """What is known of the workspace's log, which is trusted then; None where there is none, nor was one before.
+    """The entry of the workspace's log, which is trusted then; None where there is none, nor was one before.
 
     Reads only. Raises LogNotTrusted (LogUnknown), EventsGone, RegistryUnusable, CorruptLog, OSError.
     """
@@ -350,7 +350,7 @@ class Keeper:
         self._written, self.idle = known, False
 
     def write(self) -> None:
-        """Write what has changed. What stands in the way is kept as ``failure``: the log itself is unharmed, and who
+        """Write what has changed. An error is kept as ``failure``: the log itself is unharmed, and who
         asks how things stand is told."""
         if self.idle or self._current() == self._written:
             return

@@ -1,4 +1,4 @@
-"""What a command has to say besides its answer, from places that know no screen."""
+"""Remarks of a command besides its answer, from places that know no screen."""
 
 from __future__ import annotations
 

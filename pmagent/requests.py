@@ -1,6 +1,6 @@
 """Finding what came of a request that is sent again, without reading the log on the event loop.
 
-What has become of recent requests is kept in an index while it becomes durable. Of older ones the log is read, in a
+The answers to recent requests are kept in an index as they become durable. Of older ones the log is read, in a
 thread with a reader of its own.
 """
 

@@ -1,7 +1,7 @@
 """Which configuration this user has accepted for a workspace: what its files may have done (``pmagent trust``).
 
 A configuration comes with a repository: programs to run, paths to write, hosts to reach. None of it is obeyed before
-this user has accepted it; what a later version of it adds is accepted anew. What is compared are *powers*: a sorted
+this user has accepted it; the additions of a later version are accepted anew. The comparison is of *powers*: a sorted
 list of what may be done, and limits. A change that takes powers away asks nobody. The accepted powers lie in this
 user's registry, with digests of the files, so that unchanged files are not even parsed.
 """
@@ -53,15 +53,15 @@ _TITLES: Final = {
 
 
 class Powers(msgspec.Struct, frozen=True):
-    """What a configuration lets be done: ``items`` (``kind: what``, sorted), and ``limits``, of which a larger one is
-    more."""
+    """The powers that a configuration gives: ``items`` (``kind: what``, sorted), and ``limits``, of which a larger one
+    is more."""
 
     items: list[str] = []
     limits: dict[str, float] = {}
 
 
 class Accepted(msgspec.Struct, frozen=True, kw_only=True):
-    """What this user has accepted for a workspace, and the SHA-256 of the files as they were then."""
+    """The powers that this user has accepted for a workspace, and the SHA-256 of the files as they were then."""
 
     workspace: str
     powers: Powers

@@ -40,7 +40,7 @@ UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is asked: an operation of ``pmagent.operations``. ``heartbeat``: the client wants to be told that it was
+    """A request: an operation of ``pmagent.operations``. ``heartbeat``: the client wants to be told that it was
     taken; a daemon that knows nothing of that refuses the request, and does not carry it out."""
 
     operation: str

@@ -20,7 +20,7 @@ from events.tree import LeadsOut, Mark, Tree
 from projections.projection import Halt, Part, ProjectionHalted
 
 SHARED: Final = "share/"
-"""What lies here is for other programs, perhaps of other users, as the kernel's surfaces beside it are. Every other
+"""Documents here are for other programs, perhaps of other users, as the kernel's surfaces beside it are. Every other
 document may hold what a tool said or what was typed, and is closed to others."""
 LEADS_OUT: Final = "a link leads out of the workspace"
 """Such a link is neither read nor written through: what it leads to is nobody's document."""

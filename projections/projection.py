@@ -26,7 +26,7 @@ class Halt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ProjectionHalted(PmagentError):
-    """What was asked for reads documents of a halted projection, which are stale."""
+    """The request reads documents of a halted projection, which are stale."""
 
     exit_code = 70
 

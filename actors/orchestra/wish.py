@@ -34,7 +34,7 @@ def wishes_of(
     root: str, config: OrchestraConfig, assigned: TaskAssigned, asked: TaskAttemptRequested, artifacts: str,
     inputs: str, hidden: tuple[str, ...] = (),
 ) -> Wishes:
-    """What an attempt may have, in the workspace at ``root`` (absolute, without links). ``hidden``: paths that it must
+    """The rights of an attempt in the workspace at ``root`` (absolute, without links). ``hidden``: paths that it must
     not see besides ``.pmagent``.
 
     ``read-only``: ``allow_read``, and nothing to write but the private /tmp and ``artifacts``; ``rw``: ``allow_write``

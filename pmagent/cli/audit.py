@@ -84,7 +84,7 @@ def audit(
 
 
 def _settings(app: App, repo_url: str) -> AuditSettings:
-    """What the audit goes by. One of an address goes by the workspace's file only if that was accepted."""
+    """The settings of the audit. One of an address goes by the workspace's file only if that was accepted."""
     from pmagent.audit.source import is_address
     from pmagent.config import resolve
     from pmagent.trust import is_accepted, require_accepted

@@ -47,7 +47,7 @@ def can_answer(output: Output) -> bool:
 
 
 def confirmed(output: Output, question: str, flag: str) -> bool:
-    """Ask; only ``yes`` is a yes. What was typed before the question answers nothing. Raises UsageError where nobody
+    """Ask; only ``yes`` is a yes. Input typed before the question answers nothing. Raises UsageError where nobody
     can answer: ``flag`` says yes there."""
     if not can_answer(output):
         raise click.UsageError(f"nobody can be asked here ({question}): give {flag}")

@@ -22,7 +22,7 @@ def trust(app: App, yes: bool, format: str) -> int:
     """Show what the workspace's configuration lets be done, and accept it: programs, paths, network, policies.
 
     Nothing in a workspace is run before its configuration (orchestra.config.yaml, .pmagent/config.toml) was accepted,
-    here or by pmagent init. What a later version of it adds is asked for again; where there is nothing new, nobody is
+    here or by pmagent init. An addition of a later version is asked for again; where there is nothing new, nobody is
     asked. Exit 1: you said no.
     """
     from pmagent.trust import Powers, accept, offer, summary
@@ -57,8 +57,8 @@ def accept_as_is(app: App, *, always_shown: bool = False) -> None:
 
 
 def asked(app: App, error: PmagentError) -> bool:
-    """Ask on a terminal whether to accept what ``error`` refused; whether it was accepted. What was shown is accepted,
-    whatever the files say by then. Raises RegistryUnusable, OSError."""
+    """Ask on a terminal whether to accept what ``error`` refused; whether it was accepted. The shown version is
+    accepted, whatever the files say by then. Raises RegistryUnusable, OSError."""
     from pmagent.trust import Powers, accept, accept_also, lines, offer, summary
 
     if not can_answer(app.output):

@@ -61,7 +61,7 @@ def reversal(document: dict[str, Any]) -> Reversal:
 
 
 class Means(msgspec.Struct, frozen=True):
-    """What approving it would do now, what stands against that, and ``act``: the words of who approves it."""
+    """The effect of approving it now, the reasons against it, and ``act``: the words of who approves it."""
 
     text: str
     hindered: list[str]

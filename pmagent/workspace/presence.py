@@ -67,7 +67,7 @@ def require_log(layout: Layout) -> None:
 
 
 def log_gone(layout: Layout) -> LogGone | None:
-    """What is to be said of a workspace without a log; None where nothing tells of one."""
+    """The error for a workspace whose log is missing; None where nothing tells of one."""
     if holds_log(layout.log):
         return None
     for place in (layout.folder / "data" / "log", layout.folder / "log"):

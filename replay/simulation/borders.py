@@ -38,7 +38,7 @@ BOOKED_MAX: Final = 6
 
 
 class Interrupted(BaseException):
-    """What a second Ctrl-C is: it is raised anywhere, and is nobody's exception."""
+    """A second Ctrl-C: it is raised anywhere, and is nobody's exception."""
 
 
 class Borders:

@@ -177,7 +177,7 @@ FOREIGN_CHANCES: Final[dict[str, float]] = {
     "log: segment cut": 0.01,
     "log: segment linked": 0.01,
 }
-"""What somebody else does to the log's files under a process that has them open."""
+"""Changes that somebody else makes to the log's files under a process that has them open."""
 
 FOREIGN_CONSEQUENCES: Final = ("log: foreign change noticed",)
 

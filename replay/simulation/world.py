@@ -65,7 +65,7 @@ class World:
         self.faults = Faults(random, only)
         self.disk = SimDisk(random, self.faults)
         self.others: Others
-        """Who else changes the log's files."""
+        """The others that change the log's files."""
         self.micros = 0
         """True time since the beginning, in microseconds."""
         self.steps = 0

@@ -153,7 +153,7 @@ class Changed(PmagentError):
 
 
 def _means(app: App) -> tuple[Means, str]:
-    """What approving does now, and the mode that holds."""
+    """The consequence of approving now, and the mode that holds."""
     from pmagent.pla.reckoning import means
 
     pla = ask(app, "pla.status").document

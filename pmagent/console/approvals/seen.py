@@ -28,7 +28,7 @@ _WORDS: Final = {
 _ARMED: Final = ("armed", "not armed")
 _PAUSED: Final = ("paused", "running")
 _MEANS: Final = ("digest", "mode", "armed", "device", "paused")
-"""What of it says what is approved, and whether, and where, it is typed."""
+"""The parts that say what is approved, and whether, and where, it is typed."""
 
 
 class BadDecision(PmagentError):
@@ -53,7 +53,7 @@ class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Situation(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """What of it decides what an approval does. A form's address holds it as it was when the form was opened."""
+    """The part that decides what an approval does. A form's address holds it as it was when the form was opened."""
 
     mode: str
     armed: str
@@ -84,7 +84,7 @@ def seen(document: dict[str, Any], pla: dict[str, Any], *, paused: bool) -> Seen
 
 
 def situation(one: Seen) -> Situation:
-    """What a page said of what an approval does."""
+    """The statement of a page about what an approval does."""
     device = "".join(char if char.isprintable() else "?" for char in one.device[:DEVICE_CHARS_MAX])
     return Situation(one.mode, one.armed, device, one.paused)
 
@@ -118,7 +118,7 @@ def opened(text: str) -> Situation | None:
 
 
 def differences(shown: Seen | Situation, now: Seen | Situation) -> list[Difference]:
-    """What is not as it was shown, but for the text: see ``compared``. Both are of one kind."""
+    """The differences from what was shown, but for the text: see ``compared``. Both are of one kind."""
     return [
         Difference(word, str(getattr(shown, name)), str(getattr(now, name)))
         for name, word in _WORDS.items()
@@ -127,8 +127,8 @@ def differences(shown: Seen | Situation, now: Seen | Situation) -> list[Differen
 
 
 def otherwise(shown: Seen, now: Seen) -> list[Difference]:
-    """What an approval would do by now, other than what was shown: the mode was changed, the device was armed, changed
-    or resumed meanwhile, or the other way round. The daemon compares the digest and the mode alone."""
+    """The effect of an approval now, where it differs from what was shown: the mode was changed, the device was armed,
+    changed or resumed meanwhile, or the other way round. The daemon compares the digest and the mode alone."""
     means = {_WORDS[name] for name in _MEANS}
     return [one for one in differences(shown, now) if one.name in means]
 

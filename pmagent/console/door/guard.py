@@ -43,7 +43,7 @@ OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/co
 """What may be posted by somebody who may not approve: how that person sees the pages; and an emergency stop, which is
 everybody's (rulings C: down by anyone)."""
 STOPPING: Final = ("/sign-out", "/control/pause", "/control/disarm", "/control/end")
-"""What is never posted too often: each of them ends something, and does no more when it is done twice."""
+"""Posts without a rate limit: each ends something, and does no more when it is done twice."""
 LOWERING: Final = "/control/mode"
 """As is a mode that is, or may be, a lower one; which it is stands in the form."""
 LIVE: Final = ("/live", "/live/log")
