@@ -20,7 +20,7 @@ def place(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A workspace with a folder that is no repository, and a file that is no PDF; ids are known before."""
     (workspace / "nothing").mkdir()
     (workspace / "report.pdf").write_text("no PDF")
-    monkeypatch.setattr("pmagent.cli.audit.uuid.uuid4", lambda: AUDIT)
+    monkeypatch.setattr("pmagent.cli.audit.job_id", lambda _: str(AUDIT))
     return workspace
 
 
@@ -62,7 +62,7 @@ def test_an_audit_is_no_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_beginning_that_a_run_and_an_audit_share_names_neither(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert audited(place).code == 1
     (place / "plan.yaml").write_text("- {task_id: a, intent: x, tools: [echo]}")
-    monkeypatch.setattr("pmagent.cli.run.uuid.uuid4", lambda: RUN)
+    monkeypatch.setattr("pmagent.cli.run.job_id", lambda _: str(RUN))
     planned = pmagent(place, "run", "x", "--plan", str(place / "plan.yaml"), "--plan-only")
     assert planned.code == 0, planned.errors
     refused = pmagent(place, "cancel", str(RUN)[:8])

@@ -145,7 +145,7 @@ def test_the_latest_runs_are_found_however_much_happened_since(
 
 def test_the_beginning_of_two_ids_names_none(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["0b0c7a52-3f7e-4c1d-9a55-000000000001", "0b0c7a52-3f7e-4c1d-9a55-000000000002"])
-    monkeypatch.setattr("pmagent.cli.run.uuid.uuid4", lambda: next(ids))
+    monkeypatch.setattr("pmagent.cli.run.job_id", lambda _: next(ids))
     for _ in range(2):
         assert run(workspace, "--plan-only").code == 0
     done = pmagent(workspace, "runs", "0b0c7a52")

@@ -17,7 +17,8 @@ TIME = "2026-11-22T12:00:00.000000Z"
 def screen(text: str) -> bytes:
     """The status of a workspace in which everything is open and says ``text``."""
     document: dict[str, Any] = {
-        "running": True, "holder": text, "workspace": text, "mode": "DEGRADED", "phase": text, "branch": text,
+        "running": True, "daemon": "running", "holder": text, "workspace": text, "mode": "DEGRADED", "phase": text,
+        "branch": text,
         "reasons": [{"text": text, "mend": text}], "held": 1, "permits": 1, "halted": [text],
         "paused": {"operator_id": text, "reason": text, "time": TIME, "since": 3},
         "log": {"position": 9, "time": TIME, "log_id": text, "sum": "0" * 64},
