@@ -232,7 +232,7 @@ async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
     operation = OPERATIONS.get(name)
     if operation is None:
         raise BadOperation(f"there is no operation {name!r}", f"there are: {', '.join(sorted(OPERATIONS))}")
-    if goes_by_configuration(host.layout.workspace, name, arguments):
+    if name in _CONFIGURED and goes_by_configuration(host.layout.workspace, name, arguments):
         await anyio.to_thread.run_sync(require_accepted, host.layout.workspace)
     return await operation(host, arguments)
 
@@ -245,7 +245,7 @@ def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any])
     return name in _CONFIGURED
 
 
-_CONFIGURED: Final = frozenset((orchestra.RUN, "kernel.checks", "oa.reason", "pla.propose", "pla.observe"))
+_CONFIGURED: Final = frozenset((orchestra.RUN, audit.RUN, "kernel.checks", "oa.reason", "pla.propose", "pla.observe"))
 _LOWERING: Final = frozenset((
     control.PAUSE, orchestra.CANCEL, audit.CANCEL, orchestra.WRITTEN, "pla.disarm", "pla.end", control.NOTE,
 ))  # fmt: skip

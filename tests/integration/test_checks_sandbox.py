@@ -16,6 +16,7 @@ from contracts.checks import OUTPUT_BYTES_MAX, CheckRan, CheckRunRequested, Chec
 from contracts.payload import decode, encode, type_of
 from events.event import Event
 from pmagent.host import open_host
+from pmagent.trust import accept
 from tests.support.boxes import PYTHON, PYTHON_FOLDERS, real_boxes
 from tests.support.live import NoIo, on_loop
 
@@ -196,6 +197,7 @@ async def test_whatever_a_check_leaves_in_its_folder_is_removed(workspace: Path)
 
 @on_loop
 async def test_what_a_killed_process_left_is_removed_by_the_next_start(workspace: Path) -> None:
+    accept(workspace)
     left = workspace / FOLDER / "3" / "deep"
     left.mkdir(parents=True)
     async with open_host(workspace, "tests"):
