@@ -34,8 +34,8 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 def detached(station: Station, intent: str, given: tuple[str, str], *more: str) -> str:
     """Ask for a run, which the daemon carries; its id."""
     plan, config = given
-    command = ("run", intent, "--plan", plan, "--config", config, "--detach", "--format", "json", *more)
-    return str(station.process(*command).document["run_id"])
+    command = ("run", intent, "--plan", plan, "--config", config, "--detach", "--format", "json")
+    return str(station.process(*command, "--trust-workspace", *more).document["run_id"])
 
 
 def test_a_run_is_followed_and_ended_where_it_is_looked_at(
