@@ -40,7 +40,9 @@ ADOPT: Final = "pmagent log adopt shows what is open in it and ends that; readin
 
 LOGS: Final = "logs"
 ACCEPTED: Final = "accepted"
-"""The registry's parts: logs, and the configurations that this user has accepted (``pmagent.trust``)."""
+OPERATORS: Final = "operators"
+"""The registry's parts: logs, the configurations that this user has accepted (``pmagent.trust``), and the files of
+operators that this user's commands wrote."""
 _BYTES_MAX: Final = 4 * 1024 * 1024
 
 T = TypeVar("T")
@@ -96,6 +98,13 @@ class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
     position: int = 0
     sum: str = Tail().sum
     snapshot: str = ""
+
+
+class KnownFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file as this user's commands left it."""
+
+    path: str
+    sha256: str
 
 
 class Registry:
@@ -185,7 +194,7 @@ class Registry:
 
     def _check(self) -> None:
         """That nobody else can write here. Raises RegistryUnusable."""
-        for folder in (self.folder, *(self.folder / part for part in (LOGS, ACCEPTED))):
+        for folder in (self.folder, *(self.folder / part for part in (LOGS, ACCEPTED, OPERATORS))):
             try:
                 found = folder.lstat()
             except FileNotFoundError:

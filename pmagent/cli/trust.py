@@ -23,20 +23,28 @@ def trust(app: App, yes: bool, format: str) -> int:
 
     Nothing in a workspace is run before its configuration (orchestra.config.yaml, .pmagent/config.toml) was accepted,
     here or by pmagent init. An addition of a later version is asked for again; where there is nothing new, nobody is
-    asked. Exit 1: you said no.
+    asked. A list of the console's operators that came from elsewhere is shown, and accepted, too. Exit 1: you said no.
     """
+    from pmagent.console.door import operators
+    from pmagent.console.places import Places
     from pmagent.trust import Powers, accept, offer, summary
 
     workspace = app.workspace.resolve()
     found = offer(workspace)
+    listed = Places(app.layout).operators
+    strangers = operators.untrusted(listed)
     for line in summary(found.powers):
         app.output.note(line)
     _show_new(app.output, found.new.items if not found.first else [])
-    more = found.first or found.new != Powers()
+    if strangers is not None:
+        app.output.note(Styled("new:", "yellow"), f" operators of the console: {', '.join(strangers[0])}")
+    more = found.first or found.new != Powers() or strangers is not None
     if more and not yes and not confirmed(app.output, _QUESTION, "--yes"):
         app.output.note("it is not accepted, and nothing is run by it")
         return Exit.NO
     powers = accept(workspace, found)
+    if strangers is not None:
+        operators.accept(listed, strangers[1])
     if format == "json":
         app.output.document({"workspace": str(workspace), "accepted": True, **msgspec.to_builtins(powers)})
     else:

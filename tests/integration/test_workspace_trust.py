@@ -15,6 +15,9 @@ import pytest
 
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import RunRequested
+from pmagent.console.door import operators
+from pmagent.console.places import Places
+from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.registry import Registry
 from pmagent.trust import LINES_MAX, NotAccepted, accept, is_accepted
@@ -264,3 +267,27 @@ def test_a_registry_that_cannot_be_written_lets_nothing_begin(
     assert ran.code in (1, SECURITY)
     assert pmagent(stranger, "oa", "snapshot").code in (1, SECURITY)
     assert not (stranger / ".pmagent/log").exists()
+
+
+@pytest.mark.parametrize("way", ["came along", "edited", "another list"])
+def test_a_list_of_operators_that_came_from_elsewhere_lets_nobody_in_before_it_is_accepted(
+    way: str, stranger: Path, tmp_path: Path
+) -> None:
+    """An archive keeps the mode 0600, so that the mode alone tells nothing."""
+    home, other = Places(Layout(stranger)), Places(Layout(tmp_path / "other"))
+    for places in (home, other):
+        places.operators.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    operators.add(other.operators, "mallory", "approve", "a secret of hers alone")
+    content = other.operators.read_bytes()
+    if way != "came along":
+        operators.add(home.operators, "ada", "view", None)
+        content = home.operators.read_bytes().replace(b'"view"', b'"approve"') if way == "edited" else content
+    home.operators.write_bytes(content)
+    home.operators.chmod(0o600)
+    with pytest.raises(operators.BadOperators, match="came from elsewhere"):
+        operators.read(home.operators)
+    assert pmagent(stranger, "operators", "list").code == SECURITY
+    ran = pmagent(stranger, "trust", "--yes")
+    assert ran.code == 0
+    assert ("ada (approve)" if way == "edited" else "mallory (approve)") in ran.errors
+    assert list(operators.read(home.operators)) == (["ada"] if way == "edited" else ["mallory"])

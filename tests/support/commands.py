@@ -18,6 +18,8 @@ from events.errors import NotFound, PmagentError
 from events.segments import SegmentReader
 from pmagent.cli.app import run
 from pmagent.cli.output import Output
+from pmagent.console.door import operators
+from pmagent.console.places import Places
 from pmagent.layout import Layout
 from pmagent.registry import Registry, describe
 from pmagent.trust import accept
@@ -72,9 +74,12 @@ def accepted(workspace: Path) -> Path:
 
 
 def owned(workspace: Path) -> Path:
-    """``workspace``, which was copied or made by hand, with its configuration accepted, and its log, if there is one,
-    registered as it lies there: as if it had been begun there."""
+    """``workspace``, which was copied or made by hand, with its configuration and operators accepted, and its log, if
+    there is one, registered as it lies there: as if it had been begun there."""
     layout = Layout(workspace)
+    listed = Places(layout).operators
+    if listed.is_file():
+        operators.accept(listed, listed.read_bytes())
     with suppress(NotFound):
         storage = SegmentReader(RealDisk(), str(layout.log))
         try:

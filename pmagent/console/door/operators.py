@@ -1,7 +1,8 @@
 """The operators: who may enter the console, and as what (``.pmagent/data/operators.json``, mode 0600).
 
 The file is the whole truth: an operator who is taken out of it is none from then on. A file that cannot be trusted or
-understood lets nobody in.
+understood lets nobody in. Only the file that this user's commands left, or that ``pmagent trust`` accepted, is trusted:
+one that came with a clone or an archive may name a stranger with a secret that the stranger knows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Final, Literal
 
@@ -20,7 +22,9 @@ from events.atomic import write_atomic
 from events.errors import PmagentError
 from pmagent.console.door.passwords import is_kept, kept
 from pmagent.console.door.private import NotPrivate, read_private
+from pmagent.log_files import shown
 from pmagent.pla.operators import BadOperator, checked
+from pmagent.registry import OPERATORS, KnownFile, Registry
 
 Role = Literal["view", "approve"]
 """``view`` sees everything, may stop, and changes nothing else; ``approve`` may do all that the pages offer."""
@@ -57,14 +61,43 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read(path: Path) -> dict[str, Operator]:
-    """The operators by name; none without a file. Raises BadOperators, OSError."""
-    try:
-        content = read_private(path)
-    except FileNotFoundError:
+    """The operators by name; none without a file. Raises BadOperators, RegistryUnusable, OSError."""
+    content = _content(path)
+    if content is None:
         return {}
+    found = parsed(content, path)
+    known = Registry().read(OPERATORS, path, KnownFile)
+    if known is None or known.sha256 != sha256(content).hexdigest():
+        what = f"{path} is not as this user's commands left it: it came from elsewhere, or was changed by hand"
+        raise BadOperators(what, "pmagent trust shows whom it names, and accepts it; or remove it, and add them again")
+    return found
+
+
+def untrusted(path: Path) -> tuple[list[str], bytes] | None:
+    """The operators that a file names which is not trusted, for people, and its content; None where it is trusted, or
+    there is none. Raises BadOperators where it cannot be understood, RegistryUnusable, OSError."""
+    content = _content(path)
+    if content is None:
+        return None
+    found = parsed(content, path)
+    known = Registry().read(OPERATORS, path, KnownFile)
+    if known is not None and known.sha256 == sha256(content).hexdigest():
+        return None
+    return [f"{operator.name} ({operator.role})" for operator in found.values()], content
+
+
+def accept(path: Path, content: bytes) -> None:
+    """Trust the file with this content. Raises RegistryUnusable, OSError."""
+    Registry().write(OPERATORS, path, KnownFile(path=shown(str(path)), sha256=sha256(content).hexdigest()))
+
+
+def _content(path: Path) -> bytes | None:
+    try:
+        return read_private(path)
+    except FileNotFoundError:
+        return None
     except NotPrivate as error:
         raise BadOperators(str(error), error.hint) from error
-    return parsed(content, path)
 
 
 def parsed(content: bytes, path: Path) -> dict[str, Operator]:
@@ -161,8 +194,9 @@ def _issue() -> str:
 
 
 def _write(path: Path, operators: Mapping[str, Operator]) -> None:
-    content = msgspec.json.encode(_File(1, list(operators.values())))
-    write_atomic(path, msgspec.json.format(content, indent=2) + b"\n", mode=0o600)
+    content = msgspec.json.format(msgspec.json.encode(_File(1, list(operators.values()))), indent=2) + b"\n"
+    write_atomic(path, content, mode=0o600)
+    accept(path, content)
 
 
 @contextmanager
