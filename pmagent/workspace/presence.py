@@ -18,7 +18,6 @@ from events.evidence import holds_log
 from events.lock import WriterLock
 from events.log import open_storage
 from pmagent.clean import escaped
-from pmagent.config import resolve
 from pmagent.layout import FOLDER, Layout
 from pmagent.registry import NEW_LOG, Registry, describe
 from projections import oa_state
@@ -57,10 +56,7 @@ def require_workspace(folder: Path) -> None:
 
 def require_log(layout: Layout) -> None:
     """For whoever would begin a log. Raises LogGone where documents tell of one that is not there, or one lies where
-    the settings do not look; ConfigError where it cannot be known where the settings look."""
-    if holds_log(layout.log):
-        return
-    resolve(str(layout.workspace), os.environ)
+    the settings do not look."""
     gone = log_gone(layout)
     if gone is not None:
         raise gone

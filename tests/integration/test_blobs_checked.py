@@ -106,7 +106,7 @@ def append(blob: Path, at: float) -> None:
 
 
 def swap(blob: Path, at: float) -> None:
-    others = [other for other in blobs_of(blob.parents[3]) if other != blob]
+    others = [other for other in blobs_of(blob.parents[4]) if other != blob]
     replace(blob, others[int(at * len(others))].read_bytes())
 
 
@@ -127,7 +127,7 @@ def link_to_its_content(blob: Path, _at: float) -> None:
 
 def hard_link(blob: Path, _at: float) -> None:
     blob.unlink()
-    other = blob.parents[3] / "README.md"
+    other = blob.parents[4] / "README.md"
     os.link(other, blob)
 
 

@@ -48,7 +48,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "arguments",
     [("--version",), ("--help",), ("help", "exit-codes"), ("log", "tail"), ("log", "tail", "--type", "oa.*"),
-     ("log", "show", "1"), ("log", "why", "1"), ("log", "stat"), ("log", "export"), ("log", "verify"),
+     ("log", "show", "1"), ("log", "why", "1"), ("log", "stat"), ("log", "export"),
      ("completion", "bash"), ("lnav",)],
     ids=" ".join,
 )
@@ -59,6 +59,12 @@ def test_what_only_reads_loads_nothing_slow(recorded: Path, arguments: tuple[str
     ours = {name for name in modules if name.split(".")[0] in packages}
     assert len(ours) < OURS_MAX, sorted(ours)
     assert not any(name.startswith(("actors.", "projections.", "replay.", "contracts.")) for name in ours)
+
+
+def test_what_checks_blobs_knows_the_payload_types_and_no_actor(recorded: Path) -> None:
+    modules = loaded(recorded, "log", "verify")
+    assert not {name.split(".")[0] for name in modules} & SLOW
+    assert not any(name.startswith(("actors.", "projections.", "replay.")) for name in modules)
 
 
 def test_the_version_loads_the_frame_alone(tmp_path: Path) -> None:

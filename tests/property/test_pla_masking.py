@@ -34,6 +34,7 @@ REASONS = st.sampled_from(["", "the lab wants it", "so that {} is set", "{}"])
 
 
 def windows(secret: str) -> set[str]:
+    secret = secret.removeprefix("secret_")  # a prefix of keys, and a word of ours
     return {secret[at : at + 6] for at in range(len(secret) - 5)}
 
 

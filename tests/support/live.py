@@ -208,7 +208,7 @@ async def live(
     for stored in events(storage):
         engine.fold(typed(stored))
     opening = opening_events(storage, "0" * 32, None, engine.sequencer, now())
-    recovered = list(engine.effects.open.values())
+    recovered = engine.effects.unfinished()
     completed = engine.complete(now())
     intake = Intake(Redactor([SECRET]), BlobStore(MemoryDisk(), "/blobs"))
     runtime = Runtime(engine, storage, performers, intake, NoIo())

@@ -28,7 +28,7 @@ LOOKING: Final = "vera"
 def employ(workspace: Path) -> None:
     """Make the three operators."""
     file = Places(Layout(workspace)).operators
-    file.parent.mkdir(exist_ok=True)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ASKING, APPROVING:
         add(file, name, "approve", None)
     add(file, LOOKING, "view", None)

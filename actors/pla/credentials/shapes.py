@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from events.redact_content import shape_spans
 from events.secret_forms import MASK
-from events.secret_shapes import SHAPES
+from events.secret_shapes import shapes_in
 
 KNOWN: Final = "known secret"
 """What a process was told, or its redactor's shapes."""
@@ -83,10 +83,8 @@ def _all_of(pattern: str, check: Callable[[str], bool] = lambda _: True) -> Call
 
 
 def _published(text: str) -> Places:
-    lower = text.lower()
-    for shape in SHAPES:
-        if any(needle in lower for needle in shape.needles):
-            yield from shape_spans(shape, text)
+    for shape in shapes_in(text):
+        yield from shape_spans(shape, text)
 
 
 # --- cards ----------------------------------------------------------------------------------------------------------

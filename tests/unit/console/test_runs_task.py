@@ -115,7 +115,8 @@ def test_output_that_is_damaged_is_told_and_not_shown(tmp_path: Path, damage: st
             blob.symlink_to(tmp_path / "elsewhere")
         shown = text(page(client, f"/runs/{RUN}/tasks/{task_ids(yard)['a']}"))
     assert "It cannot be shown" in shown
-    assert ("there is no blob" if damage == "gone" else "its content is not what its name says") in shown
+    why = {"gone": "there is no blob", "altered": "its content is not what its name says", "link": "no regular file"}
+    assert why[damage] in shown
     assert "what was s" not in shown
 
 
