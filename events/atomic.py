@@ -5,7 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+TRIES: Final = 5
+"""A temporary file that somebody removes meanwhile (``git clean``) is written again, so often at most."""
 
 
 def write_atomic(
@@ -22,20 +27,31 @@ def write_atomic(
         raise OSError(errno.ELOOP, "refusing to replace a symbolic link", str(path))
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        temporary = f".{path.name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
-            last_look()
-            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            os.unlink(temporary, dir_fd=folder)
-            raise
+        for left in reversed(range(TRIES)):
+            try:
+                _replace(folder, path.name, content, mode, last_look)
+                break
+            except FileNotFoundError:
+                if not left:
+                    raise
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _replace(folder: int, name: str, content: bytes, mode: int, last_look: Callable[[], None]) -> None:
+    temporary = f".{name[:200]}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, 0o600, dir_fd=folder)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        last_look()
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise

@@ -7,6 +7,7 @@ so it is gone when the process is, however it ended; a stale file means nothing.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -73,8 +74,10 @@ def is_locked(*paths: Path) -> bool:
 def _is_locked(path: Path) -> bool:
     try:
         descriptor = _opened(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return False
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP):  # a link is no lock of ours; a writer refuses it
+            return False
+        raise
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -78,16 +78,13 @@ def _check_file(path: Path, found: os.stat_result) -> None:
 
 
 def _concerned(layout: Layout) -> Iterator[Path]:
-    """Folders from ``.pmagent`` on, first those above; then what is written in place."""
-    yield layout.folder
-    for end in (layout.log, layout.blobs, layout.lock, layout.snapshot.parent):
-        above = [folder for folder in reversed(end.parents) if layout.folder in folder.parents]
-        yield from above
-        if end != layout.lock:
-            yield end
-    yield layout.lock
-    yield from (path for path in _entries(layout.folder) if path.is_symlink() and path.name not in _LINKS_ALLOWED)
-    yield from (path for path in _entries(layout.log) if path.name == HEAD_NAME or path.name.endswith(SUFFIX))
+    """Folders from ``.pmagent`` on, first those above, with the locks; then what is written in place. Each once."""
+    ends = (layout.log, layout.blobs, layout.snapshot.parent, *layout.locks)
+    within = (path for end in ends for path in (*reversed(end.parents), end))
+    places = (path for path in within if path in ends or path.is_relative_to(layout.folder))
+    links = (path for path in _entries(layout.folder) if path.is_symlink() and path.name not in _LINKS_ALLOWED)
+    written = (path for path in _entries(layout.log) if path.name == HEAD_NAME or path.name.endswith(SUFFIX))
+    yield from dict.fromkeys((layout.folder, *places, *links, *written))
 
 
 def _entries(folder: Path) -> list[Path]:

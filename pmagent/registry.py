@@ -25,6 +25,7 @@ from events.damage import sum_of
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import LINE_BYTES_MAX, Event, Tail
+from events.evidence import holds_log
 from events.head import NAME as HEAD_NAME
 from events.segment_store import SegmentStorage
 from events.segments import SUFFIX, SegmentReader, last_lines, line_start, segment_firsts, segment_name
@@ -79,10 +80,17 @@ class LogMissing(PmagentError):
 
     exit_code = 4
 
-    def __init__(self, what: str, position: int) -> None:
-        gone = f"; its events 1 to {position} are gone" if position else ""
-        super().__init__(f"{what}{gone}", f"bring that log back, with its blobs; {NEW_LOG} begins another one")
-        self.position = position
+    def __init__(self, known: KnownLog, place: Path) -> None:
+        where, name = shown(place), f"log {known.log_id}"
+        if known.folder != _text(os.path.realpath(place)) and holds_log(Path(known.folder)):
+            what = f"{name} lies in {shown(known.folder)}, and there is none in {where}, where the settings look"
+            mend = f"move it and the blobs beside it to {shown(place.parent)}, or change log_dir under [storage] back"
+        else:
+            gone = f"; its events 1 to {known.position} are gone" if known.position else ""
+            what = f"{name} was here, and {where} holds none{gone}"
+            mend = "bring that log back, with its blobs"
+        super().__init__(what, f"{mend}; {NEW_LOG} begins another one")
+        self.position = known.position
 
 
 class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +231,7 @@ def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None
     log_id = _id_of(layout)
     if log_id is None:
         if known is not None:
-            raise LogMissing(f"log {known.log_id} was here, and {shown(layout.log)} holds none", known.position)
+            raise LogMissing(known, layout.log)
         check_files(layout, None)
         return None
     check_files(layout, known.uid if known is not None else None)

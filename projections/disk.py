@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from contracts.content import BlobContent, Content, Growing
 from contracts.payload import BlobSource
-from events.atomic import write_atomic
+from events.atomic import TRIES, write_atomic
 from events.errors import PmagentError
 from events.tree import LeadsOut, Mark, Tree
 from projections.projection import Halt, Part, ProjectionHalted
@@ -156,7 +157,7 @@ class Desk:
                 return False
             # A blob's copy is not synced: what a power loss takes of it is missing or shorter, and copied again then.
             sync = not isinstance(content, BlobContent)
-            self._tree.replace(path, self._pieces(content), sync=sync, own=own, shared=path.startswith(SHARED))
+            self._replace(path, content, sync=sync, own=own, shared=path.startswith(SHARED))
         except LeadsOut:
             raise DocumentUnwritable(f"{path}: {LEADS_OUT}", "remove the link") from None
         except OSError as error:
@@ -177,11 +178,18 @@ class Desk:
             mark = self._tree.mark(path, own)
             written = mark is None or self._compared(path, content, own) is not None
             if mark is None or written:
-                mark = self._tree.replace(path, content.pieces(), own=own)
+                mark = self._replace(path, content, own=own)
         self._marks[path] = (content.size, mark)
         while len(self._marks) > MARKS_MAX:
             del self._marks[next(iter(self._marks))]
         return written
+
+    def _replace(self, path: str, content: Content, **how: Any) -> Mark:
+        """``Tree.replace``, again where somebody removed the temporary file meanwhile (``git clean``)."""
+        for _ in range(TRIES - 1):
+            with suppress(FileNotFoundError):
+                return self._tree.replace(path, self._pieces(content), **how)
+        return self._tree.replace(path, self._pieces(content), **how)
 
     def _pieces(self, content: Content) -> Iterable[bytes]:
         if isinstance(content, bytes):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,11 +15,14 @@ from events.errors import LogLocked, PmagentError
 from events.lock import is_locked
 from events.verify import verify_log
 from pmagent.layout import Layout
-from pmagent.operations import call
+from pmagent.operations import call, offline_status
+from pmagent.registry import LogMissing, Registry
+from pmagent.trust import NotAccepted
 from pmagent.workspace.presence import LogGone
 from projections.oa_state import PATH as STATE
-from tests.support.commands import pmagent
+from tests.support.commands import accepted, pmagent
 from tests.support.daemons import running
+from tests.support.shipped import as_earlier
 
 
 def git(workspace: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -68,8 +70,9 @@ def test_a_pause_is_never_answered_as_done_when_the_log_is_gone(workspace: Path)
             call(workspace, "control.pause", {"operator": "ada", "channel": "cli", "reason": "now"})
         assert caught.value.exit_code != 0
         assert daemon.wait()[0] == 70
-    with pytest.raises(LogGone):
+    with pytest.raises(LogMissing):
         call(workspace, "oa.snapshot")
+    assert not Layout(workspace).log.exists()
 
 
 @pytest.mark.parametrize("remove", [
@@ -117,14 +120,76 @@ def test_git_clean_passes_by_where_nothing_of_pmagent_is_committed(workspace: Pa
     assert verify_log(str(Layout(workspace).log)).events > 3
 
 
+# --- what the registry knows -----------------------------------------------------------------------------------------
+
+
+def emptied(layout: Layout) -> None:
+    """The log's files, but not its folder."""
+    for path in layout.log.iterdir():
+        path.unlink()
+
+
+def without_folder(layout: Layout) -> None:
+    """The log's folder."""
+    shutil.rmtree(layout.log)
+
+
+def without_evidence(layout: Layout) -> None:
+    """Log, blobs, cache and lock."""
+    shutil.rmtree(layout.home)
+
+
+def without_anything(layout: Layout) -> None:
+    """All that is pmagent's, and each document that tells of a log."""
+    shutil.rmtree(layout.folder)
+    (layout.workspace / STATE).unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("lose", [emptied, without_folder, without_evidence, without_anything])
+@pytest.mark.parametrize("durable", [True, False], ids=["with events", "just begun"])
+def test_a_removed_log_is_not_begun_anew_in_silence(
+    workspace: Path, lose: Callable[[Layout], None], durable: bool
+) -> None:
+    git(workspace, "init", "-q")
+    assert pmagent(workspace, "init", "--new-log").code == 0
+    if durable:
+        assert call(workspace, "oa.snapshot").exit_code == 0
+    known = Registry().log_of(workspace)
+    assert known is not None
+    assert (known.position > 0) == durable
+    lose(Layout(workspace))
+
+    for words in (["oa", "snapshot"], ["boot", "oa"], ["up"], ["pause"], ["rebuild"], ["log", "adopt", "--yes"]):
+        refused = pmagent(workspace, *words)
+        assert (refused.code, known.log_id in refused.errors) == (4, True), (words, refused)
+        assert "pmagent init --new-log" in refused.errors
+        assert (f"events 1 to {known.position} are gone" in refused.errors) == durable
+    assert known.log_id in offline_status(workspace)["distrust"]
+    assert Registry().log_of(workspace) == known
+
+    begun = pmagent(workspace, "init", "--new-log", "--format", "json")
+    assert begun.code == 0
+    assert begun.document["log_id"] != known.log_id
+    for words in (["oa", "snapshot"], ["boot", "oa"], ["log", "verify"], ["rebuild"], ["replay"]):
+        assert pmagent(workspace, *words).code == 0, words
+    assert offline_status(workspace)["distrust"] is None
+
+
 # --- what documents tell of ------------------------------------------------------------------------------------------
 
 
-def test_where_state_tells_of_a_log_that_is_gone_no_other_begins(workspace: Path) -> None:
+@pytest.mark.parametrize("registered", [True, False])
+def test_where_state_tells_of_a_log_that_is_gone_no_other_begins(workspace: Path, registered: bool) -> None:
     call(workspace, "oa.snapshot")
     log_id = json.loads((workspace / STATE).read_text())["log"]["log_id"]
     shutil.rmtree(Layout(workspace).home)
-    for command in (["oa", "snapshot"], ["boot", "oa"], ["up"], ["log", "tail"], ["log", "verify"], ["doctor"]):
+    if not registered:
+        Registry().forget_log(workspace)
+    for command in (["oa", "snapshot"], ["boot", "oa"], ["up"], ["pause"]):
+        done = pmagent(workspace, *command)
+        assert done.code == (4 if registered else 1), command
+        assert log_id in done.errors + done.text
+    for command in (["log", "tail"], ["log", "verify"], ["doctor"]):
         done = pmagent(workspace, *command)
         assert done.code == 1, command
         assert log_id in done.errors + done.text
@@ -147,7 +212,7 @@ def test_a_fresh_clone_with_a_committed_state_is_told_the_same(committed: Path, 
     git(tmp_path, "clone", "-q", str(committed), "clone")
     assert not Layout(tmp_path / "clone").log.exists()
     with pytest.raises(LogGone) as caught:
-        call(tmp_path / "clone", "oa.snapshot")
+        call(accepted(tmp_path / "clone"), "oa.snapshot")
     assert "clone" in caught.value.hint
 
 
@@ -184,7 +249,10 @@ def test_log_dir_puts_log_and_blobs_elsewhere(
     (workspace / ".pmagent").mkdir()
     text = str(expected) if where == "/absolute" else where
     (workspace / ".pmagent" / "config.toml").write_text(f"[storage]\nlog_dir = {json.dumps(text)}\n")
-    assert call(workspace, "oa.snapshot").exit_code == 0
+    with pytest.raises(NotAccepted, match="log_dir"):
+        call(workspace, "oa.snapshot")
+    assert not expected.exists()
+    assert call(accepted(workspace), "oa.snapshot").exit_code == 0
     assert Layout(workspace).log == expected / "log"
     assert verify_log(str(expected / "log")).ok
     assert not (workspace / ".pmagent" / "data" / "log").exists()
@@ -192,21 +260,45 @@ def test_log_dir_puts_log_and_blobs_elsewhere(
         assert pmagent(workspace, *command).code == 0, command
 
 
-def test_a_log_dir_that_changes_finds_the_log_that_stayed_behind(workspace: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("registered", [True, False])
+@pytest.mark.parametrize("to", ["new", "workspace/kept"])
+def test_a_log_dir_that_changes_finds_the_log_that_stayed_behind(
+    workspace: Path, tmp_path: Path, registered: bool, to: str
+) -> None:
     call(workspace, "oa.snapshot")
-    behind = Layout(workspace).log
-    (workspace / ".pmagent" / "config.toml").write_text(f'[storage]\nlog_dir = "{tmp_path / "new"}"\n')
-    with pytest.raises(LogGone, match=str(behind)):
+    behind, new = Layout(workspace).log, tmp_path / to
+    if not registered:
+        Registry().forget_log(workspace)
+    (workspace / ".pmagent" / "config.toml").write_text(f"[storage]\nlog_dir = {json.dumps(str(new))}\n")
+    with pytest.raises(NotAccepted, match="log_dir"):
         call(workspace, "oa.snapshot")
-    assert not (tmp_path / "new").exists()
+    with pytest.raises(LogMissing if registered else LogGone, match=str(behind)) as caught:
+        call(accepted(workspace), "oa.snapshot")
+    assert "gone" not in caught.value.message
+    assert "log_dir" in caught.value.hint
+    assert not new.exists()
+
+
+def test_a_log_that_is_moved_to_a_changed_log_dir_is_adopted_there(workspace: Path, tmp_path: Path) -> None:
+    call(workspace, "oa.snapshot")
+    home, events = Layout(workspace).home, verify_log(str(Layout(workspace).log)).events
+    (tmp_path / "new").mkdir(mode=0o700)
+    for part in ("log", "blobs"):
+        shutil.move(home / part, tmp_path / "new" / part)
+    (workspace / ".pmagent" / "config.toml").write_text('[storage]\nlog_dir = "../new"\n')
+    refused = pmagent(workspace, "oa", "snapshot")
+    assert (refused.code, "pmagent log adopt" in refused.errors) == (7, True)
+    assert pmagent(workspace, "log", "adopt", "--yes").code == 0
+    assert call(workspace, "oa.snapshot").exit_code == 0
+    assert verify_log(str(tmp_path / "new" / "log")).events > events
+    assert not (home / "log").exists()
 
 
 def test_a_workspace_of_an_earlier_release_goes_on_where_its_log_lies(workspace: Path) -> None:
     folder = workspace / ".pmagent"
     call(workspace, "oa.snapshot")
-    for name in ("log", "blobs", "cache", "run", "LOCK"):
-        os.replace(folder / "data" / name, folder / name)
-    shutil.rmtree(folder / "data")
+    as_earlier(workspace)
+    Registry().forget_log(workspace)  # an earlier release knows no registry
     assert Layout(workspace).log == folder / "log"
     before = verify_log(str(folder / "log")).events
     assert call(workspace, "oa.snapshot").exit_code == 0
@@ -217,7 +309,20 @@ def test_a_workspace_of_an_earlier_release_goes_on_where_its_log_lies(workspace:
 def test_settings_that_cannot_be_read_begin_no_log(workspace: Path) -> None:
     (workspace / ".pmagent").mkdir()
     (workspace / ".pmagent" / "config.toml").write_text("[storage\n")
-    with pytest.raises(PmagentError) as caught:
-        call(workspace, "oa.snapshot")
-    assert caught.value.exit_code == 2
+    for command in (["up"], ["oa", "snapshot"], ["boot", "oa"]):
+        assert pmagent(workspace, *command).code == 2, command
     assert not Layout(workspace).home.exists()
+
+
+def test_settings_that_cannot_be_read_any_more_leave_the_log_where_it_is(workspace: Path, tmp_path: Path) -> None:
+    (workspace / ".pmagent").mkdir()
+    (workspace / ".pmagent" / "config.toml").write_text('[storage]\nlog_dir = "../kept"\n')
+    assert call(accepted(workspace), "oa.snapshot").exit_code == 0
+    before = verify_log(str(tmp_path / "kept" / "log")).events
+    (workspace / ".pmagent" / "config.toml").write_text("[storage\n")
+    refused = pmagent(workspace, "pause")
+    assert (refused.code, str(tmp_path / "kept" / "log") in refused.errors) == (4, True)
+    assert not (Layout(workspace).home / "log").exists()
+    (workspace / ".pmagent" / "config.toml").write_text('[storage]\nlog_dir = "../kept"\n')
+    assert pmagent(workspace, "pause").code == 0
+    assert verify_log(str(tmp_path / "kept" / "log")).events > before

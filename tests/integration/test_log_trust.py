@@ -29,7 +29,7 @@ from pmagent.registry import Registry, snapshot_digest, trusted
 from pmagent.trust import accept
 from tests.support.commands import Ran, pmagent, spawn
 from tests.support.daemons import running
-from tests.support.shipped import git, lines_of, shipped
+from tests.support.shipped import as_earlier, git, lines_of, shipped
 from tests.support.started import QUICK, in_workspace
 
 SECURITY, CORRUPT = 7, 4
@@ -53,7 +53,30 @@ def lived(workspace: Path) -> Path:
 
 
 def clone(source: Path, target: Path) -> None:
-    """By git, with the log committed."""
+    """By git, with the log committed: only where an earlier release keeps it does git track it."""
+    cloned(as_earlier(source), target)
+
+
+def clone_log_dir(source: Path, target: Path) -> None:
+    """By git, with the log committed elsewhere, and settings that name the place."""
+    (source / "kept").mkdir()
+    for part in ("log", "blobs"):
+        shutil.move(source / ".pmagent/data" / part, source / "kept" / part)
+    shutil.rmtree(source / ".pmagent/data")
+    (source / ".pmagent/config.toml").write_text('[storage]\nlog_dir = "kept"\n')
+    cloned(source, target)
+
+
+def clone_link(source: Path, target: Path) -> None:
+    """By git, with the log committed elsewhere, and a link that leads there."""
+    shutil.rmtree(source / ".pmagent/data/.git")
+    shutil.move(source / ".pmagent/data", source / "elsewhere")
+    (source / ".pmagent/data").symlink_to("../elsewhere")
+    cloned(source, target)
+
+
+def cloned(source: Path, target: Path) -> None:
+    """All of ``source`` committed, and cloned."""
     git(source, "init", "--quiet")
     git(source, "add", "--force", ".")
     git(source, "commit", "--quiet", "--message", "x")
@@ -62,9 +85,17 @@ def clone(source: Path, target: Path) -> None:
 
 def submodule(source: Path, target: Path) -> None:
     """As a repository of its own for ``.pmagent``, inside of the workspace's."""
-    shutil.copytree(source, target)
+    shutil.copytree(as_earlier(source), target)
     git(target / ".pmagent", "init", "--quiet")
     git(target / ".pmagent", "add", "--force", ".")
+
+
+def submodule_data(source: Path, target: Path) -> None:
+    """In a repository in the place of the empty one."""
+    shutil.copytree(source, target)
+    shutil.rmtree(target / ".pmagent/data/.git")
+    git(target / ".pmagent/data", "init", "--quiet")
+    git(target / ".pmagent/data", "add", "--force", ".")
 
 
 def copy(source: Path, target: Path) -> None:
@@ -91,26 +122,38 @@ def linked(source: Path, target: Path) -> None:
     (target / ".pmagent").symlink_to(target.parent / "elsewhere")
 
 
+def linked_data(source: Path, target: Path) -> None:
+    """The folder that holds all evidence as a symbolic link."""
+    replaced_by_link(source, target, target / ".pmagent/data")
+
+
 def linked_log(source: Path, target: Path) -> None:
     """The log's folder as a symbolic link."""
-    shutil.copytree(source, target)
-    shutil.move(target / ".pmagent/log", target.parent / "log")
-    (target / ".pmagent/log").symlink_to(target.parent / "log")
+    replaced_by_link(source, target, target / ".pmagent/data/log")
 
 
 def linked_segment(source: Path, target: Path) -> None:
     """A segment as a symbolic link."""
-    shutil.copytree(source, target)
-    [segment] = (target / ".pmagent/log").glob("*.jsonl")
-    shutil.move(segment, target.parent / segment.name)
-    segment.symlink_to(target.parent / segment.name)
+    replaced_by_link(source, target, target / ".pmagent/data/log/00000000000000000001.jsonl")
 
 
 def linked_lock(source: Path, target: Path) -> None:
     """The lock as a symbolic link."""
+    replaced_by_link(source, target, target / ".pmagent/data/LOCK")
+
+
+def linked_earlier_lock(source: Path, target: Path) -> None:
+    """The lock of an earlier release as a symbolic link that leads nowhere."""
     shutil.copytree(source, target)
     (target / ".pmagent/LOCK").unlink()
     (target / ".pmagent/LOCK").symlink_to(target.parent / "anything")
+
+
+def replaced_by_link(source: Path, target: Path, path: Path) -> None:
+    """A copy, in which ``path`` is a link to what was there."""
+    shutil.copytree(source, target)
+    shutil.move(path, target.parent / path.name)
+    path.symlink_to(target.parent / path.name)
 
 
 def moved(source: Path, target: Path) -> None:
@@ -119,8 +162,10 @@ def moved(source: Path, target: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "bring", [clone, submodule, copy, archive, hard_links, linked, linked_log, linked_segment, linked_lock, moved]
-)
+    "bring",
+    [clone, clone_log_dir, clone_link, submodule, submodule_data, copy, archive, hard_links, linked, linked_data,
+     linked_log, linked_segment, linked_lock, linked_earlier_lock, moved],
+)  # fmt: skip
 def test_a_log_with_an_open_run_that_came_along_is_not_obeyed(foreign: Path, tmp_path: Path, bring: Bring) -> None:
     here = tmp_path / "here"
     bring(foreign, here)
@@ -228,14 +273,14 @@ def test_a_known_log_elsewhere_is_not_this_users_own(lived: Path, tmp_path: Path
 
 def test_another_log_in_the_place_of_a_known_one_is_not_trusted(lived: Path, foreign: Path) -> None:
     for part in ("log", "blobs"):
-        shutil.rmtree(lived / ".pmagent" / part)
-        shutil.copytree(foreign / ".pmagent" / part, lived / ".pmagent" / part)
+        shutil.rmtree(lived / ".pmagent/data" / part)
+        shutil.copytree(foreign / ".pmagent/data" / part, lived / ".pmagent/data" / part)
     assert pmagent(lived, "oa", "snapshot").code == SECURITY
     assert offline_status(lived)["distrust"]
 
 
 def test_the_same_bytes_in_another_folder_are_another_log(lived: Path) -> None:
-    log = lived / ".pmagent/log"
+    log = Layout(lived).log
     shutil.copytree(log, lived / "aside")
     shutil.rmtree(log)
     shutil.move(lived / "aside", log)
@@ -255,44 +300,40 @@ def restored(log: Path, older: Path) -> None:
     subprocess.run(["cp", "-a", f"{older}/.", str(log)], check=True)
 
 
-def removed(log: Path, _: Path) -> None:
-    """All of it."""
-    for path in log.iterdir():
-        path.unlink()
-
-
-@pytest.mark.parametrize("lose", [truncated, restored, removed])
+@pytest.mark.parametrize("lose", [truncated, restored])
 def test_events_that_are_gone_together_with_head_are_found(lived: Path, tmp_path: Path, lose: Bring) -> None:
-    log, older = lived / ".pmagent/log", tmp_path / "older"
+    log, older = Layout(lived).log, tmp_path / "older"
     shutil.copytree(log, older)
     kept = len(lines_of(lived)) - 1
     assert call(lived, "boot.oa").exit_code == 0
     end = len(lines_of(lived)) - 1
+    assert end > kept
     lose(log, older)
-    first = 1 if lose is removed else kept + 1
 
     acting = pmagent(lived, "oa", "snapshot")
 
     assert acting.code == CORRUPT
-    assert f"events {first} to {end} were here and are gone" in acting.errors
-    assert f"events {first} to {end}" in offline_status(lived)["distrust"]
-    if lose is not removed:
-        assert pmagent(lived, "log", "verify").code == CORRUPT
+    assert f"events {kept + 1} to {end} were here and are gone" in acting.errors
+    assert f"events {kept + 1} to {end}" in offline_status(lived)["distrust"]
+    assert pmagent(lived, "log", "verify").code == CORRUPT
     assert pmagent(lived, "log", "adopt", "--yes").code == 0
     assert pmagent(lived, "oa", "snapshot").code == 0
     assert pmagent(lived, "log", "verify").code == 0
-    if lose is not removed:
-        [told] = [event.data for event in history(lived) if isinstance(event.data, LogAdopted)]
-        assert (told.gone_from, told.gone_to, len(told.known_sum)) == (first, end, 64)
+    [told] = [event.data for event in history(lived) if isinstance(event.data, LogAdopted)]
+    assert (told.gone_from, told.gone_to, len(told.known_sum)) == (kept + 1, end, 64)
 
 
-@pytest.mark.parametrize("part", [".pmagent", ".pmagent/log", ".pmagent/log/HEAD", ".pmagent/blobs", ".pmagent/LOCK"])
+@pytest.mark.parametrize("part", [
+    "", "LOCK", "data", "data/log", "data/log/HEAD", "data/log/00000000000000000001.jsonl", "data/blobs", "data/cache",
+    "data/LOCK",
+])  # fmt: skip
 @pytest.mark.parametrize("mode", [0o020, 0o002])
 def test_log_files_that_others_may_write_are_refused(lived: Path, part: str, mode: int) -> None:
-    path = lived / part
+    path = lived / ".pmagent" / part
     path.chmod(path.stat().st_mode | mode)
     ran = pmagent(lived, "oa", "snapshot")
     assert (ran.code, "chmod go-w" in ran.errors) == (SECURITY, True)
+    assert ran.errors.endswith(f"chmod go-w {path}\n"), "named once"
     path.chmod(path.stat().st_mode & ~0o022)
     assert pmagent(lived, "oa", "snapshot").code == 0
 
@@ -306,7 +347,7 @@ def test_another_users_log_is_trusted_after_adoption_alone(lived: Path) -> None:
     assert known is not None
     assert known.uid == 4711
     assert pmagent(lived, "oa", "snapshot").code == 0
-    subprocess.run(["chown", "-R", "4712", str(lived / ".pmagent/log")], check=True)
+    subprocess.run(["chown", "-R", "4712", str(Layout(lived).log)], check=True)
     assert pmagent(lived, "oa", "snapshot").code == SECURITY
 
 
@@ -333,18 +374,11 @@ def test_the_log_of_an_earlier_release_with_an_open_run_is_adopted_or_only_read(
 
 
 def test_a_log_that_git_tracks_is_never_taken_for_one_of_an_earlier_release(lived: Path) -> None:
+    earlier(as_earlier(lived))
     git(lived, "init", "--quiet")
     git(lived, "add", "--force", ".pmagent/log")
-    earlier(lived)
     ran = pmagent(lived, "oa", "snapshot")
     assert (ran.code, "git tracks it" in ran.errors) == (SECURITY, True)
-
-
-def test_a_removed_log_is_not_begun_anew_in_silence(lived: Path) -> None:
-    shutil.rmtree(lived / ".pmagent")
-    assert pmagent(lived, "oa", "snapshot").code == CORRUPT
-    assert pmagent(lived, "log", "adopt", "--yes").code == 0
-    assert pmagent(lived, "oa", "snapshot").code == 0
 
 
 def test_two_workspaces_and_their_daemons_do_not_concern_each_other(lived: Path, tmp_path: Path) -> None:

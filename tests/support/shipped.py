@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from contracts.orchestra_events import RunRequested, TaskAttemptRequested, TaskE
 from events.event import Event
 from pmagent import host as composition
 from pmagent.host import open_host
+from pmagent.layout import Layout
 from pmagent.trust import accept
 from tests.conftest import fresh_example
 from tests.support.orchestra import RUN, config, plan
@@ -35,8 +37,19 @@ def shipped(folder: Path, state: Path) -> Path:
 
 def lines_of(workspace: Path) -> list[bytes]:
     """Every byte of the log's segments, by line."""
-    segments = sorted((workspace / ".pmagent/log").glob("*.jsonl"))
+    segments = sorted(Layout(workspace).log.glob("*.jsonl"))
     return [line for path in segments for line in path.read_bytes().split(b"\n")]
+
+
+def as_earlier(workspace: Path) -> Path:
+    """``workspace``, with its evidence where an earlier release keeps it: in ``.pmagent`` itself, where git can track
+    it."""
+    folder = workspace / ".pmagent"
+    for name in ("log", "blobs", "cache", "run", "LOCK"):
+        if (folder / "data" / name).exists():
+            os.replace(folder / "data" / name, folder / name)
+    shutil.rmtree(folder / "data")
+    return workspace
 
 
 def git(workspace: Path, *arguments: str) -> None:
