@@ -186,6 +186,8 @@ class SegmentStorage:
         into it, so that it cannot be removed unnoticed; the old one becomes read-only."""
         first = self._tail.position + 1
         path = f"{self._folder}/{segment_name(first)}"
+        if self._file is not None:
+            self._file.sync()  # an earlier process may have cut a failed write back, and died before that was durable
         self._head.settle()  # HEAD vouches for every segment but the newest
         file = self._disk.open(f"{path}.tmp", create=True)
         try:

@@ -110,11 +110,13 @@ def calm(machine: Machine, world: World) -> None:
         world.later(5.0, "stop", stop)
 
 
-def end_broken(machine: Machine) -> None:
+def end_broken(machine: Machine, error: BaseException) -> None:
     """The orderly stop of a process whose engine was cut off: it takes nothing, and nothing more is written than what
-    was handed over whole. Raises Violation."""
+    was handed over whole. ``error`` is what came out of the process. Raises Violation, also when the engine broke of
+    itself."""
     if not machine.up:
         return  # it ended in what this was a part of
+    require(isinstance(error, Interrupted), f"the engine broke, and nothing had cut it off: {error}")
     engine = machine.engine
     machine.borders.faults.note("engine: broken")
     require(engine.broken is not None and not engine.quiescent, "the engine does not know that it was cut off")
@@ -126,4 +128,4 @@ def end_broken(machine: Machine) -> None:
         pass
     else:
         require(holds=False, message="a broken engine takes a fact")
-    machine.end(handed_over=machine.submitted)
+    machine.end()

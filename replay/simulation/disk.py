@@ -236,8 +236,9 @@ class SimDisk:
 
     # --- somebody else ----------------------------------------------------------------------------------------------
 
-    def change(self, what: str, folder: str) -> Callable[[], None]:
-        """Do one of ``FOREIGN_CHANCES`` to the log in ``folder``, under whoever has it open; what undoes it."""
+    def change(self, what: str, folder: str) -> Callable[[], None] | None:
+        """Do one of ``FOREIGN_CHANCES`` to the log in ``folder``, under whoever has it open; what undoes it. None when
+        there is nothing to change: an empty segment cannot be cut."""
         names, number = dict(self._names), self._folders[folder]
         newest = max(path for path in names if dirname(path) == folder and path.endswith(".jsonl"))
         path = f"{folder}/HEAD" if "HEAD" in what else newest
@@ -254,7 +255,9 @@ class SimDisk:
             self._names[path] = _Inode(next(self._numbers))
             self._names[path].data[:] = data
         elif what == "log: segment appended to":
-            inode.data += data[-80:]
+            inode.data += data[-80:] or b"\n"
+        elif what == "log: segment cut" and not data:
+            return None
         elif what == "log: segment cut":
             del inode.data[-1:]
         else:

@@ -97,8 +97,8 @@ class Machine:
         except (Crashed, OSError, OutcomeUnknown) as error:
             world.ended(error)
             self._die()
-        except (Interrupted, EngineBroken):
-            end_broken(self)
+        except (Interrupted, EngineBroken) as error:
+            end_broken(self, error)
 
     def _die(self) -> None:
         world, disk = self._world, self._world.disk
@@ -209,13 +209,14 @@ class Machine:
             if event.position not in self.engine.effects.held and (effect is None or not effect.repeatable):
                 self._conclude(event, EffectInterrupted(request=event.position, reason="stop"))
         self.append(DaemonStopped(reason="SIGTERM"), f"daemon.stopped:{self.boot}", "daemon")
-        self.end(self.submitted)
+        self.end()
 
-    def end(self, handed_over: int) -> None:
-        """Write what was ``handed_over``, up to this position, and nothing else."""
-        self._stopping = True
+    def end(self) -> None:
+        """Write what was handed over, and the ends of what it cancels, which a broken engine takes no more."""
+        self._stopping, before = True, self.submitted
         while not self._committer.idle:
             self._commit()
+        handed_over = before if self.engine.broken else self.submitted
         require(self.storage.tail().position == handed_over, "a stop wrote something else than was handed over")
         self._write_changed()
         self._save()
@@ -303,7 +304,7 @@ class Machine:
             self._let_go()
             for event in output.starts:
                 self._start_effect(event)
-            for cancel in output.cancels:
+            for cancel in output.cancels if self.engine.broken is None else ():
                 self._cancel(cancel.request, cancel.reason)
         if self._committer.idle:
             self._in_process(0.05, "settle", self._settle)

@@ -242,6 +242,8 @@ def _desk(
     faults = Faults(pla, only, PLA_CHANCES, PLA_CONSEQUENCES)
     for often in _OFTEN:
         world.faults.chances[often] *= 0.15
+    for rarer in (world.others.faults, machine.borders.faults):  # each ends a process, too
+        rarer.chances = {name: 0.05 * chance for name, chance in rarer.chances.items()}
     if failing.strike("goal: long"):
         for often in WHILE_TYPING:
             faults.chances[often] *= 0.05

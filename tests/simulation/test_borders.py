@@ -50,6 +50,10 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "an engine that was cut off goes on": ("does not know that it was cut off|takes a fact|follow", [
         (Engine, "accept", "self._cause = described(error)", "self._whole = True"),
     ]),
+    "an engine breaks of itself": ("nothing had cut it off", [
+        (Engine, "_verify", "    check_reaction(",
+         "    if position > 40:\n        raise EngineBroken('')\n    check_reaction("),
+    ]),
     "a stop writes what nobody handed over": ("something else than was handed over", [
         (Machine, "_submit", "self.submitted = output.events[-1].position if output.events else ", "self.submitted = "),
     ]),

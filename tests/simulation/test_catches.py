@@ -64,7 +64,9 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "an opening takes bytes for durable that may not be": ("durable events|corrupt", [
         (recovery, "_settle", "scan.tail.position > head.position", "False"),
     ]),
-    "HEAD is not written": ("HEAD after a batch", [(SegmentStorage, "append_batch", "self._head.write(tail)", "pass")]),
+    "HEAD is not written": ("HEAD after a batch", [
+        (SegmentStorage, "append_batch", "self._head.write(tail, self._segment)", "pass"),
+    ]),
     "HEAD is not synced": ("HEAD on the disk", [(HeadFile, "settle", "self._file.sync()", "pass")]),
     "another log's snapshot counts": ("from a snapshot differs", [
         (machine, "usable", "snapshot.log_id != log_id or ", ""), (machine, "usable", SUM, ""),

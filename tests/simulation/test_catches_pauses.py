@@ -27,10 +27,12 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     "what waits for a place starts in a pause": ("started though effects are paused", PAUSES, [
         (Machine, "_start_effect", "self._unread or paused", "self._unread"),
     ]),
-    "a start takes up what is held": ("started though effects are paused|has no end|is cut off", PAUSES, [
-        (Machine, "_take_up", "in self.engine.effects.held and not cancelled", "in ()"),
-        (Machine, "_start_effect", "self._unread or paused", "self._unread"),
-    ]),
+    "a start takes up what is held": (
+        "started though effects are paused|has no end|is cut off|started after", PAUSES, [
+            (EffectLedger, "unfinished", "at not in self.held or at in self.cancelled", "True"),
+            (Machine, "_start_effect", "self._unread or paused", "self._unread"),
+        ],
+    ),
     "a snapshot forgets the pause": ("from a snapshot differs|though effects are paused", PAUSES, [
         (machine, "restore_engine", "engine.effects.paused = state.paused", "pass"),
     ]),
@@ -53,9 +55,11 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     "who waits for what is refused after a pause does not hear of it": ("who it belongs to does not hear", PAUSES, [
         (gate, "_resumed", "if held.correlation", "if False"),
     ]),
-    "what ended in a pause is refused after it": ("refused that has ended|has 2 ends|it was not held", PAUSES, [
-        (gate, "_fact", "event.causation in state.held", "False"),
-    ]),
+    "what ended in a pause is refused after it": (
+        "refused that has ended|has 2 ends|it was not held|start, [0-9]+ were held", PAUSES, [
+            (gate, "_fact", "event.causation in state.held", "False"),
+        ],
+    ),
     "a second pause takes the first one's place": ("since", PAUSES, [
         (gate, "_own", "if state.pause is not None:", "if False:"),
         (Gate, "decide", "state.pause.since if state.pause is not None else event.position", "event.position"),

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from replay.simulation.faults import CHANCES, CONSEQUENCES, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES
+from replay.simulation.disk import SimDisk
+from replay.simulation.faults import CHANCES, CONSEQUENCES, FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
 from replay.simulation.runner import Load, play, run_seeds, simulate
 from tests.support.simulated import AUDITS, CHECKS, DEMANDS, RUNS, THOUGHTS, documents
 
@@ -45,6 +47,21 @@ def test_nothing_is_acknowledged_after_somebody_else_changed_the_log() -> None:
     assert [name for name in (*FOREIGN_CHANCES, *FOREIGN_CONSEQUENCES) if not summary.struck.get(name)] == []
     changed = sum(summary.struck[name] for name in FOREIGN_CHANCES)
     assert summary.struck["log: foreign change noticed"] > changed / 2, "else the process ended before"
+
+
+@pytest.mark.parametrize("what", FOREIGN_CHANCES)
+def test_a_change_of_a_log_whose_newest_segment_is_empty_is_one_or_there_is_none(what: str) -> None:
+    disk = SimDisk(Random(0), Faults(Random(0), frozenset()))
+    disk.make_folder("/log")
+    paths = ["/log/HEAD", f"/log/{1:020}.jsonl"]
+    for path in paths:
+        disk.put(path, b"")
+    before = [disk.status(path) for path in ("/log", *paths)]
+    undo = disk.change(what, "/log")
+    assert (undo is None) is ([disk.status(path) for path in ("/log", *paths)] == before)
+    if undo is not None:
+        undo()
+    assert [disk.status(path) for path in ("/log", *paths)] == before
 
 
 @pytest.mark.parametrize("seed", SEEDS)

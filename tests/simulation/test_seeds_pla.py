@@ -28,7 +28,7 @@ print(*(simulate(seed, load=Load(0, 0, 0, 0, 0, 2, 6)).history for seed in range
 
 @pytest.mark.slow
 def test_nothing_is_typed_that_nobody_approved_and_every_fault_strikes() -> None:
-    summary = run_seeds(1, 150, load=TYPINGS)
+    summary = run_seeds(1, 240, load=TYPINGS)
     assert summary.failures == []
     assert [name for name in (*PLA_CHANCES, *ENDING_CHANCES, *PLA_CONSEQUENCES) if not summary.struck.get(name)] == []
 
