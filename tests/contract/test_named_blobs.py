@@ -82,7 +82,8 @@ def test_every_line_that_names_a_blob_is_found_by_the_name_of_its_field() -> Non
 
 
 def test_the_check_knows_every_type() -> None:
-    assert set(types()) == KNOWN, f"a module is missing in {blobs.__name__}"
+    ours = {name for name, cls in types().items() if not cls.__module__.startswith(("tests.", "replay."))}
+    assert ours == KNOWN, f"a module is missing in {blobs.__name__}"
 
 
 @pytest.mark.parametrize("history", sorted(path.parent.name for path in HISTORIES.glob("*/log")))
