@@ -111,7 +111,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
     "a run that is to end waits for attempts without ending them": ("has 0 answers|does not come to an end", [
         (worker, "_stopped", "return [EffectCancelRequested(request=job.request)]", "return []"),
     ]),
-    "tasks begin though the run is to end": ("a task starts though it is to end|the run is to end", [
+    "tasks begin though the run is to end": ("a task starts though it is to end|the run is to end|IllegalStep", [
         (course, "_on", 'if course.doing == "running":', 'if course.doing in ("running", "stopping"):'),
         (course, "stop", "*states.abandoned(board, reason)", ""),
     ]),

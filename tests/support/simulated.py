@@ -6,7 +6,7 @@ from projections.documents import Documents
 from projections.registry import all_projections
 from replay.simulation.runner import Load, run_seeds
 
-COUNT = 400
+COUNT = 300
 """So many seeds have to be enough to find a fault of our own."""
 
 
