@@ -13,7 +13,7 @@ from events.errors import PmagentError
 from events.event import Event
 
 ENGINE: Final = "engine"
-"""Who decides that an actor is halted and what is refused because of it: everything outward, if it is the gate."""
+"""The author of `actor.halted` and of the refusals that follow: of everything outward, if the gate is halted."""
 
 
 class EngineBroken(PmagentError):

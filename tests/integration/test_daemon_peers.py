@@ -1,4 +1,4 @@
-"""Who is served, and by whom: the user at the other end of the daemon's socket; and clients that send nothing."""
+"""Service by user: the one at the other end of the daemon's socket; and clients that send nothing."""
 
 from __future__ import annotations
 

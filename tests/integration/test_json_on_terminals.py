@@ -28,7 +28,7 @@ COMMANDS = [
 
 
 def on_terminal(workspace: Path, command: tuple[str, ...]) -> str:
-    """What a terminal gets of the command."""
+    """The bytes that a terminal gets."""
     master, slave = open_pty(120, 40)
     with subprocess.Popen(
         [*PMAGENT, *command], cwd=workspace, env=clean_environment(TERM="xterm"), stdin=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ def on_terminal(workspace: Path, command: tuple[str, ...]) -> str:
 
 
 def piped(workspace: Path, command: tuple[str, ...]) -> str:
-    """What a pipe gets of it."""
+    """The bytes that a pipe gets."""
     return subprocess.run(
         [*PMAGENT, *command], cwd=workspace, env=clean_environment(), check=True, capture_output=True, timeout=SECONDS
     ).stdout.decode()

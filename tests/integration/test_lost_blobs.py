@@ -64,7 +64,7 @@ OPERATOR = ("--operator", "ada")
 
 
 def goes_on(workspace: Path) -> None:
-    """Whatever is asked for is done and answered."""
+    """Each request is carried out and answered."""
     assert pmagent(workspace, "pause", *OPERATOR).code == 0
     assert pmagent(workspace, "status", "--format", "json").document["paused"]["operator_id"] == "ada"
     assert pmagent(workspace, "resume", *OPERATOR).code == 0
@@ -137,7 +137,7 @@ STOPS = [
 def test_to_stop_something_waits_for_no_document(
     workspace: Path, monkeypatch: pytest.MonkeyPatch, operation: str, fields: dict[str, str]
 ) -> None:
-    """Whoever writes documents may be stuck on a disk for as long as that likes."""
+    """The writer of documents may be stuck on a disk for as long as that likes."""
 
     async def waits(_: Host) -> None:
         raise AssertionError("it waits for documents")

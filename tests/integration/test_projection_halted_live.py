@@ -52,7 +52,7 @@ FAILURES = {"evolve": fails_to_fold, "documents": fails_to_give_documents, "rend
 
 
 def document(workspace: Path, *arguments: str) -> Any:
-    """What a command answers, whatever its exit code."""
+    """The answer of a command, whatever its exit code."""
     return pmagent(workspace, *arguments, "--format", "json").document
 
 

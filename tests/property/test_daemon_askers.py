@@ -1,5 +1,6 @@
-"""Who asks the daemon, and leaves: what the client says of its request is true, whenever the daemon hangs, and comes to
-again. The client and the daemon's side of the socket are the real ones; the operations note what is carried out."""
+"""Clients that ask the daemon and leave: what the client says of its request is true, whenever the daemon hangs, and
+comes to again. The client and the daemon's side of the socket are the real ones; the operations note what is carried
+out."""
 
 from __future__ import annotations
 

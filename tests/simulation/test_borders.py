@@ -35,7 +35,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def seeds(count: int) -> tuple[Counter[str], str]:
-    """What was met, and what the first seed that fails says; "" when none does."""
+    """The faults that were met, and the message of the first seed that fails; "" when none does."""
     done = run_seeds(1, count, documents=lambda: Documents(all_projections()), failures_max=1, load=LOAD)
     return Counter(done.struck), next(iter(done.failures), "")
 

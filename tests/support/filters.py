@@ -15,7 +15,7 @@ LACKING = 0x50000 | errno.ENOSYS
 
 
 def answer(machine: str, number: int, *arguments: int, arch: int | None = None, any_socket: bool = False) -> int:
-    """What the filter returns for a call; fails on whatever the kernel would not load."""
+    """The filter's verdict on a call; fails on whatever the kernel would not load."""
     filled = (*arguments, *(0,) * (6 - len(arguments)))
     data = struct.pack("<IIQ6Q", number, NATIVE[machine] if arch is None else arch, 0, *filled)
     code = list(struct.iter_unpack("<HBBI", program(machine, any_socket=any_socket)))

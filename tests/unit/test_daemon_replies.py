@@ -1,4 +1,4 @@
-"""What the daemon replies when an operation fails, and what it does with a request whose asker has gone."""
+"""The daemon's reply when an operation fails, and what it does with a request whose asker has gone."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_of_modes_only_a_lower_one_outlives_its_asker(
 
 
 async def _left_when_taken(workspace: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> tuple[bytes, list[str]]:
-    """What a client is told that leaves in the moment in which its request is taken, and what is carried out."""
+    """The answer to a client that leaves in the moment in which its request is taken, and what is carried out."""
     done: list[str] = []
     beat = daemon._beat
 

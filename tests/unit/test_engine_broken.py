@@ -36,7 +36,7 @@ from tests.support.toys import (
 
 
 class Interrupted(BaseException):
-    """What a second Ctrl-C is: nobody's exception."""
+    """A second Ctrl-C: nobody's exception."""
 
 
 PLACES: Mapping[str, tuple[Any, str]] = {

@@ -1,4 +1,4 @@
-"""What came of a request that is sent again is found without reading the log on the event loop."""
+"""The answer to a request that is sent again is found without reading the log on the event loop."""
 
 from __future__ import annotations
 

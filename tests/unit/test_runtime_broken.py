@@ -1,4 +1,4 @@
-"""What is raised in the midst of a reaction, or between it and the writer, leaves no gap: nothing is written any more,
+"""An exception in the midst of a reaction, or between it and the writer, leaves no gap: nothing is written any more,
 and the log opens again."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PLACES: dict[str, tuple[Any, str]] = {
 
 
 def cut_off_at(place: str, nth: int, error: BaseException) -> Callable[[], None]:
-    """Whatever is called there raises ``error`` at the ``nth`` time; what is returned undoes that."""
+    """Each function called there raises ``error`` at the ``nth`` time; what is returned undoes that."""
     patch = pytest.MonkeyPatch()
     owner, name = PLACES[place]
     patch.setattr(owner, name, counted(getattr(owner, name), nth, error))

@@ -1,4 +1,4 @@
-"""What a configuration lets be done, and when that is more than before."""
+"""The powers of a configuration, and when that is more than before."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_settings_are_read_from_the_bytes_that_were_looked_at(folder: Path) -> N
 
 
 def resolved_with(folder: Path, variable: str) -> str:
-    """What a variable of this user's own says is no power of the workspace's."""
+    """The value of a variable of this user's own says is no power of the workspace's."""
     write(folder, BASE)
     return resolved(folder, {variable: "refuse"}).settings.pla.credentials
 

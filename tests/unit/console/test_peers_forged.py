@@ -34,7 +34,7 @@ class Netlink:
         """Nothing is waited for."""
 
     def send(self, _: bytes) -> None:
-        """Whatever is asked."""
+        """Any request."""
 
     def recvfrom(self, _: int) -> tuple[bytes, tuple[int, int]]:
         """The answer, and who sent it."""

@@ -152,7 +152,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_who_was_changed_while_the_secret_was_compared_is_not_let_in(
     house: House, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
-    """Whoever changes a secret because it has leaked keeps out also who is just being let in by it."""
+    """A person who changes a secret because it has leaked keeps out also who is just being let in by it."""
     fits = passwords.fits
 
     def slow(secret: str, stored: str | None) -> bool:

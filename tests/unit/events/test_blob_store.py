@@ -149,7 +149,7 @@ def test_something_that_is_no_file_in_its_place_is_damage_and_holds_nobody_up(st
 
 
 def test_a_payload_that_lies_in_a_blob_names_it_and_what_it_holds_names_blobs_too() -> None:
-    """What merely looks so, deep in a payload, names none."""
+    """A look-alike deep in a payload names none."""
     disk = MemoryDisk()
     store = BlobStore(disk, "/blobs")
     inner = store.put(b"picture")

@@ -1,5 +1,5 @@
 """The board's programs on the releases and ports of CircuitPython, each lacking something, or raising: the board works,
-or flashes what is wrong while no watchdog runs. What a port has is said by its build's settings.
+or flashes what is wrong while no watchdog runs. The settings of its build say what a port has.
 """
 
 from __future__ import annotations
