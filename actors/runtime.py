@@ -237,11 +237,11 @@ class Runtime:
         effect = effect_of(event.data)
         assert effect is not None, "only requests for effects are started"
         assert self._tasks is not None, "effects are started within run()"
+        if event.position in self._running:
+            raise Inconsistent("an effect is to start that runs already")
         if self._full(event):
             self._waiting.setdefault(cls, deque()).append(event)
             return
-        if event.position in self._running:
-            raise Inconsistent("an effect is to start that runs already")
         self._count[cls] = self._count.get(cls, 0) + 1
         running = self._running[event.position] = Running(event, effect)
         # A plain task: starting one in the group takes several times as long. What the group would do is done all the
