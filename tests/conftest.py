@@ -20,6 +20,7 @@ from actors.kernel.reader import parse
 from actors.kernel.surfaces import NAMES, PATHS, REQUIRED
 from contracts.kernel import KernelObserved, SurfaceReading
 from pmagent import client
+from pmagent.cli import console
 from pmagent.trust import accept
 from tests.support import own_state
 
@@ -37,8 +38,10 @@ Observe = Callable[..., KernelObserved]
 # How long an example takes says more of the machine, and of who else works on it, than of the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
-# So does how long a daemon may be silent before it is said to hang; tests of that say how long themselves.
+# So does how long a daemon may be silent before it is said to hang, and how long its console takes to start (it gives
+# way to everything else); tests of that say how long themselves.
 client.SILENT_SECONDS = 30.0  # type: ignore[misc]
+console.READY_SECONDS = 120.0  # type: ignore[misc]
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -53,11 +53,11 @@ def _distrust(folder: Path) -> tuple[str, bool]:
     """Why the log is not trusted ("": it is), and whether that is because events are gone. A folder that is no
     workspace's own (a copy, an export) is only verified."""
     from pmagent.layout import workspace_of_log
-    from pmagent.registry import EventsGone, distrust
+    from pmagent.registry import EventsGone, LogMissing, distrust
 
     layout = workspace_of_log(folder)
     error = distrust(layout) if layout is not None else None
-    return (str(error) if error is not None else ""), isinstance(error, EventsGone)
+    return (str(error) if error is not None else ""), isinstance(error, EventsGone | LogMissing)
 
 
 def _screen(output: Output, folder: Path, result: Verification, seconds: float, argument: str) -> None:
