@@ -112,7 +112,7 @@ def write_workspace(workspace: Path, events: int, *, fill: bool) -> tuple[int, i
             count += 1
         committer.commit()
     assert storage.tail().time <= now(), "what comes next is later"
-    Registry().note(workspace, describe(layout, storage.log_id, storage.tail()))
+    Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
     storage.close()
     trust.accept(workspace)
     return sequencer.position, _newest(layout.log).stat().st_size
