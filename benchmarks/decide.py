@@ -71,7 +71,7 @@ def _unread(position: int) -> Event:
 
 async def _measure(folder: Path, each: int) -> dict[str, Any]:
     store = SegmentLog(str(folder / "log"))
-    storage = store.storage()
+    storage = store.open()
     engine = Engine([Steps()], Sequencer(storage.tail()))
     intake = Intake(Redactor(["a secret that nobody writes"]), store.blobs())
     performed = _Performed()

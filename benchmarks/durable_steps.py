@@ -133,7 +133,7 @@ def _unread(position: int) -> Event:
 
 async def _ours(folder: Path, tasks: int, steps: int) -> dict[str, Any]:
     store = SegmentLog(str(folder / "log"))
-    storage = store.storage()
+    storage = store.open()
     engine = Engine([Rows()], Sequencer(storage.tail()))
     intake = Intake(Redactor(["a secret that nobody writes"]), store.blobs())
     runtime = Runtime(engine, storage, {RowStepRequested: _perform}, intake, RealIo(folder, intake, _unread))

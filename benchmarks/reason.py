@@ -114,7 +114,7 @@ def _alone(envelopes: list[ReasoningEnvelope]) -> float:
 
 async def _measure(folder: Path, seen: int, each: int) -> dict[str, Any]:
     store = SegmentLog(str(folder / "log"))
-    storage = store.storage()
+    storage = store.open()
     engine = Engine(all_actors(), Sequencer(Tail()))
     engine.states["reasoner"] = ReasonerState(
         seen=[{f"{n:036d}": n for n in range(first, first + PAGE)} for first in range(1, seen + 1, PAGE)]

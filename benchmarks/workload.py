@@ -149,7 +149,7 @@ def outcome(request: Event) -> Draft:
 
 def open_new(folder: Path) -> tuple[Storage, Committer, Sequencer]:
     """A new log in ``folder`` with its first event."""
-    storage = SegmentLog(str(folder)).storage()
+    storage = SegmentLog(str(folder)).open()
     sequencer = Sequencer(storage.tail())
     committer = Committer(storage)
     committer.submit(opening_events(storage, storage.log_id(), storage.recovered, sequencer, now()))

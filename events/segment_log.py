@@ -6,11 +6,11 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 from events.blobs import BlobStore
 from events.damage import sum_of
@@ -33,8 +33,8 @@ _WRITABLE: Final = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 
 
 class SegmentLog:
-    """The store of the log in ``folder`` (see ``events.store.LogStore``). ``locks``: all that its writer holds locked;
-    the last one is a file that says who that is."""
+    """The store of the log in ``folder``, and its lease (see ``events.store``). ``locks``: all that its writer holds
+    locked; the last one is a file that says who that is."""
 
     def __init__(
         self, folder: str, locks: Sequence[Path] = (), disk: Disk | None = None, segment_bytes: int = SEGMENT_BYTES
@@ -55,19 +55,24 @@ class SegmentLog:
         """See LogStore."""
         return SegmentReader(self._disk, self.place)
 
-    def storage(self, new_log_id: str = "") -> SegmentStorage:
-        """The log, opened for writing; only for the holder of the lease, and for a simulation that has no other writer.
-        A new log gets ``new_log_id``, by default a random one. Raises CorruptLog, OSError."""
-        return SegmentStorage(self._disk, self.place, new_log_id or secrets.token_hex(16), self._segment_bytes)
-
     def blobs(self) -> BlobStore:
         """See LogStore."""
         return BlobStore(self._disk, str(self._blobs))
 
-    def lease(self, role: str) -> SegmentLease:
+    @contextmanager
+    def lease(self, role: str) -> Iterator[SegmentLog]:
         """See LogStore."""
-        self._disk.make_folder(self.place)  # it can be locked only where it is
-        return SegmentLease(self, WriterLock(self._locks[-1], f"pid {os.getpid()}, {role}", *self._locks))
+        self._disk.make_folder(self.place)  # what is not there cannot be locked
+        lock = WriterLock(self._locks[-1], f"pid {os.getpid()}, {role}", *self._locks)
+        try:
+            yield self
+        finally:
+            lock.release()
+
+    def open(self, new_log_id: str = "") -> SegmentStorage:
+        """See Lease. Without a lease only for a simulation, and for a benchmark or test that has no other writer. A new
+        log gets ``new_log_id``, by default a random one."""
+        return SegmentStorage(self._disk, self.place, new_log_id or secrets.token_hex(16), self._segment_bytes)
 
     def holder(self) -> Holder:
         """See LogStore."""
@@ -179,30 +184,6 @@ class SegmentLog:
             if claim is not None:
                 return claim[0]
         return 0
-
-
-class SegmentLease:
-    """The lease of a log in segments: the locks on its files (see ``events.store.Lease``)."""
-
-    def __init__(self, log: SegmentLog, lock: WriterLock) -> None:
-        self._log = log
-        self._lock = lock
-
-    def open(self) -> SegmentStorage:
-        """See Lease."""
-        return self._log.storage()
-
-    def release(self) -> None:
-        """See Lease."""
-        self._lock.release()
-
-    def __enter__(self) -> Self:
-        """See Lease."""
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """See Lease."""
-        self.release()
 
 
 def _trouble(slots: tuple[HeadSlot | None, ...], newest: HeadSlot | None, firsts: list[int]) -> str:

@@ -7,9 +7,9 @@ lines and excludes a second writer; a database can implement the same protocol.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -95,10 +95,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True):
-    """The state of a store at first sight. ``ends``: the durable end as each of its records notes it, None for a damaged
-    one; no record, no ends. ``newest``: the end that counts. ``parts``: the newest first; ``older``: how many more there
-    are; ``bytes``: of all of them. ``aside``: names of what else lies there. ``trouble``: the fault that shows ("":
-    none)."""
+    """The state of a store at first sight. ``ends``: the durable end as each of its records notes it, None for a
+    damaged one; no record, no ends. ``newest``: the end that counts. ``parts``: the newest first; ``older``: how many
+    more there are; ``bytes``: of all of them. ``aside``: names of what else lies there. ``trouble``: the fault that
+    shows ("": none)."""
 
     log_id: str
     ends: tuple[Tail | None, ...]
@@ -118,22 +118,11 @@ class Size(NamedTuple):
 
 
 class Lease(Protocol):
-    """The right to write a log, as long as this is not released. Also a context manager that releases it."""
+    """The right to write a log."""
 
     def open(self) -> Storage:
-        """Open the log for writing; begins it where there is none. Raises CorruptLog, OSError."""
-        ...
-
-    def release(self) -> None:
-        """Give the right back; an opened storage must be closed before. Idempotent."""
-        ...
-
-    def __enter__(self) -> Self:
-        """Itself."""
-        ...
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Release it."""
+        """Open the log for writing; begins it where there is none. The storage must be closed before the lease ends.
+        Raises CorruptLog, OSError."""
         ...
 
 
@@ -158,9 +147,9 @@ class LogStore(Protocol):
         """The content-addressed store beside the log."""
         ...
 
-    def lease(self, role: str) -> Lease:
-        """Take the lease of the log's one writer, for a process in this ``role``. Raises LogLocked when another one has
-        it; OSError."""
+    def lease(self, role: str) -> AbstractContextManager[Lease]:
+        """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
+        LogLocked when another one has it; OSError."""
         ...
 
     def holder(self) -> Holder:

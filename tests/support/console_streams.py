@@ -225,7 +225,7 @@ class Console:
 
     def __init__(self, segment_bytes: int = 2_000, run_bytes: int = 900, kept_max: int = 4) -> None:
         self.disk = MemoryDisk()
-        self._storage = SegmentLog(FOLDER, disk=self.disk, segment_bytes=segment_bytes).storage()
+        self._storage = SegmentLog(FOLDER, disk=self.disk, segment_bytes=segment_bytes).open()
         self._sequencer = Sequencer(self._storage.tail())
         self._committer = Committer(self._storage)
         self._sizes = (run_bytes, kept_max)
