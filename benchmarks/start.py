@@ -23,7 +23,7 @@ from benchmarks.workload import Clock, draft, open_new
 from contracts.daemon import DaemonStarted
 from contracts.oa import OaPermitRequested
 from events.log import now
-from events.segment_store import SEGMENT_BYTES
+from events.segments import SEGMENT_BYTES
 from pmagent import __version__, trust
 from pmagent.layout import Layout
 from pmagent.operations import call

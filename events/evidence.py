@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from events.segment_log import SegmentLog
-from events.segment_store import SEGMENT_BYTES
+from events.segments import SEGMENT_BYTES
 from events.store import LogStore
 
 FOLDER: Final = ".pmagent"

@@ -25,7 +25,7 @@ from events.errors import PmagentError
 from events.event import Draft, Event, LogCreated, Tail, format_time, parse_time
 from events.evidence import log_in
 from events.reader import event_at, runs
-from events.segment_store import SEGMENT_BYTES
+from events.segments import SEGMENT_BYTES
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 from events.storage import Storage
 from events.writer import Writer

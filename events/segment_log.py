@@ -1,4 +1,7 @@
-"""The store of a log in segment files: a folder with the segments and HEAD, and the folder of blobs beside it."""
+"""The store of a log in segment files: a folder with the segments and HEAD, and the folder of blobs beside it.
+
+Modules that a reader does not need are imported by the calls that need them: commands start fast.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,24 @@ from pathlib import Path
 from typing import Final
 
 from events.blobs import BlobStore
-from events.damage import sum_of
 from events.disk import Disk, RealDisk
 from events.event import LINE_BYTES_MAX, format_time
 from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, decode_slot, read_head
 from events.lock import WriterLock, holder_of, is_locked
 from events.named_blobs import BlobCheck
-from events.segment_store import SEGMENT_BYTES, SegmentStorage
-from events.segments import SUFFIX, SegmentReader, firsts_of, last_lines, line_start, segment_firsts, segment_name
+from events.segments import (
+    SEGMENT_BYTES,
+    SUFFIX,
+    SegmentReader,
+    firsts_of,
+    last_lines,
+    line_start,
+    segment_firsts,
+    segment_name,
+)
+from events.storage import Storage
 from events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
-from events.verify import verify_log
 
 PARTS_SHOWN: Final = 200
 """So many segments are described one by one."""
@@ -69,9 +79,11 @@ class SegmentLog:
         finally:
             lock.release()
 
-    def open(self, new_log_id: str = "") -> SegmentStorage:
+    def open(self, new_log_id: str = "") -> Storage:
         """See Lease. Without a lease only for a simulation, and for a benchmark or test that has no other writer. A new
         log gets ``new_log_id``, by default a random one."""
+        from events.segment_store import SegmentStorage
+
         return SegmentStorage(self._disk, self.place, new_log_id or secrets.token_hex(16), self._segment_bytes)
 
     def holder(self) -> Holder:
@@ -91,6 +103,8 @@ class SegmentLog:
         self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
     ) -> Verification:
         """See LogStore."""
+        from events.verify import verify_log
+
         return verify_log(self.place, self._disk, decode=decode, blobs=blobs, told=told)
 
     def stat(self) -> Standing:
@@ -126,6 +140,8 @@ class SegmentLog:
 
     def written(self, position: int) -> tuple[int, str]:
         """See LogStore. Not by HEAD, which may be older than its segments after a power loss."""
+        from events.damage import sum_of
+
         last = self._last_position()
         if not 0 < position <= last:
             return last, ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
 
 from events.disk import Disk, DiskFile, Status
 from events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
@@ -13,11 +12,8 @@ from events.head import NAME as HEAD_NAME
 from events.head import HeadFile, HeadSlot
 from events.line import check_batch
 from events.recovery import Opening, open_segments
-from events.segments import SegmentReader, segment_name
+from events.segments import SEGMENT_BYTES, SegmentReader, segment_name
 from events.storage import CHUNK_BYTES
-
-SEGMENT_BYTES: Final = 64 * 1024 * 1024
-"""A segment that holds so much is followed by a new one (DESIGN §2, roll)."""
 
 
 class SegmentStorage:

@@ -17,6 +17,8 @@ from events.head import HeadReading, HeadSlot, read_head
 from events.storage import CHUNK_BYTES
 
 SUFFIX: Final = ".jsonl"
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+"""A segment that holds so much is followed by a new one (DESIGN §2, roll)."""
 _NAME: Final = re.compile(r"([0-9]{20})\.jsonl")
 _START: Final = re.compile(rb'\{"position":([1-9][0-9]{0,18}),"batch":([1-9][0-9]{0,18}),')
 _BISECT_BYTES: Final = 64 * 1024

@@ -22,7 +22,7 @@ KEEPING = frozenset((
     "blobs", "damage", "disk", "head", "lock", "recovery", "segment_log", "segment_store", "segments", "verify",
 ))  # fmt: skip
 """The modules of events that know how a log is kept. An import contract closes them to the product's packages."""
-MEASURING = {"segment_log": "benchmarks write logs without a lease", "segment_store": "and fill a segment",
+MEASURING = {"segment_log": "benchmarks write logs without a lease", "segments": "and fill a segment",
              "verify": "and check what they wrote"}
 
 
