@@ -48,7 +48,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def log(self) -> Path:
-        """The folder of the log. Who reads or writes the log asks ``store``."""
+        """The folder of the log, for messages and rules about files; ``store`` opens the log."""
         return self.evidence.log
 
     @property

@@ -194,7 +194,7 @@ class StorageContract:
         assert found == [2, 3, 4, CAUGHT_UP, *range(5, 34)]
         writer.storage.close()
 
-    def test_whoever_waits_for_news_hears_of_them_and_of_none(self, make: MakeStorage) -> None:
+    def test_waiting_for_news_ends_with_them_or_when_the_time_is_up(self, make: MakeStorage) -> None:
         writer = self.filled(make)
         storage, end = writer.storage, writer.storage.tail().position
         assert storage.changes(end - 1, 0)
@@ -287,7 +287,7 @@ class StoreContract:
         with store.lease("daemon"):
             assert other.holder().role == "daemon"
 
-    def test_what_a_store_says_of_its_log_is_what_was_written(self, make: MakeStore) -> None:
+    def test_the_facts_of_a_store_are_those_of_the_written_log(self, make: MakeStore) -> None:
         store, told = make(), list[int]()
         tails = self.written(store)
         found = store.verify(decode=True, told=told.append)
