@@ -1,4 +1,4 @@
-"""A log's store: opens the log for reading, or takes its lease and opens it for writing (DESIGN §2).
+"""A log's store: opens the log for reading, or takes its lease and opens it for writing.
 
 ``events.evidence.log_of`` gives the store of a workspace's log. Only the package ``events`` knows how a store keeps
 lines and excludes a second writer; a database can implement the same protocol.
