@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from contracts.audit_events import AuditConcluded
-from events.lock import is_locked
 from events.log import now
 from pmagent.clean import pad, shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
@@ -46,7 +45,7 @@ def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
                 app.output.document(document(progress, []))
                 return Exit.DONE
             summary(app.output, progress, [], now())
-            if not progress.over and not is_locked(*app.layout.locks):
+            if not progress.over and not app.layout.store.holder().live:
                 app.output.line("  nobody carries it now; pmagent up, or the next command that runs, takes it up")
             return Exit.DONE
         found = history.latest(selected.count, **selected.filters)

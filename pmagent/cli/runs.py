@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from contracts.orchestra_events import RunEnded
-from events.lock import is_locked
 from events.log import now
 from pmagent.clean import pad, shorten
 from pmagent.cli.frame import App, Command, format_option, pass_app
@@ -62,7 +61,7 @@ def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
 def _one(app: App, run: Progress) -> None:
     output = app.output
     summary(output, run)
-    if not run.over and not is_locked(*app.layout.locks):
+    if not run.over and not app.layout.store.holder().live:
         output.line("  nobody carries it now; pmagent up, or the next pmagent run, takes it up")
     output.line(f"  folder  {folder_of(run.asked.config, run.run_id)}")
     output.line("  intent  ", shorten(run.asked.intent, output.columns - 10))

@@ -12,7 +12,6 @@ from actors.audit.justice.dissent import NAMES
 from actors.audit.justice.scores import shown
 from contracts.audit_events import AuditCriterionRuled, EvidenceItem, JudgeName, OpinionItem, RuleItem
 from events.log import now
-from events.segments import SegmentReader
 from pmagent.audit.progress import JUDGES, SOURCES
 from pmagent.audit.progress import Criterion as Standing
 from pmagent.audit.story import Story
@@ -176,7 +175,6 @@ def file_name(audit: Audit, ending: str) -> str:
 
 def report_of(story: Story, jobs: Jobs) -> Mapping[str, bytes]:
     """The report's documents by their endings. Raises CorruptLog."""
-    assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
     return story.report(jobs.storage.log_id())
 
 
