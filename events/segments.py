@@ -1,4 +1,5 @@
-"""Segment files: their names, finding a position in them, and reading durable lines from any process (DESIGN §2).
+"""Segment files: their names, finding a position in them, and reading durable lines from any process
+(docs/design.md §2.5).
 
 There is no index: a position is found by bisecting the segments' names, then byte offsets.
 """

@@ -1,4 +1,4 @@
-"""Storage: where lines are kept. A protocol, with local segments as the embedded default (DESIGN §2).
+"""Storage: where lines are kept. A protocol, with local segments as the embedded default (docs/design.md §2.8).
 
 It holds no idea of files, so that a database can implement it: one batch is one row, appended if the tail is still
 the expected one. One contract test suite runs over every implementation.
