@@ -68,9 +68,9 @@ def in_page(section: str) -> list[str]:
 def placed(line: str) -> Shown:
     """The place of a line that may be shortened."""
     place = line.partition(',"data":')[0]
-    texts = dict(re.findall(r'"(kind|actor|type|position|batch|causation)":"?([a-z_.]+|[0-9]+)', place))
-    numbers = {name: int(texts.pop(name)) for name in ("position", "batch", "causation")}
-    return Shown(**numbers, **texts)
+    found = dict(re.findall(r'"(kind|actor|type|position|batch|causation)":"?([a-z_.]+|[0-9]+)', place))
+    position, batch, causation = (int(found[name]) for name in ("position", "batch", "causation"))
+    return Shown(position, batch, found["kind"], found["actor"], found["type"], causation)
 
 
 def test_the_lines_of_the_page_are_those_of_a_run(section: str, lines: tuple[Path, list[str]]) -> None:
