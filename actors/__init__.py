@@ -1,1 +1,2 @@
-"""Who says it: the actors, the sans-I/O engine that runs them, and the anyio runtime at the edge (DESIGN §3)."""
+"""Who says it: the actors, the sans-I/O engine that runs them, and the anyio runtime at the edge
+(docs/design.md §3)."""

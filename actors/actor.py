@@ -1,4 +1,4 @@
-"""What an actor is, and what performs the effects that actors ask for (DESIGN §3)."""
+"""What an actor is, and what performs the effects that actors ask for (docs/design.md §3.1, §4)."""
 
 from __future__ import annotations
 

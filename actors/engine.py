@@ -1,4 +1,4 @@
-"""The engine: facts in; lines to append and effects that may start out (DESIGN §3). Sans-I/O.
+"""The engine: facts in; lines to append and effects that may start out (docs/design.md §3.2). Sans-I/O.
 
 No asyncio, no clock, no files: the daemon drives it with anyio (``actors.runtime``); recovery, replay, simulation and
 tests drive it directly. The rules:
@@ -198,7 +198,7 @@ class Engine:
     def _fold_input(self, actor: AnyActor, event: Event) -> Exception | None:
         try:
             self.states[actor.name] = actor.evolve(self.states[actor.name], event)
-        except Exception as error:  # whatever an actor's code raises halts that actor, and only it (DESIGN §3)
+        except Exception as error:  # an actor whose code raises is halted, and only it (docs/design.md §3.3)
             return error
         return None
 

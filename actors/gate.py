@@ -1,4 +1,4 @@
-"""The gate: no outward effect without a permit, default deny (DESIGN §3, effects).
+"""The gate: no outward effect without a permit, default deny (docs/design.md §5).
 
 Pure like an actor, and run by the engine before all actors: it judges a request at the request's position, and its
 refusal is a decision, so replay checks the gate as well. A permit counts when it exists, is held by the requesting

@@ -1,4 +1,4 @@
-"""The way in: every fact passes here before it may be appended (DESIGN §2).
+"""The way in: every fact passes here before it may be appended (docs/design.md §2.7).
 
 Redaction on values, then encoding, then, for what is too large for a line, the blob store; synced before the event
 that names it is written.

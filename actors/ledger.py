@@ -1,4 +1,4 @@
-"""The ledger of effects: which requests have no terminal event yet (DESIGN §3, effects).
+"""The ledger of effects: which requests have no terminal event yet (docs/design.md §4).
 
 An effect is opened by its request and closed by exactly one terminal event: the gate's refusal (the engine's, while the
 gate is halted), or a fact whose cause is the request and whose type the request declares as an outcome, or that is one

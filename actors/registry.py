@@ -1,4 +1,4 @@
-"""Every actor there is, in the order in which they take an event (DESIGN §3). The gate comes before them."""
+"""Every actor there is, in the order in which they take an event (docs/design.md §3.2). The gate comes before them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine, driven live: the only place where actors, the writer thread and performers meet (DESIGN §3).
+"""The engine, driven live: the only place where actors, the writer thread and performers meet (docs/design.md §4).
 
 Order of things, for each fact: the engine takes it and decides all that follows (at once, on the event loop); fact and
 decisions go to the writer as one submission; when they are durable, whoever waited goes on, listeners hear of them,

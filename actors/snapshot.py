@@ -1,4 +1,4 @@
-"""The engine's state as a discardable cache, so that starting on a long log is fast (DESIGN §3).
+"""The engine's state as a discardable cache, so that starting on a long log is fast (docs/design.md §3.5).
 
 Never truth: a snapshot counts only when log, position, sum and code are exactly the ones at hand; else it is ignored
 and everything is folded from the log. It is taken only when every event has been reacted to.

@@ -1,8 +1,8 @@
 """The audit's graph: invocations a second, with everything known but the next step, beside the bare graph.
 
-The actor invokes the graph whenever something has come (DESIGN §3), so an audit costs as many invocations as answers.
-Measured is the one that a judge's reply leads to: all evidence there, all opinions but one. Beside it: LangGraph's own
-part, a graph of the same shape whose nodes do nothing. At three sizes of rubric.
+The actor invokes the graph whenever something has come (docs/design.md §15.3), so an audit costs as many invocations as
+answers. Measured is the one that a judge's reply leads to: all evidence there, all opinions but one. Beside it:
+LangGraph's own part, a graph of the same shape whose nodes do nothing. At three sizes of rubric.
 """
 
 from __future__ import annotations

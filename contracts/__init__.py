@@ -1,1 +1,1 @@
-"""What may be said: the payload types of every area, their JSON Schemas and their fixtures (DESIGN §2, §6)."""
+"""What may be said: the payload types of every area, their JSON Schemas and their fixtures (docs/design.md §3.4)."""

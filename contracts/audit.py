@@ -1,4 +1,4 @@
-"""The audit's models and graph state (spec auditor_api_contracts, 3; rulings B).
+"""The audit's models and graph state (docs/design.md §15.2).
 
 Pydantic, because a chat model is bound to ``JudicialOpinion`` as it stands here. Fields beyond the contract's are
 marked as ours; they have defaults, so what the contract describes is always valid.

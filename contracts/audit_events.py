@@ -1,4 +1,4 @@
-"""What happens in an audit (DESIGN §3, LangGraph inside decide; rulings B).
+"""What happens in an audit (docs/design.md §15.3).
 
     audit.requested -> (audit.clone_requested -> audit.surveyed), (audit.pdf_requested -> audit.pdf_read),
     (audit.pictures_requested -> audit.pictures_read, model.asked …) -> audit.evidence_found …

@@ -1,4 +1,4 @@
-"""What the detectives bring home: facts about a repository and a PDF, as the log holds them (rulings B).
+"""What the detectives bring home: facts about a repository and a PDF, as the log holds them (docs/design.md §15.6).
 
 A ``Finding`` says that something is there, and where; which goals there are is in ``actors/audit/goals.py``. That
 something is *not* there follows from ``examined`` and the absence of findings. Nothing here is an opinion.

@@ -1,4 +1,4 @@
-"""A rubric: what an audit judges, and by which rules (spec auditor_api_contracts, 6; rulings B).
+"""A rubric: what an audit judges, and by which rules (docs/design.md §15.7).
 
 The shape only; what the parts have to do with each other (no id twice, goals that exist) is in
 ``actors/audit/rubric.py``. Keys beyond these are kept, but for ``synthesis_parameters``, where one would be a number

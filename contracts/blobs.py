@@ -1,4 +1,5 @@
-"""Which blobs an event names: a field of a payload that holds a blob's SHA-256 says so in its type (DESIGN §2).
+"""Which blobs an event names: a field of a payload that holds a blob's SHA-256 says so in its type
+(docs/design.md §2.6).
 
     class Picture(...):
         sha256: Annotated[str, blob()]

@@ -1,4 +1,4 @@
-"""Holds documents against the PLA's contracts, at each border (spec pla_contracts_index, Contract Violations).
+"""Holds documents against the PLA's contracts, at each border (docs/design.md §16.9).
 
 ``check_bytes`` for what comes from outside, ``check`` for what is decoded already. Each problem is a row of the
 specification's table, a place, and words of our own, which hold nothing of what stands in the document but names: a

@@ -1,4 +1,4 @@
-"""Configured checks and guards: programs of the workspace, run in the read-only sandbox (rulings A, Tools).
+"""Configured checks and guards: programs of the workspace, run in the read-only sandbox (docs/design.md §12.5).
 
 One request leads to a permit and a run for each of its checks, and to one answer:
 

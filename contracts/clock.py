@@ -1,4 +1,4 @@
-"""Durable timers: a request now, a fact later, across restarts (DESIGN §3, clock)."""
+"""Durable timers: a request now, a fact later, across restarts (docs/design.md §4.4)."""
 
 from __future__ import annotations
 

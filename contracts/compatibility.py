@@ -1,4 +1,4 @@
-"""Whether a newer JSON Schema keeps what an older one promised (spec pla_contracts_index, Contract Versioning Rules).
+"""Whether a newer JSON Schema keeps what an older one promised (docs/design.md §16.1).
 
 Within a major version schemas are append-only: whatever was a document stays one. What a schema may gain is listed
 here: optional properties, values of an enumeration, wider bounds, a rule for such a new value. Every other difference

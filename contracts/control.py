@@ -1,4 +1,4 @@
-"""The stop switch: an operator pauses new outward effects, and lets them go on (style of DESIGN §3, effects).
+"""The stop switch: an operator pauses new outward effects, and lets them go on (docs/design.md §6).
 
 While effects are paused the gate judges requests as ever, and the engine holds what it would have let start; what must
 not wait (``OutwardRequest.waits``) is refused. What runs already goes on, but for typing, which ends.

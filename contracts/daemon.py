@@ -1,4 +1,4 @@
-"""The daemon's own life: starts and stops (DESIGN §7)."""
+"""The daemon's own life: starts and stops (docs/design.md §11.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How effects and actors end when they do not end with an outcome of their own (DESIGN §3)."""
+"""How effects and actors end when they do not end with an outcome of their own (docs/design.md §3.3, §4.2)."""
 
 from __future__ import annotations
 

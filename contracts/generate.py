@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas from the types: ``python -m contracts.generate`` (DESIGN §6).
+"""Writes the JSON Schemas from the types: ``python -m contracts.generate`` (docs/design.md §3.4).
 
 ``schemas/<area>/v1/<event type>.json`` for each payload type, ``schemas/<area>/v1/<document>.json`` for each document,
 ``schemas/pla/v1/<contract>.schema.json`` for the PLA's contracts, whose version and hash also go into

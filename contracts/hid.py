@@ -1,4 +1,4 @@
-"""The HID link's events: the device as it is heard, and what is asked of it (rulings C, wire).
+"""The HID link's events: the device as it is heard, and what is asked of it (docs/design.md §16.6).
 
 Facts ``hid.linked``, ``hid.reported`` and ``hid.lost`` come from whoever holds the serial line; the others are outcomes
 of effects. One of these types keys: ``hid.commit_requested``, which is outward and never repeated.

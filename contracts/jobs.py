@@ -1,5 +1,5 @@
-"""How a long piece of work stands and what it made public, in the one shape in which every service tells it (spec
-pla_contracts_index, Job Status and Job Manifest)."""
+"""How a long piece of work stands and what it made public, in the one shape in which every service tells it
+(docs/design.md §17)."""
 
 from __future__ import annotations
 

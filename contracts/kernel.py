@@ -1,4 +1,4 @@
-"""Kernel surfaces and the mode computed from them (rulings A; spec oa_api_contract, kernel surface contracts)."""
+"""Kernel surfaces and the mode computed from them (docs/design.md §12.1, §12.2)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Mode = Literal["NORMAL", "DEGRADED", "BLOCKED"]
 SurfaceStatus = Literal["ok", "missing", "unreadable", "too_large", "not_utf8", "not_json", "invalid"]
 
 SURFACE_BYTES_MAX = 4 * 1024 * 1024
-"""A larger surface file is recorded as ``too_large`` (rulings A)."""
+"""A larger surface file is recorded as ``too_large`` (docs/design.md §12.1)."""
 
 
 class SurfaceReading(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

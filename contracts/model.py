@@ -1,4 +1,4 @@
-"""Model calls: every one goes through the gateway, within limits, and is recorded (DESIGN §3, models).
+"""Model calls: every one goes through the gateway, within limits, and is recorded (docs/design.md §4.5).
 
 An actor decides ``model.asked``. The gateway asks the OA for a permit, requests calls (``model.call_requested``), tries
 again after failures that pass, and keeps each run (correlation) within its limits. The end is ``model.replied``, the

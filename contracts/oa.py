@@ -1,5 +1,5 @@
 """What the orchestrator assistant (OA) is asked and decides: snapshots, sessions, permits, escalations
-(spec oa_api_contract; rulings A)."""
+(docs/design.md §12)."""
 
 from __future__ import annotations
 

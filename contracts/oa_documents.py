@@ -1,4 +1,4 @@
-"""Documents that people and programs get from the OA; shapes as in the specification (rulings A).
+"""Documents that people and programs get from the OA; shapes as in the specification (docs/design.md §12).
 
 They are not events: projections, commands and tools build them from events or from files.
 """

@@ -1,4 +1,4 @@
-"""Orchestra's messages: tasks, plans, assignments and results (spec orchestra_interface_specs, rulings D).
+"""Orchestra's messages: tasks, plans, assignments and results (docs/design.md §14.1).
 
 L1 asks L2 for a plan (``PlanRequest`` -> ``PlanAnswer``), L2 gives its tasks to L3 (``TaskAssignment`` ->
 ``TaskResult``); ``TaskDocument`` is a task with all that is known of it. Ids are UUIDs everywhere but in a plan as its
@@ -180,7 +180,7 @@ Artifacts = Annotated[list[Artifact], Meta(max_length=ARTIFACTS_MAX)]
 
 
 class TaskDocument(Document, frozen=True, kw_only=True):
-    """A task, whole (spec, Message/Task JSON Schema). ``parent_id`` tells to which task it belongs, never an order;
+    """A task, whole (docs/design.md §14.2). ``parent_id`` tells to which task it belongs, never an order;
     ``retries`` how many of them it has used; its program is ``tools[0]``."""
 
     task_id: Identifier

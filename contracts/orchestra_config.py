@@ -1,4 +1,4 @@
-"""``orchestra.config.yaml`` as types, with the specification's defaults (spec orchestra_interface_specs, rulings D).
+"""``orchestra.config.yaml`` as types, with the specification's defaults (docs/design.md §14.4).
 
 Every value says in its schema's ``description`` what it may be: errors about a configuration or a plan use these words.
 """

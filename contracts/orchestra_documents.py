@@ -1,4 +1,4 @@
-"""What a run of Orchestra leaves for programs, besides its plan and tasks (spec orchestra_interface_specs)."""
+"""What a run of Orchestra leaves for programs, besides its plan and tasks (docs/design.md §14)."""
 
 from __future__ import annotations
 

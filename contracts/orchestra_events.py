@@ -1,4 +1,4 @@
-"""What happens in a run of Orchestra: requests, plans, assignments, attempts, and their ends (DESIGN §3; rulings D).
+"""What happens in a run of Orchestra: requests, plans, assignments, attempts, and their ends (docs/design.md §14.1).
 
 The correlation of all of it is the run's id, which is the trace id too. L1 is the actor ``orchestrator``, L2
 ``coordinator``, L3 ``worker``; their messages are these events.

@@ -1,7 +1,7 @@
 """Payload types: how an event's ``type`` and its ``data`` belong together.
 
 A payload type never changes its meaning or shape; a new shape is a new type with an upcaster from the old one
-(DESIGN §3). A type that this code does not know is carried as ``Unknown``, never dropped.
+(docs/design.md §3.4). A type that this code does not know is carried as ``Unknown``, never dropped.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """What a permit is for: an action class of the rulings (e.g. ``feature_work``) and the subject it acts on."""
+    """What a permit is for: an action class (``feature_work``, docs/design.md §12.2) and the subject it acts on."""
 
     action: str
     subject: str

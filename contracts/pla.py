@@ -1,5 +1,5 @@
 """What may be typed, and the words for it: modes, actions, their bounds, and the digest that an approval is bound to
-(spec pla_contracts_index; rulings C)."""
+(docs/design.md §16.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents that brain, operator and device hand each other (spec pla_contracts_index, 1-5; rulings C).
+"""The documents that brain, operator and device hand each other (docs/design.md §16.1).
 
 Their JSON Schemas are written by hand, in ``contracts.pla_schemas``; tests hold both to accept the same documents. What
 has to do with each other in a document is checked when it is made, so that no wrong one can be built either: msgspec

@@ -1,4 +1,5 @@
-"""The PLA's events: sessions, modes, frames, proposals, decisions of operators, and what became of them (rulings C).
+"""The PLA's events: sessions, modes, frames, proposals, decisions of operators, and what became of them
+(docs/design.md §16).
 
 What leads to what:
 
@@ -374,7 +375,7 @@ class PlaDecisionRefused(Payload, frozen=True, kw_only=True):
 
 @event_type("pla.violation")
 class PlaViolation(Payload, frozen=True, kw_only=True):
-    """A contract was violated, and what would have followed does not (spec, table of violations). ``kind``:
+    """A contract was violated, and what would have followed does not (docs/design.md §16.9). ``kind``:
     schema_validation, missing_field, bound_exceeded, mode_mismatch, missing_approval, contract_mismatch; ``severity``:
     warning or error; ``handling``: what was done; ``contract``: the document concerned."""
 

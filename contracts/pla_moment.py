@@ -1,4 +1,4 @@
-"""Times and texts in documents: what the pattern of each lets through (spec pla_contracts_index; rulings C)."""
+"""Times and texts in documents: what the pattern of each lets through (docs/design.md §16.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what is proposed, decided and executed (spec pla_contracts_index, 1-3)."""
+"""The JSON Schemas of what is proposed, decided and executed (docs/design.md §16.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of what the device says of itself (spec pla_contracts_index, 5; docs/hid-protocol.md)."""
+"""The JSON Schemas of what the device says of itself (docs/design.md §16.1; docs/hid-protocol.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schemas of jobs, which every service shares (spec pla_contracts_index, Global Contracts)."""
+"""The JSON Schemas of jobs, which every service shares (docs/design.md §17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a session log's entries (spec pla_contracts_index, 4)."""
+"""The JSON Schema of a session log's entries (docs/design.md §16.8)."""
 
 from __future__ import annotations
 

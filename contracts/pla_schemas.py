@@ -1,4 +1,4 @@
-"""The PLA's JSON Schemas, by name (spec pla_contracts_index; rulings C).
+"""The PLA's JSON Schemas, by name (docs/design.md §16.1).
 
 They are written by hand and not made from the types of ``contracts.pla_documents``, so that each is a check of the
 other. Draft-07, which the validators of every language know; closed everywhere; each action's payload tied to its type;

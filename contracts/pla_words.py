@@ -8,7 +8,7 @@ from typing import Final
 VIOLATIONS: Final = (
     "schema_validation", "missing_field", "bound_exceeded", "mode_mismatch", "missing_approval", "contract_mismatch",
 )  # fmt: skip
-"""The kinds of ``pla.violation`` (spec, table of violations; a version mismatch is one, too)."""
+"""The kinds of ``pla.violation`` (docs/design.md §16.9)."""
 
 MODE_CODES: Final = (
     "requested", "killed", "link_lost", "heartbeat_stale", "contract_mismatch", "device_reset", "lease_lost",

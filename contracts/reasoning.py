@@ -1,4 +1,4 @@
-"""The reasoning bridge's types: programs, envelope, result and the four payloads (spec oa_reasoning_bridge, 2-4).
+"""The reasoning bridge's types: programs, envelope, result and the four payloads (docs/design.md §13.1, §13.2).
 
 What a program is given is a ``ReasoningEnvelope``, what it answers a ``ReasoningResult`` whose ``decision`` is the
 payload of its program. A payload always tells a consumer that reads nothing else the safe thing: a program that did not
@@ -37,12 +37,13 @@ PROGRAM_TOOLS: Final[dict[str, tuple[str, ...]]] = {
     "GuardFailureInterpreter": ("oa.kernel_status", "oa.guard.run"),
     "PhaseTransitionValidator": ("oa.kernel_status", "oa.ssot_surface", "oa.reality_check"),
 }
-"""Program id -> the tool ids that it may use (spec oa_api_contract, Program -> Tool Mapping)."""
+"""Program id -> the tool ids that it may use (docs/design.md §13.2)."""
 
 PROGRAM_IDS: Final = tuple(PROGRAM_TOOLS)
 
 DIAGNOSTIC_PROGRAMS: Final = frozenset(("GuardFailureInterpreter",))
-"""The programs that run in diagnostic mode: while reality is not green, or the kernel is BLOCKED (spec, 5.4)."""
+"""The programs that run in diagnostic mode: while reality is not green, or the kernel is BLOCKED
+(docs/design.md §13.3)."""
 
 TOOLS_INTERFACE: Final = "pmagent.oa.tools"
 TOOLS_REGISTRY: Final = "pmagent.oa.tools.REGISTRY"
@@ -104,7 +105,7 @@ class KernelStateRef(Document, frozen=True, kw_only=True):
 
 
 class ReasoningEnvelope(Document, frozen=True, kw_only=True):
-    """What a program is given: a read-only view of the kernel and the task at ``timestamp`` (spec, 2).
+    """What a program is given: a read-only view of the kernel and the task at ``timestamp`` (docs/design.md §13.1).
 
     ``tools_allowed`` is what this run may call: any of its program's tools, none twice.
     """
@@ -176,8 +177,8 @@ PAYLOADS: Final[Mapping[str, type[Payloads]]] = {
 
 
 class ReasoningResult(Document, frozen=True, kw_only=True):
-    """What a run answers (spec, 3). ``decision`` is a mapping of the program's payload type; the engine that answered
-    is named in ``diagnostics`` (category ``engine``)."""
+    """What a run answers (docs/design.md §13.1). ``decision`` is a mapping of the program's payload type; the engine
+    that answered is named in ``diagnostics`` (category ``engine``)."""
 
     envelope_id: Identifier
     program_id: ProgramId

@@ -1,4 +1,5 @@
-"""What is asked of the reasoner, and what happens in a run: envelope -> tools and models -> result (DESIGN §3)."""
+"""What is asked of the reasoner, and what happens in a run: envelope -> tools and models -> result
+(docs/design.md §13)."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ MODEL_CHARS_MAX = 200
 """Longest name of a model."""
 
 TRIES = 3
-"""So often a model is asked for output that fits (rulings A)."""
+"""So often a model is asked for output that fits (docs/design.md §13.3)."""
 
 
 @event_type("reasoning.requested", request=True)

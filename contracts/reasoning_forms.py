@@ -1,4 +1,4 @@
-"""What the reasoning commands read and print (spec oa_api_contract, I/O schemas; rulings A: one verdict, two forms).
+"""What the reasoning commands read and print (docs/design.md §13.5).
 
 An output form is computed from a ReasoningResult and its envelope alone, so both forms say the same.
 """

@@ -1,4 +1,4 @@
-"""The content-addressed store for what is too large for a line: ``blobs/<aa>/<sha256>`` (DESIGN §2).
+"""The content-addressed store for what is too large for a line: ``blobs/<aa>/<sha256>`` (docs/design.md §2.6).
 
 A blob is durable before the event that names it is written. Content is checked against its name at each reading.
 What is not finished has a name that ends in ``.tmp`` and is nobody's; ``BlobStore.clear_unfinished`` removes it.

@@ -1,4 +1,4 @@
-"""Group commit: everything that arrives while a batch is being made durable is the next batch (DESIGN §2).
+"""Group commit: everything that arrives while a batch is being made durable is the next batch (docs/design.md §2.2).
 
 This is the mechanism, without a thread: ``events.writer`` runs it in the one writer thread, the simulation calls
 ``commit`` itself.

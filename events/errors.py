@@ -1,4 +1,4 @@
-"""Errors of the log. Each says what happened, where, and what to do next (DESIGN §7).
+"""Errors of the log. Each says what happened, where, and what to do next (docs/design.md §11.5).
 
 ``exit_code`` is the code with which a command ends when the error reaches it; the codes themselves are
 listed once, in ``pmagent.exitcodes``.
@@ -64,7 +64,7 @@ class LogLocked(PmagentError):
 
 
 class OutcomeUnknown(PmagentError):
-    """A write or sync failed, so it is unknown whether the event is durable (DESIGN §2, fsync).
+    """A write or sync failed, so it is unknown whether the event is durable (docs/design.md §2.2).
 
     The log object is poisoned: nothing more is written through it. Opening the log again tells what is durable.
     """

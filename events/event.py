@@ -18,7 +18,7 @@ import msgspec
 Kind = Literal["fact", "decision"]
 
 LINE_BYTES_MAX = 1024 * 1024
-"""Upper bound of one line, newline included (DESIGN §2)."""
+"""Upper bound of one line, newline included (docs/design.md §2.1)."""
 
 DATA_BYTES_MAX = LINE_BYTES_MAX - 8 * 1024
 """Upper bound of an event's encoded ``data``; larger facts go to the blob store."""
@@ -48,7 +48,7 @@ class Draft(msgspec.Struct, frozen=True, gc=False):
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """An event in its place. Field meanings: DESIGN §2. ``time`` is RFC 3339 UTC with microseconds."""
+    """An event in its place. Field meanings: docs/log-format.md. ``time`` is RFC 3339 UTC with microseconds."""
 
     position: int
     time: str

@@ -1,4 +1,4 @@
-"""HEAD: the durable end of the log, in two alternating checksummed slots of one small file (DESIGN §2).
+"""HEAD: the durable end of the log, in two alternating checksummed slots of one small file (docs/design.md §2.2).
 
 It is written after each batch and synced on idle and at close. It tells readers in other processes how far they may
 read, and tells the opening writer whether a bad line was durable (corruption) or not (a torn tail).

@@ -1,4 +1,4 @@
-"""One writer: exclusive locks on the log's folder and beside it, held for life (DESIGN §2).
+"""One writer: exclusive locks on the log's folder and beside it, held for life (docs/design.md §2.4).
 
 The folder counts: its lock holds whatever becomes of its name, and cannot be removed without the log. The files beside
 it say who the holder is, and keep out an earlier release, which locks a file alone. ``flock`` belongs to the open file,

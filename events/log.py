@@ -1,4 +1,4 @@
-"""The log as one writer uses it: open, append, close (DESIGN §2). The actors' runtime builds on the same parts.
+"""The log as one writer uses it: open, append, close (docs/design.md §2). The actors' runtime builds on the same parts.
 
     async with open_log(folder) as log:
         event = await log.append(draft)        # returns when the event is durable

@@ -1,5 +1,5 @@
 """Checks the blobs that events name: each is there, is a regular file, and has the size and the content that its name
-and the event say (DESIGN §2).
+and the event say (docs/design.md §2.6).
 
 Payload types say which blobs they name (``contracts.blobs``); here is only how they are checked.
 """

@@ -1,4 +1,4 @@
-"""Reading events, checked: every line read is checked against the chain before anybody sees it (DESIGN §2).
+"""Reading events, checked: every line read is checked against the chain before anybody sees it (docs/design.md §2.1).
 
 ``runs`` and ``events`` go through what is durable and end; ``Follower`` goes on with what becomes durable.
 """

@@ -1,4 +1,4 @@
-"""Opening a log: telling a torn tail from corruption (DESIGN §2, opening; CTRL, FAST '18).
+"""Opening a log: telling a torn tail from corruption (docs/design.md §2.3; CTRL, FAST '18).
 
 A torn tail is what a crash leaves of a batch that was never acknowledged: it may be cut. Corruption is damage to
 what was durable: it is never cut, and the log does not open.

@@ -1,4 +1,4 @@
-"""The redactor: no secret enters the log or a blob (DESIGN §2; research, secrets).
+"""The redactor: no secret enters the log or a blob (docs/design.md §2.7).
 
 Everything from outside passes it, on values and before encoding. Two ways of knowing a secret: its shape
 (``events.secret_shapes``), and exact match with the secrets that this process was told, also encoded and escaped

@@ -1,4 +1,4 @@
-"""Masks secrets in a whole text as content of blobs has it, and tells where they stood (research, secrets).
+"""Masks secrets in a whole text as content of blobs has it, and tells where they stood (docs/design.md §2.7).
 
 It finds what ``Redactor.text`` finds, and more: the secrets that stand in one piece only in one of the views of
 ``events.redact_views``, and more forms of the known ones. ``events.redact_stream`` asks it window by window.

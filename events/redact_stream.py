@@ -1,4 +1,4 @@
-"""Masks secrets in content that comes in pieces, in bounded memory (DESIGN §2; research, secrets).
+"""Masks secrets in content that comes in pieces, in bounded memory (docs/design.md §2.7).
 
 The content is taken in windows whose places depend on the content alone, never on how it was cut when it came. Each
 window is seen with what stands before it, and with so much of what follows that a secret which begins in it is seen

@@ -1,4 +1,4 @@
-"""The forms in which a known secret may stand: as it is, encoded, escaped (research, secrets).
+"""The forms in which a known secret may stand: as it is, encoded, escaped (docs/design.md §2.7).
 
 ``text_forms`` are searched in everything. The others only in content of blobs, which nobody waits for.
 """

@@ -1,4 +1,4 @@
-"""The shapes of secrets: published key formats, and names like ``password`` with a value (research, secrets).
+"""The shapes of secrets: published key formats, and names like ``password`` with a value (docs/design.md §2.7).
 
 Each shape has needles, without which its pattern cannot match: text that holds none of them, which is nearly all
 text, costs a few substring searches. Every pattern takes time linear in the text, whatever the text: a run of

@@ -1,4 +1,4 @@
-"""Storage in local segment files: the embedded default (DESIGN §2). One writer, in one thread at a time."""
+"""Storage in local segment files: the embedded default (docs/design.md §2.5). One writer, in one thread at a time."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class SegmentStorage:
         return self._log_id
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
-        """See Storage. An error of the disk poisons the storage: fsync is never tried again (DESIGN §2).
+        """See Storage. An error of the disk poisons the storage: fsync is never tried again (docs/design.md §2.2).
 
         That the disk holds ``expected`` follows from what is compared before each write: the names still lead to the
         files that we have open, which are as long as we left them. Nobody else writes them as long as that holds.

@@ -1,4 +1,5 @@
-"""Segment files: their names, finding a position in them, and reading durable lines from any process (DESIGN §2).
+"""Segment files: their names, finding a position in them, and reading durable lines from any process
+(docs/design.md §2.5).
 
 There is no index: a position is found by bisecting the segments' names, then byte offsets.
 """
@@ -18,7 +19,7 @@ from events.storage import CHUNK_BYTES
 
 SUFFIX: Final = ".jsonl"
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
-"""A segment that holds so much is followed by a new one (DESIGN §2, roll)."""
+"""A segment that holds so much is followed by a new one (docs/design.md §2.5)."""
 _NAME: Final = re.compile(r"([0-9]{20})\.jsonl")
 _START: Final = re.compile(rb'\{"position":([1-9][0-9]{0,18}),"batch":([1-9][0-9]{0,18}),')
 _BISECT_BYTES: Final = 64 * 1024

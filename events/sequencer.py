@@ -1,4 +1,5 @@
-"""Giving events their place: positions without a gap, times that never decrease, each fact once (DESIGN §2)."""
+"""Giving events their place: positions without a gap, times that never decrease, each fact once
+(docs/design.md §2.1)."""
 
 from __future__ import annotations
 

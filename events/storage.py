@@ -1,4 +1,4 @@
-"""Storage: protocols for keeping lines and blobs, with local files as the embedded default (DESIGN §2).
+"""Storage: protocols for keeping lines and blobs, with local files as the embedded default (docs/design.md §2.8).
 
 They hold no idea of files, so that a database can implement them: one batch is one row, appended if the tail is still
 the expected one. One contract test suite runs over every implementation. ``events.store`` opens a storage.

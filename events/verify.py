@@ -1,4 +1,4 @@
-"""Every check that can be made of a log, offline and read-only (DESIGN §2, ``log verify``).
+"""Every check that can be made of a log, offline and read-only (docs/design.md §2).
 
 Checked: segments without a gap, each line's sum, literal tail, position, batch and time, the log's identity, and HEAD's
 two slots. Each line is checked against the sum that the line before it claims; by induction the whole chain holds.

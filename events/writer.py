@@ -1,4 +1,4 @@
-"""The writer thread, seen from an event loop: submit events, hear when they are durable (DESIGN §2).
+"""The writer thread, seen from an event loop: submit events, hear when they are durable (docs/design.md §2.2).
 
 Batches and the loop take turns: a batch is written, the loop hands out its outcome and lets everybody who waited for
 it go on, and what they append is the next batch. So all of 256 writers share one sync; with the interpreter lock,

@@ -1,4 +1,4 @@
-"""Whose code is about to run: ours, or that of the directory we were started in (DESIGN §6).
+"""Whose code is about to run: ours, or that of the directory we were started in (docs/design.md §10).
 
 Our packages have common names, and we run inside repositories that agents write. A folder ``events/`` there
 would be imported instead of ours by ``python -m pmagent`` or ``PYTHONPATH=. pmagent``. So this module, which
@@ -19,7 +19,7 @@ FIRST_PARTY = ("pmagent", "actors", "contracts", "events", "firmware", "projecti
 """Every top-level package of this distribution."""
 
 EXIT_SECURITY = 7
-"""DESIGN §7: security violation. Stated here too, because no other module of ours may be imported yet."""
+"""Security violation (docs/design.md §11.4). Stated here too: no other module of ours may be imported yet."""
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 """Where this distribution's packages lie: ``site-packages``, or the source tree of an editable install."""

@@ -1,5 +1,5 @@
 """What the operator is told at the daemon's screen, unasked: violations, a mode that fell, executions that did not end
-well (spec pla_contracts_index, Contract Violations), the stop switch, and who was not let in to the console."""
+well (docs/design.md §16.9), the stop switch, and who was not let in to the console."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The snapshot cache: taking it, and trusting it only when it is exactly of this log and this code (DESIGN §3)."""
+"""The snapshot cache: taking it, and trusting it only when it is exactly of this log and this code
+(docs/design.md §3.5)."""
 
 from __future__ import annotations
 

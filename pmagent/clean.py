@@ -1,4 +1,4 @@
-"""Making text harmless for a terminal. Text from agents, files and logs is hostile (DESIGN §7).
+"""Making text harmless for a terminal. Text from agents, files and logs is hostile (docs/design.md §11.3).
 
 A character that could move the cursor, colour, link, copy, reorder or hide is replaced by one that shows that it was
 there: C0 by its control picture, everything else by U+FFFD. So nothing is hidden, and nothing runs.

@@ -1,4 +1,4 @@
-"""Asking the daemon (DESIGN §7)."""
+"""Asking the daemon (docs/design.md §11.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from (DESIGN §7).
+"""Settings: flags over ``PMAGENT_*`` over ``.pmagent/config.toml`` over defaults, and where each came from
+(docs/design.md §11.1).
 
 A setting ``[kernel] phase`` in the file is ``PMAGENT_KERNEL_PHASE`` in the environment. What is not understood is an
 error: an unknown key names the nearest one that exists. The tables ``[checks]`` and ``[guards]`` have names of their

@@ -1,4 +1,4 @@
-"""The operations of the stop switch, and of who comes to the console (DESIGN §7)."""
+"""The operations of the stop switch, and of who comes to the console (docs/design.md §6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exit codes, in one place (DESIGN §7). Errors carry theirs as ``exit_code``; commands return theirs."""
+"""The exit codes, in one place (docs/design.md §11.4). Errors carry theirs as ``exit_code``; commands return theirs."""
 
 from __future__ import annotations
 

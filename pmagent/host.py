@@ -1,4 +1,4 @@
-"""The composition root: a workspace's log, actors, performers and documents, live in this process (DESIGN §3, §6).
+"""The composition root: a workspace's log, actors, performers and documents, live in this process (docs/design.md §10).
 
     async with open_host(workspace, "daemon") as host:
         event = await host.ask(OaSnapshotRequested(), request_id, {"oa.snapshot_taken"})

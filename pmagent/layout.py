@@ -1,4 +1,4 @@
-"""Where things lie in a workspace (DESIGN §2, §4, §7)."""
+"""Where things lie in a workspace (docs/design.md §2, §7, §11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command asks of a live workspace, by name: the same with a daemon and without (DESIGN §7).
+"""What a command asks of a live workspace, by name: the same with a daemon and without (docs/design.md §11.2).
 
 ``call`` sends the operation to the daemon that holds the lock, over its socket; without one it opens a host in this
 process for as long as the operation takes. Each operation returns a document and the exit code that goes with it.
@@ -88,7 +88,8 @@ Operation = Callable[[Host, dict[str, Any]], Awaitable[Answer]]
 
 
 async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
-    """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused (rulings A)."""
+    """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused
+    (docs/design.md §12.3)."""
     event = await host.ask(OaSnapshotRequested(), _request(arguments, "oa.snapshot"), {"oa.snapshot_taken"})
     part = host.documents.every().get(STATE_PATH)
     rendered = part.guarded(part.content, None) if part is not None else None
@@ -104,7 +105,8 @@ async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
 
 
 async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
-    """``pmagent boot oa``: the boot envelope, or the refusal with its reasons and exit code 1 (rulings A)."""
+    """``pmagent boot oa``: the boot envelope, or the refusal with its reasons and exit code 1
+    (docs/design.md §12.4)."""
     request = _request(arguments, "boot.oa")
     session = uuid.uuid5(uuid.NAMESPACE_OID, request)  # the same request, sent again, is the same session
     asked = OaBootRequested(session_id=f"oa-session-{session}", workspace=str(host.layout.workspace))

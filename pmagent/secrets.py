@@ -1,4 +1,5 @@
-"""The secrets that this process knows: values of its environment that must not get into the log (DESIGN §2)."""
+"""The secrets that this process knows: values of its environment that must not get into the log
+(docs/design.md §2.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon's socket: one JSON line asks, one JSON line answers (DESIGN §7).
+"""The daemon's socket: one JSON line asks, one JSON line answers (docs/design.md §11.2).
 
 Before its answer the daemon says at once that it has taken the request, and says so again every ``BEAT_SECONDS`` while
 it works on it: a client tells a request that was never taken from one that takes long, and notices a daemon that hangs.

@@ -1,4 +1,4 @@
-"""Keeping the documents on disk what the log says, in a live process (DESIGN §4).
+"""Keeping the documents on disk what the log says, in a live process (docs/design.md §7).
 
 Documents follow durable events; many changes at once are one write, and after a write nothing is written for a while,
 unless somebody waits for it.

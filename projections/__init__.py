@@ -1,1 +1,1 @@
-"""What people read: each document is a pure function of a prefix of the log (DESIGN §4)."""
+"""What people read: each document is a pure function of a prefix of the log (docs/design.md §7)."""

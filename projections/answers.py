@@ -1,4 +1,4 @@
-"""Answers that commands print, built from the events that gave them; pure (spec, entrypoints 1 and 2)."""
+"""Answers that commands print, built from the events that gave them; pure (docs/design.md §12.3, §12.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of a log: all projections folded together, live or from the beginning (DESIGN §4).
+"""The documents of a log: all projections folded together, live or from the beginning (docs/design.md §7).
 
 A projection that raises is halted alone, like an actor: it folds nothing more and none of its documents is written any
 more; those on disk stay as they are, and are reported as stale. Documents follow from the log, so a halt is no event:

@@ -1,4 +1,4 @@
-"""Projection: ``share/orchestrator_assistant/STATE.json`` (rulings A; spec, ``pmagent oa snapshot``).
+"""Projection: ``share/orchestrator_assistant/STATE.json`` (docs/design.md §12.3).
 
 The document is that of the last observation in which every required surface was there and valid. Other
 observations leave it as it was: the contract wants no state made of guesses.

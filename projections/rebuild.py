@@ -1,5 +1,5 @@
-"""The documents as the log alone has them: written anew, or compared with those on disk (``pmagent rebuild``,
-DESIGN §4). One run at a time, whatever the length of the log."""
+"""The documents as the log alone has them: written anew, or compared with those on disk (docs/design.md §7). One run at
+a time, whatever the length of the log."""
 
 from __future__ import annotations
 

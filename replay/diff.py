@@ -1,4 +1,4 @@
-"""Comparing two logs: where they part for the first time, and what each has that the other has not (DESIGN §5).
+"""Comparing two logs: where they part for the first time, and what each has that the other has not (docs/design.md §8).
 
 Two events are equal when kind, actor, type and data are; times, ids and positions are each log's own. A position named
 in the data counts as equal when the event there stands for the same one in the other log: one event more does not make

@@ -1,4 +1,5 @@
-"""What a replay found: where today's code decides otherwise than the log says, readable for people (DESIGN §5)."""
+"""What a replay found: where today's code decides otherwise than the log says, readable for people
+(docs/design.md §8)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     audit.requested → permit → clone and survey ∥ PDF ∥ images → evidence → opinions → rulings → audit.concluded
 
 The detectives, the judges and the chief justice are the graph's nodes (``nodes``); whenever something that they asked
-for has come, the graph is invoked anew (DESIGN §3, LangGraph inside decide). Each request ends with exactly one of
+for has come, the graph is invoked anew (docs/design.md §15.3). Each request ends with exactly one of
 ``audit.concluded`` and ``audit.failed``; no opinion is ever made up, so a judge that fails ends the audit.
 """
 

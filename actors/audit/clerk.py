@@ -1,4 +1,4 @@
-"""Who gets for the nodes what they may not get themselves (DESIGN §3, LangGraph inside decide); pure.
+"""Who gets for the nodes what they may not get themselves (docs/design.md §15.3); pure.
 
 A node asks; the clerk answers at once, or says None: not yet. The standalone clerk does the work on the spot
 (``pmagent/audit``); the actor's clerk looks up what the log has brought, and notes what has to be requested. The same

@@ -1,5 +1,4 @@
-r"""Holds the paths that a report names against the files of the repository (spec auditor_api_contracts, 5.3; rulings B,
-Doc); pure.
+r"""Holds the paths that a report names against the files of the repository (docs/design.md §15.5); pure.
 
 | a claimed path, ``./`` and ``\`` made plain                        | is                        |
 |--------------------------------------------------------------------|---------------------------|

@@ -1,4 +1,5 @@
-"""The auditor's contact with the world: clones and surveys a repository, reads a PDF and its images (rulings B)."""
+"""The auditor's contact with the world: clones and surveys a repository, reads a PDF and its images
+(docs/design.md §15.4, §15.5)."""
 
 from __future__ import annotations
 

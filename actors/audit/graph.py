@@ -1,4 +1,4 @@
-"""The audit as a LangGraph ``StateGraph`` (spec, 2 and 4; DESIGN §3, LangGraph inside decide); pure.
+"""The audit as a LangGraph ``StateGraph`` (docs/design.md §15.3); pure.
 
     START → context_builder → [repo_investigator ∥ doc_analyst ∥ vision_inspector] → evidence_aggregator
           → [prosecutor ∥ defense ∥ tech_lead] → deliberation → (again the judges | chief_justice) → END

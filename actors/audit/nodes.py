@@ -1,4 +1,4 @@
-"""The nodes of the audit's graph: state in, partial update out (spec, 4; ruling B).
+"""The nodes of the audit's graph: state in, partial update out (docs/design.md §15.3).
 
 Pure but for the clerk (``configurable.clerk``), whom they ask for everything. What stands in the state already is not
 asked for again, so the graph can be invoked any number of times with what is known so far. A node whose answer has yet

@@ -1,5 +1,5 @@
-"""A rubric as the audit uses it: dimensions with what is looked for in each, rules, and their numbers (spec
-auditor_api_contracts, 6; rulings B); pure.
+"""A rubric as the audit uses it: dimensions with what is looked for in each, rules, and their numbers
+(docs/design.md §15.7); pure.
 
 ``read_rubric`` takes a file's content and says exactly what is wrong with it; ``rubric_of`` takes a document that has
 been read so, from an event or a state.

@@ -1,4 +1,4 @@
-"""Timers, performed: sleep until the time asked for, then say so (DESIGN §3, clock).
+"""Timers, performed: sleep until the time asked for, then say so (docs/design.md §4.4).
 
 A timer is repeatable: after a crash or a restart it is set again, and one that became due meanwhile fires at once.
 """

@@ -1,1 +1,1 @@
-"""The kernel watcher: reads the kernel surfaces and decides the mode (rulings A)."""
+"""The kernel watcher: reads the kernel surfaces and decides the mode (docs/design.md §12.1, §12.2)."""

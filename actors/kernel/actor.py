@@ -31,7 +31,7 @@ class KernelWatcher:
     """Asks for a reading where a fresh one is due, and decides the mode when it, or its reasons, changed.
 
     A reading is due when an engine goes live (surfaces may have changed while none ran), and for every
-    snapshot and boot, which must not be answered from memory (spec, "Kernel-first").
+    snapshot and boot, which must not be answered from memory (docs/design.md §12.3, §12.4).
     """
 
     name = "kernel"

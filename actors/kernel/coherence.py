@@ -1,4 +1,4 @@
-"""Comparisons between surfaces: what must agree, and where it does not; pure (spec, Tri-Surface Coherence).
+"""Comparisons between surfaces: what must agree, and where it does not; pure (docs/design.md §12.2).
 
 The mode and the guard use the same comparisons, so they cannot disagree on whether the kernel is coherent.
 """

@@ -1,4 +1,4 @@
-"""The mode: worst of what the kernel declares and what its surfaces show; pure (rulings A, Mode)."""
+"""The mode: worst of what the kernel declares and what its surfaces show; pure (docs/design.md §12.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads all surfaces as one observation; blocking (rulings A, Surfaces).
+"""Reads all surfaces as one observation; blocking (docs/design.md §12.1).
 
 Writers of surfaces are not atomic, and a kernel is several files. So a reading counts only if every file
 looked the same before and after all were read, and had been left alone for a quiet period; a file that does

@@ -1,6 +1,6 @@
 """What the contract reads from each kernel surface: typed views on parsed JSON; pure.
 
-Real files are looser than a schema (rulings A, Surfaces): phases are strings or ints, ``health`` may be
+Real files are looser than a schema (docs/design.md §12.1): phases are strings or ints, ``health`` may be
 absent, lists hold nulls, CONTEXT is wrapped in ``context`` or not, unknown keys abound. Views take all that.
 What they lack and the contract needs is ``SurfaceInvalid``; it never becomes a default.
 """
@@ -26,7 +26,7 @@ NAMES = (BOOTSTRAP, SSOT, REALITY, HANDOFF, CONTEXT)
 """The surfaces, in the order in which an observation holds them."""
 
 REQUIRED = frozenset((BOOTSTRAP, SSOT, REALITY))
-"""Without these nothing is known about the kernel (spec, Kernel Surface Contracts)."""
+"""Without these nothing is known about the kernel (docs/design.md §12.1)."""
 
 SHARE = "share"
 PATHS = {
@@ -52,8 +52,7 @@ DMS_ALIGNMENT = "DMS Alignment"
 HINT_REGISTRY = "DMS Hint Registry"
 
 KEY_CHECKS = {AGENTS_SYNC: "agents_sync_ok", DMS_ALIGNMENT: "dms_alignment_ok"}
-"""Check of the reality summary -> key of the bootstrap's ``health`` that repeats it (spec, Tri-Surface
-Coherence)."""
+"""Check of the reality summary -> key of the bootstrap's ``health`` that repeats it (docs/design.md §12.2)."""
 
 WORD_CHARS_MAX = 1000
 """A branch, phase or check name is not longer; it ends up in decisions, whose lines are limited."""

@@ -57,8 +57,8 @@ Images = Mapping[str, bytes]
 NO_IMAGES: Final[Images] = {}
 
 _CLASSES: Final[Mapping[str, str]] = {"JudicialOpinion": "contracts.audit"}
-"""Answers that are pydantic models: name of the class -> its module. A chat model is bound to the class itself (spec
-auditor_api_contracts, 7); the question's own schema says the same."""
+"""Answers that are pydantic models: name of the class -> its module. A chat model is bound to the class itself
+(docs/design.md §15.8); the question's own schema says the same."""
 
 
 def prepare(chat: BaseChatModel, asked: ModelAsked, images: Images = NO_IMAGES) -> Callable[[], Awaitable[Reply]]:

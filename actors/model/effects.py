@@ -1,4 +1,4 @@
-"""The gateway's contact with the world: performs calls of models (DESIGN §3, models)."""
+"""The gateway's contact with the world: performs calls of models (docs/design.md §4.5)."""
 
 from __future__ import annotations
 

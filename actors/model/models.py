@@ -1,4 +1,4 @@
-"""Which models there are: by name, from the environment's keys or given by a Python caller (DESIGN §3, models).
+"""Which models there are: by name, from the environment's keys or given by a Python caller (docs/design.md §4.5).
 
 A name is ``provider:model``, e.g. ``anthropic:claude-sonnet-4-5``. Providers come as extras; nothing of LangChain or
 DSPy is imported before a model is wanted.

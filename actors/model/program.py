@@ -1,4 +1,4 @@
-"""A question to a DSPy program, and its prediction in the gateway's words (rulings A, engines)."""
+"""A question to a DSPy program, and its prediction in the gateway's words (docs/design.md §13.4)."""
 
 from __future__ import annotations
 

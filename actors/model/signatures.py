@@ -1,4 +1,4 @@
-"""The four reasoning programs as DSPy signatures (rulings A, engines). DSPy is the extra ``dspy``; it is
+"""The four reasoning programs as DSPy signatures (docs/design.md §13.4). DSPy is the extra ``dspy``; it is
 imported when the first signature is made."""
 
 from __future__ import annotations

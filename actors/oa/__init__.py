@@ -1,1 +1,1 @@
-"""The orchestrator assistant (OA): snapshots, sessions, permits and escalations (rulings A)."""
+"""The orchestrator assistant (OA): snapshots, sessions, permits and escalations (docs/design.md §12)."""

@@ -1,4 +1,4 @@
-"""The keeper of CONTEXT.json as an actor; pure (rulings A, Reasoning).
+"""The keeper of CONTEXT.json as an actor; pure (docs/design.md §12.7).
 
 CONTEXT.json is the only file that reasoning may write, and what decides here is the only way to write it: a request is
 refused, or a write is asked for, and however the write ends, the request is answered once. While the kernel is BLOCKED,

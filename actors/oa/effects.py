@@ -1,4 +1,4 @@
-"""The OA's contact with the world: it writes share/oa/CONTEXT.json, and no other file (rulings A, Reasoning).
+"""The OA's contact with the world: it writes share/oa/CONTEXT.json, and no other file (docs/design.md §12.7).
 
 A write is repeatable: what a crash cut off is performed again after the next start, and finds out by itself whether
 it has been done already.

@@ -1,4 +1,4 @@
-"""Sessions: boot, limit, drift; pure (rulings A; spec, ``pmagent boot oa``)."""
+"""Sessions: boot, limit, drift; pure (docs/design.md §12.4)."""
 
 from __future__ import annotations
 

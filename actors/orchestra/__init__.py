@@ -1,1 +1,2 @@
-"""Orchestra: a request becomes a plan, a plan becomes tasks, tasks run in an order, each behind a wall (rulings D)."""
+"""Orchestra: a request becomes a plan, a plan becomes tasks, tasks run in an order, each behind a wall
+(docs/design.md §14)."""

@@ -1,4 +1,5 @@
-"""What a plan's tasks may ask for: no tool, no way out and no more than the configuration allows (rulings D)."""
+"""What a plan's tasks may ask for: no tool, no way out and no more than the configuration allows
+(docs/design.md §14.3, §14.5)."""
 
 from __future__ import annotations
 

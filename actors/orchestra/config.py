@@ -1,4 +1,5 @@
-"""``orchestra.config.yaml``: read strictly, joined with the command's flags, and written back (rulings D)."""
+"""``orchestra.config.yaml``: read strictly, joined with the command's flags, and written back
+(docs/design.md §14.4)."""
 
 from __future__ import annotations
 

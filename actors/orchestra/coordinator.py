@@ -1,4 +1,5 @@
-"""L2 as an actor: makes plans, or gets them made, and gives their tasks to workers in order; pure (rulings D).
+"""L2 as an actor: makes plans, or gets them made, and gives their tasks to workers in order; pure
+(docs/design.md §14.1).
 
 A plan goes: asked for by L1 → given with the request, or asked of the planner under a permit, up to three times with
 what was wrong told → held against the configuration → ``plan.made``. A begun run goes on with each worker's result: its

@@ -1,4 +1,4 @@
-"""Attempts, performed: a task's program in its sandbox, and what it left, kept (rulings D).
+"""Attempts, performed: a task's program in its sandbox, and what it left, kept (docs/design.md §14.6, §14.8).
 
 All that an attempt writes on the host lies in a folder of its own below ``.pmagent/tasks``, which is gone when it ends.
 Output and artifacts go into the blob store, masked; the run's folder is made from there.

@@ -1,4 +1,5 @@
-"""L1 as an actor: takes requests for runs, gets the OA's permit, keeps the run's time, ends it; pure (rulings D).
+"""L1 as an actor: takes requests for runs, gets the OA's permit, keeps the run's time, ends it; pure
+(docs/design.md §14.1).
 
 A run goes: requested → plan asked of L2 → permit → begun → (plan finished → another plan for what failed, while replans
 are left) → ended. Each request ends with exactly one of ``run.refused`` (it never began) and ``run.ended``. Whatever is

@@ -1,4 +1,5 @@
-"""Plans: read, held against the configuration, and given the ids and order that a run goes by (rulings D)."""
+"""Plans: read, held against the configuration, and given the ids and order that a run goes by
+(docs/design.md §14.3)."""
 
 from __future__ import annotations
 
@@ -112,7 +113,7 @@ def make_plan(
 
 
 def answer(plan_id: str, tasks: Sequence[PlannedTask]) -> PlanAnswer:
-    """The plan as L2 answers L1 (spec, L2 -> L1 Response), and as plan.json holds it."""
+    """The plan as L2 answers L1 (docs/design.md §14.1), and as plan.json holds it."""
     return PlanAnswer(
         plan_id=plan_id,
         tasks=[

@@ -1,4 +1,4 @@
-"""L2's contact with the world: asks the planner program once for a plan (rulings D, planner backend ``claude_code``).
+"""L2's contact with the world: asks the planner program once for a plan (docs/design.md §14.7).
 
 It is the operator's own program, with the operator's login, so no wall keeps files from it; it is called without tools,
 in an empty folder, with little of our environment (``claude_code``). It runs in a process namespace of its own, made by

@@ -35,7 +35,7 @@ _BEGINNING: Final = "You are asked for a plan."
 
 
 def request_for(asked: RunRequested) -> PlanRequest:
-    """What L1 asks L2 (spec, L1 -> L2 Request)."""
+    """What L1 asks L2 (docs/design.md §14.1)."""
     config = asked.config
     return PlanRequest(
         intent=asked.intent,

@@ -1,4 +1,5 @@
-"""The states of a plan's tasks. They change by steps only, and the table of steps is all that there is (rulings D).
+"""The states of a plan's tasks. They change by steps only, and the table of steps is all that there is
+(docs/design.md §14.2).
 
 A ``Board`` is immutable and knows tasks by their place in the plan. What a step leads to (who may start now, who never
 will) is computed here; a board of ten thousand tasks costs a copy of ten thousand characters a step, no more.

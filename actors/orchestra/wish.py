@@ -1,4 +1,4 @@
-"""From a task and its run's configuration to what its program may have of the world; pure (rulings D, Sandbox)."""
+"""From a task and its run's configuration to what its program may have of the world; pure (docs/design.md §14.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""L3 as an actor: carries out assignments by attempts, with pauses between; pure (rulings D).
+"""L3 as an actor: carries out assignments by attempts, with pauses between; pure (docs/design.md §14.6).
 
 Attempts are 1 + the task's retries. Before the n-th retry base to the power n seconds pass (a durable timer). What a
 further attempt cannot change (a policy's refusal, a missing program, a violation) is not tried again. Each assignment

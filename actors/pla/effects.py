@@ -1,4 +1,4 @@
-"""The performers of the HID link's requests: each is a conversation over the one line (rulings C, wire)."""
+"""The performers of the HID link's requests: each is a conversation over the one line (docs/design.md §16.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""Goals that state an action literally; pure (docs/pla.md, Goals; rulings C, Observe).
+r"""Goals that state an action literally; pure (docs/design.md §16.10; docs/pla.md, Goals).
 
 ======================  =====================================================================================
 ``type: TEXT``          types TEXT as it stands, trailing blanks included; one blank behind the colon is left out

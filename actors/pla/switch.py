@@ -1,4 +1,4 @@
-"""How the kill switch stands, as far as one boot of the device tells; pure (rulings C, Device)."""
+"""How the kill switch stands, as far as one boot of the device tells; pure (docs/design.md §16.7)."""
 
 from __future__ import annotations
 

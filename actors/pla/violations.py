@@ -1,5 +1,4 @@
-"""The specification's table of violations: how each kind is handled; pure (spec pla_contracts_index, Contract
-Violations; rulings C)."""
+"""The specification's table of violations: how each kind is handled; pure (docs/design.md §16.9)."""
 
 from __future__ import annotations
 

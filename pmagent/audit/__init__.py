@@ -1,4 +1,4 @@
-"""The audit's front door for other programs (spec auditor_api_contracts, 2 to 5).
+"""The audit's front door for other programs (docs/design.md §15).
 
     from pmagent.audit import compile_audit_graph, run_audit
 

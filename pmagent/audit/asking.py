@@ -1,4 +1,4 @@
-"""The operations on audits: asking for one, taking one back (DESIGN §7).
+"""The operations on audits: asking for one, taking one back (docs/design.md §11.2).
 
 An audit's id is its request's id, so a request that is sent again, after a lost connection, is the same audit.
 """

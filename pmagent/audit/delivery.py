@@ -1,4 +1,5 @@
-"""The report's files of an audit without a log: Markdown and JSON, each at once or not at all (spec, 8)."""
+"""The report's files of an audit without a log: Markdown and JSON, each at once or not at all
+(docs/design.md §15.10)."""
 
 from __future__ import annotations
 

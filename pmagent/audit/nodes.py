@@ -1,4 +1,4 @@
-"""The graph's nodes by themselves (spec auditor_api_contracts, 4): state in, partial update out.
+"""The graph's nodes by themselves (docs/design.md §15.3): state in, partial update out.
 
     found = repo_investigator_node({"repo_url": "https://…", "pdf_path": "report.pdf"})["evidences"]
 

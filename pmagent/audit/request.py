@@ -1,5 +1,5 @@
 """From a command's flags and files to the request for an audit; all that can be said before anything is recorded is
-said here (rulings B)."""
+said here (docs/design.md §15.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit in this process, without a workspace and a log (spec auditor_api_contracts, 2.1 and 8)."""
+"""An audit in this process, without a workspace and a log (docs/design.md §15.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which repository is meant, and what its report is called (rulings B: https, ssh, git@, file:// or a local path)."""
+"""Which repository is meant, and what its report is called (docs/design.md §15.4)."""
 
 from __future__ import annotations
 

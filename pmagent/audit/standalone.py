@@ -1,5 +1,5 @@
-"""A clerk that does everything on the spot: with it the audit's graph runs by itself, without daemon and log (spec
-auditor_api_contracts, 2).
+"""A clerk that does everything on the spot: with it the audit's graph runs by itself, without daemon and log
+(docs/design.md §15.3).
 
     graph = compile_audit_graph(StandaloneClerk())
     state = graph.invoke({"repo_url": …, "pdf_path": …})

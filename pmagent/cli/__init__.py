@@ -1,1 +1,1 @@
-"""The command line (DESIGN §7). Commands are imported when they are called: start-up stays short."""
+"""The command line (docs/design.md §11). Commands are imported when they are called: start-up stays short."""

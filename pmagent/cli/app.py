@@ -1,4 +1,5 @@
-"""The program: its commands, and how each way of ending becomes an exit code and a message (DESIGN §7)."""
+"""The program: its commands, and how each way of ending becomes an exit code and a message
+(docs/design.md §11.4, §11.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pmagent audit``: judge a repository and its report against a rubric, and watch (spec auditor_api_contracts, 2)."""
+"""``pmagent audit``: judge a repository and its report against a rubric, and watch (docs/design.md §15.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pmagent oa snapshot|guard`` and ``pmagent boot oa`` (spec oa_api_contract; rulings A)."""
+"""``pmagent oa snapshot|guard`` and ``pmagent boot oa`` (docs/design.md §12)."""
 
 from __future__ import annotations
 

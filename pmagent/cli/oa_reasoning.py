@@ -1,5 +1,4 @@
-"""``pmagent oa decision|generate|interpret|transition``: the reasoning programs at the shell (spec oa_api_contract, I/O
-schemas; rulings A: one verdict, two forms)."""
+"""``pmagent oa decision|generate|interpret|transition``: the reasoning programs at the shell (docs/design.md §13.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one writer: everything that a command says leaves here (DESIGN §7).
+"""The one writer: everything that a command says leaves here (docs/design.md §11.3).
 
 ``line`` and ``block`` are for people and pass ``clean``; ``document`` and ``raw`` are for programs and are
 byte-faithful, except that a terminal gets escapes for all that it would obey; ``note`` is for what goes on meanwhile,

@@ -1,4 +1,4 @@
-"""``pmagent run``: have a task done by tools in sandboxes, and watch (rulings D)."""
+"""``pmagent run``: have a task done by tools in sandboxes, and watch (docs/design.md §14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the console listens: a loopback port, or a UNIX socket (rulings; style report 3.3)."""
+"""Where the console listens: a loopback port, or a UNIX socket (docs/design.md §18.2)."""
 
 from __future__ import annotations
 

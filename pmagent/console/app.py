@@ -1,4 +1,4 @@
-"""The application: its routes, and what becomes of errors (DESIGN §7)."""
+"""The application: its routes, and what becomes of errors (docs/design.md §18.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What every page has at hand: the daemon to ask, the log to read, and a way to show what came of it (DESIGN §7)."""
+"""What every page has at hand: the daemon to ask, the log to read, and a way to show what came of it
+(docs/design.md §18.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the console keeps what it needs (DESIGN §7)."""
+"""Where the console keeps what it needs (docs/design.md §18.1)."""
 
 from __future__ import annotations
 

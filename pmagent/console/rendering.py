@@ -1,4 +1,5 @@
-"""Turning documents into pages: escaped, and with nothing in them that hides, reorders or pretends (DESIGN §7).
+"""Turning documents into pages: escaped, and with nothing in them that hides, reorders or pretends
+(docs/design.md §18.4).
 
 Every value that a template shows passes ``shown``: what ``pmagent.clean`` forbids on a terminal is as unwelcome here.
 """

@@ -1,4 +1,4 @@
-"""The console's server: uvicorn over a socket that we have made, until the daemon goes away (style report 3.3)."""
+"""The console's server: uvicorn over a socket that we have made, until the daemon goes away (docs/design.md §18.1)."""
 
 from __future__ import annotations
 

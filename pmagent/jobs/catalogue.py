@@ -1,4 +1,4 @@
-"""The jobs of a log, remembered as they are read: for who looks at the list again and again (DESIGN §4).
+"""The jobs of a log, remembered as they are read: for who looks at the list again and again (docs/design.md §7).
 
 It looks back only as far as somebody asks, and never reads an event twice; so a page costs what is new in the log.
 """

@@ -1,4 +1,4 @@
-"""Asking for a job, and following it to its end: through the daemon, or in this process (DESIGN §7).
+"""Asking for a job, and following it to its end: through the daemon, or in this process (docs/design.md §11.2).
 
 Either way the job's events are read from the log, so that what is shown is what is durable.
 """

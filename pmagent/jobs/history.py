@@ -1,4 +1,4 @@
-"""The jobs that a log tells of; reading only, whoever writes it (DESIGN §4)."""
+"""The jobs that a log tells of; reading only, whoever writes it (docs/design.md §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The last few jobs that were looked at, folded as far as the log goes: looking again costs what is new (DESIGN §4)."""
+"""The last few jobs that were looked at, folded as far as the log goes: looking again costs what is new
+(docs/design.md §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CONTEXT.json, the task context that reasoning is given: read it, and the one way to write it (rulings A, Reasoning).
+"""CONTEXT.json, the task context that reasoning is given: read it, and the one way to write it (docs/design.md §12.7).
 
 Writing is an operation on the live workspace: the request, the write and its outcome are events of the log, and what
 the file held before is not lost to somebody who wrote it meanwhile.

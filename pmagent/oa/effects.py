@@ -1,4 +1,4 @@
-"""Tools, performed: a run's tool call through the registry, in a thread (rulings A, Reasoning).
+"""Tools, performed: a run's tool call through the registry, in a thread (docs/design.md §12.6, §12.7).
 
 The reasoner asks only for what an envelope allows; the table of the program is held against the request here once more,
 so that nothing but the registry's read-only tools can ever be reached from a run.

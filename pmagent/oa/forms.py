@@ -1,5 +1,5 @@
-"""Between the reasoning commands' forms and the bridge: a form -> the task, a result -> the form; pure (rulings A: one
-verdict, two forms).
+"""Between the reasoning commands' forms and the bridge: a form -> the task, a result -> the form; pure
+(docs/design.md §13.5).
 
 What a form says beyond the goal travels in the envelope's ``oa_context``, so that a result can be explained, and an
 output form computed, from envelope and result alone.

@@ -1,4 +1,4 @@
-"""Ask the reasoning programs: build an envelope, run it (spec oa_api_contract, Reasoning Bridge API).
+"""Ask the reasoning programs: build an envelope, run it (docs/design.md §13.1).
 
     envelope = build_envelope("SafeOPSDecision", "Add a page to the manual")
     result = run(envelope)

@@ -1,4 +1,4 @@
-"""The reasoning bridge: its types, and values that nobody can change any more (spec oa_reasoning_bridge, 2-5).
+"""The reasoning bridge: its types, and values that nobody can change any more (docs/design.md §13.1).
 
 The types are those of ``contracts.reasoning``. Their attributes cannot be set, but the dicts and lists in them could be
 changed by whoever holds them. ``checked_envelope`` and ``checked_result`` let in only what keeps its contract, and copy

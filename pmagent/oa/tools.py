@@ -1,4 +1,4 @@
-"""The OA's tools (spec, OA Tools Interface): seven, read-only, the only way the OA looks at the world.
+"""The OA's tools (docs/design.md §12.6): seven, read-only, the only way the OA looks at the world.
 
 Each takes the workspace from its argument, else from ``PMAGENT_WORKSPACE``, else the current directory. They
 read files at the time of the call and write none.

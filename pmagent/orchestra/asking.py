@@ -1,4 +1,4 @@
-"""The operations on runs: asking for one, taking one back, waiting for the documents (DESIGN §7).
+"""The operations on runs: asking for one, taking one back, waiting for the documents (docs/design.md §11.2).
 
 A run's id is its request's id, so a request that is sent again, after a lost connection, is the same run.
 """

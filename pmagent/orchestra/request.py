@@ -1,5 +1,5 @@
 """From a command's flags and files to the request for a run; all that can be said before anything is recorded is said
-here (rulings D)."""
+here (docs/design.md §14.4)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The operations on the PLA: modes, proposals, decisions, arming; each is a request in the log, and its answer
-(DESIGN §7, rulings C).
+(docs/design.md §11.2, §16).
 
 The command line asks by them, and the console: approval is events and commands, not screen code. A refusal is
 an answer too: exit code 1, with reasons and what would mend them.

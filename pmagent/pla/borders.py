@@ -1,5 +1,5 @@
 """Contract documents that others hand in, at the border: proposals of an external brain, decisions made elsewhere
-(spec pla_contracts_index, Contract Violations; rulings C).
+(docs/design.md §16.9).
 
 A document is held against its contract before anything of it is taken. What is not one becomes a fact that says which
 contract, where in it, and of which kind, with nothing of its content; the warden makes a violation of it.

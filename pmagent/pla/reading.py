@@ -1,4 +1,4 @@
-"""The PLA's state as documents, for screens and programs; from a live engine or a folded one (DESIGN §7)."""
+"""The PLA's state as documents, for screens and programs; from a live engine or a folded one (docs/design.md §11.2)."""
 
 from __future__ import annotations
 

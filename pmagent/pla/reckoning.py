@@ -1,4 +1,4 @@
-"""What an action costs, whether it can be taken back, and whom it reaches; pure (style report 3.3, 5)."""
+"""What an action costs, whether it can be taken back, and whom it reaches; pure (docs/design.md §18.3)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Requests for proposals as they may be recorded: the action read from the goal in plain, then masked (rulings C,
-Credentials)."""
+"""Requests for proposals as they may be recorded: the action read from the goal in plain, then masked
+(docs/design.md §16.5)."""
 
 from __future__ import annotations
 

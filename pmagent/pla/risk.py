@@ -1,4 +1,4 @@
-"""How much an action may do: a tier, and the reasons for it; pure, and of the action alone (style report 3.3, 5).
+"""How much an action may do: a tier, and the reasons for it; pure, and of the action alone (docs/design.md §18.3).
 
 A tier decides how the approval is asked for, never whether: high wants the digest's beginning typed. It errs upwards:
 what nobody can know (what lies under the pointer) is not called low, and what a word of a command suggests is believed.

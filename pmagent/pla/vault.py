@@ -1,5 +1,5 @@
 """The plain text of proposals whose secrets are masked in the log: in this process's memory, and nowhere else
-(rulings C, Credentials).
+(docs/design.md §16.5).
 
 What is put here was asked for by an operator and may be typed once, if it is approved; it goes when its proposal is
 closed, when its time is over, and with the process. Python cannot wipe memory: what was dropped may be found in a dump

@@ -1,1 +1,1 @@
-"""Audits: what each leaves for people and programs, computed from its events (DESIGN §4)."""
+"""Audits: what each leaves for people and programs, computed from its events (docs/design.md §7)."""

@@ -1,5 +1,5 @@
-"""Projection: what audits leave, ``<output>.md``, ``<output>.json`` and ``jobs/<audit_id>.json`` (spec
-auditor_api_contracts, 8; rulings B).
+"""Projection: what audits leave, ``<output>.md``, ``<output>.json`` and ``jobs/<audit_id>.json``
+(docs/design.md §15.10).
 
 An audit's job exists from its request on; its report when it has concluded: a failed audit has none. Of two audits with
 the same output the report is of the one that concluded last.

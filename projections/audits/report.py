@@ -44,7 +44,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def report_markdown(report: AuditReport, provenance: Provenance | None = None) -> str:
-    """The report as Markdown (spec, 8.2). ``provenance`` None: it does not come from a log."""
+    """The report as Markdown (docs/design.md §15.10). ``provenance`` None: it does not come from a log."""
     sections = [
         ["# Audit Report", "", f"**Repository:** {code(report.repo_url)}"],
         _summary(report),

@@ -1,5 +1,5 @@
-"""A chain of entries: each bears the SHA-256 of its own canonical form, in which that of the one before stands (rulings
-C, Session log). A line is the canonical form of the whole entry, so that there is just one way to write it."""
+"""A chain of entries: each bears the SHA-256 of its own canonical form, in which that of the one before stands
+(docs/design.md §16.8). A line is the canonical form of the whole entry, so that there is just one way to write it."""
 
 from __future__ import annotations
 

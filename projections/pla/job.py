@@ -1,4 +1,4 @@
-"""A session in the shape in which every service tells of its jobs (spec pla_contracts_index, Job Status); pure."""
+"""A session in the shape in which every service tells of its jobs (docs/design.md §17); pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Projection: what sessions of the PLA leave, ``sessions/<session_id>.jsonl``, its violations beside it, and
-``jobs/<session_id>.json`` (spec pla_contracts_index; rulings C, Session log).
+``jobs/<session_id>.json`` (docs/design.md §16.8).
 
 What is said, refused or violated while no session stands is told all the same, in a log of its own
 (``outside-<position>``, the position of the first of it). What happens to a session after its end changes nothing any

@@ -1,5 +1,4 @@
-"""Projection: what runs of Orchestra leave, ``runs/<run_id>/…`` and ``jobs/<run_id>.json`` (spec
-orchestra_interface_specs; rulings D).
+"""Projection: what runs of Orchestra leave, ``runs/<run_id>/…`` and ``jobs/<run_id>.json`` (docs/design.md §14.8).
 
 A run's configuration, report and job exist from its request on; its plan from when there is one; its log and metrics
 too, unless it was to be planned only. What happens to a run after its end changes nothing any more.

@@ -1,4 +1,4 @@
-"""What must always hold, computed from the events themselves and not by the code that is tested (DESIGN §5)."""
+"""What must always hold, computed from the events themselves and not by the code that is tested (docs/design.md §9)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What must always hold of audits, computed from the events themselves and not by the code that is tested.
 
 One report or one failure for each; every opinion is a judge's own words; every score follows from recorded opinions,
-evidence and the ruling's order; every citation was looked at. It holds for any prefix of a history;
+evidence and the order of synthesis; every citation was looked at. It holds for any prefix of a history;
 ``check_audits_idle`` for states that came to rest.
 """
 
@@ -205,7 +205,7 @@ def _flawed(evidence: Sequence[EvidenceItem]) -> bool:
 
 
 def _check_ruling(where: str, audit: _Audit, ruled: AuditCriterionRuled) -> None:
-    """The ruling's order, once more: facts, second round, base, security, bounds."""
+    """The order of synthesis (docs/design.md §15.9), once more: facts, second round, base, security, bounds."""
     name = ruled.dimension_id
     evidence = audit.evidence[name]
     rounds = [audit.opinions.get((judge, name), []) for judge in JUDGES]

@@ -1,4 +1,4 @@
-"""What must always hold of the PLA, computed from the events themselves (rulings C; spec pla_contracts_index).
+"""What must always hold of the PLA, computed from the events themselves (docs/design.md §9, §16).
 
 ``check_pla`` holds for any prefix of a history, ``check_pla_ended`` for one that came to rest, ``check_pla_idle`` for
 states that did. ``approved`` says whether something may be typed now; the witness at the device asks it.
@@ -70,7 +70,7 @@ ANSWERS: Final[dict[type, str]] = {
 
 
 def check_pla(history: Sequence[Event]) -> None:
-    """Modes, proposals, approvals and executions are as the rulings have them. Raises Violation."""
+    """Modes, proposals, approvals and executions are as docs/design.md §16 has them. Raises Violation."""
     _read(history)
 
 

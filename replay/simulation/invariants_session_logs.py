@@ -1,5 +1,5 @@
 """What must hold of the session logs, violations and jobs of the PLA on the disk, read as anybody may read them
-(docs/session-log.md; rulings C, Session log)."""
+(docs/design.md §16.8; docs/session-log.md)."""
 
 from __future__ import annotations
 

@@ -27,13 +27,13 @@ BOUNDS_ARE_RENAMED = [
     ("schema_validation", "/safety_bounds"), ("schema_validation", "/safety_bounds"),
 ]  # fmt: skip
 EXCEPTIONS = {
-    # rulings C: a proposal's bounds are max_chars and rate_limit_ms, as the specification says
+    # a proposal's bounds are max_chars and rate_limit_ms (docs/design.md §16.1)
     "valid_proposal_type_text": BOUNDS_ARE_RENAMED,
     "valid_proposal_key_combo": BOUNDS_ARE_RENAMED,
     "valid_proposal_with_credential_warning": BOUNDS_ARE_RENAMED,
-    # rulings C: an entry has the checksum of the one before
+    # an entry has the checksum of the one before (docs/design.md §16.8)
     "valid_session_log_proposal": [("missing_field", "")],
-    # refused there too, for the mode; rulings C: operator_approval is required
+    # refused there too, for the mode; operator_approval is required (docs/design.md §16.1)
     "invalid_execute_wrong_mode": [("missing_field", ""), ("schema_validation", "/mode")],
     "invalid_job_status_wrong_enum": [("schema_validation", "/status")],
 }
@@ -147,7 +147,7 @@ def test_the_other_known_holes_are_closed(contract: str) -> None:
 
 
 @pytest.mark.skipif(not GIVEN.is_dir(), reason="the documents that the specification came with are not here")
-def test_the_given_documents_pass_but_where_a_ruling_says_otherwise() -> None:
+def test_the_given_documents_pass_but_where_a_rule_of_ours_says_otherwise() -> None:
     files = sorted(GIVEN.glob("*.json"))
     assert len(files) == 13
     found = {}

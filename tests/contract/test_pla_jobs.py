@@ -1,4 +1,4 @@
-"""Every job that there is, a run's, an audit's or a session's, is told in the one shape (spec, Job Status)."""
+"""Every job that there is, a run's, an audit's or a session's, is told in the one shape (docs/design.md §17)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of every release verifies, opens and replays for ever (DESIGN §3)."""
+"""The history of every release verifies, opens and replays for ever (docs/design.md §3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The compiled graph by itself leaves the report as a file (spec, 2.1)."""
+"""The compiled graph by itself leaves the report as a file (docs/design.md §15.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The three real workspaces: what the rulings say must come out."""
+"""The three real workspaces: what the rules of docs/design.md §12 say comes out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The snapshot cache of a real workspace: used when it is exactly right, ignored when anything is off (DESIGN §3)."""
+"""The snapshot cache of a real workspace: used when it is exactly right, ignored when anything is off
+(docs/design.md §3.5)."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def rounds(trial: Trial, name: str) -> tuple[list[JudicialOpinion], list[Judicia
 
 
 def expected(trial: Trial, name: str) -> int | None:
-    """The score by the ruling's words, in decimal numbers."""
+    """The score by the words of docs/design.md §15.9, in decimal numbers."""
     first, second = rounds(trial, name)
     counting = facts(trial, second or first)
     if not counting:

@@ -1,4 +1,4 @@
-"""Recorded histories: logs of each release, kept for ever in ``tests/histories`` (DESIGN §3).
+"""Recorded histories: logs of each release, kept for ever in ``tests/histories`` (docs/design.md §3.4).
 
 To record one, with the release's own code, from a workspace whose daemon is stopped:
 

@@ -1,4 +1,4 @@
-"""Which conversation a decision belongs to: its cause's, or the one that the actor says (DESIGN §2, correlation)."""
+"""Which conversation a decision belongs to: its cause's, or the one that the actor says (docs/design.md §2.1)."""
 
 from __future__ import annotations
 

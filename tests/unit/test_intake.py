@@ -1,4 +1,4 @@
-"""The way in: redaction, encoding, the blob store for large facts (DESIGN §2)."""
+"""The way in: redaction, encoding, the blob store for large facts (docs/design.md §2.6, §2.7)."""
 
 from __future__ import annotations
 

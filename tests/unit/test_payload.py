@@ -1,4 +1,4 @@
-"""Payload types: retired ones are read as what they have become, step by step (DESIGN §3)."""
+"""Payload types: retired ones are read as what they have become, step by step (docs/design.md §3.4)."""
 
 from __future__ import annotations
 

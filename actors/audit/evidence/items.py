@@ -1,4 +1,4 @@
-"""Evidence from what detectives brought home: facts, each with its place, and no opinion (spec, 3.1; ruling B); pure.
+"""Evidence from what detectives brought home: facts, each with its place, and no opinion (docs/design.md §15.6); pure.
 
 The n-th evidence of a dimension has the key ``<dimension_id>#<n>``, from 1. The first is always its scope: what was
 examined, found true; who argues from an absence has something to rest on. Content, location and rationale come from

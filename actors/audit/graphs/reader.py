@@ -2,7 +2,7 @@
 
 Found are builders (``StateGraph``, ``MessageGraph``, ``Graph``, classes derived from them) under any name, at any
 place, and prebuilt agents. What cannot be read stands in ``CodeGraph.unresolved`` as ``line: what``; nothing is
-guessed. Files of tests are counted only; graphs of examples are told where the code has none (rulings B, AST).
+guessed. Files of tests are counted only; graphs of examples are told where the code has none (docs/design.md §15.4).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a model's reply is read as an opinion; pure (spec auditor_api_contracts, 7; rulings B, no invented opinions).
+"""How a model's reply is read as an opinion; pure (docs/design.md §15.8).
 
 Only what is a ``JudicialOpinion`` by the asked judge on the asked criterion is one. Everything else is a ``Misfit``,
 whose text can be told to the model: it is in our words alone, because it becomes part of decisions.

@@ -1,4 +1,4 @@
-"""What a judge's model is asked; pure (spec auditor_api_contracts, 7; rulings B, judges).
+"""What a judge's model is asked; pure (docs/design.md §15.8).
 
 The system's message holds our words and the rubric's ``judicial_logic``, and nothing that a detective brought home.
 Evidence stands in the user's message alone, which is one JSON document: whatever a quoted text says, it cannot leave

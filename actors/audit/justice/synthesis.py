@@ -1,4 +1,4 @@
-"""The chief justice: from opinions to a report, by rules alone (spec, 6.3 and 8; ruling B, order of synthesis); pure.
+"""The chief justice: from opinions to a report, by rules alone (docs/design.md §15.9); pure.
 
 For each criterion that can be judged, in this order:
 

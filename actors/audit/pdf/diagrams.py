@@ -1,4 +1,4 @@
-"""Asks a chat model that can see what an image shows (spec auditor_api_contracts, 5.2: analyze_diagram); blocking."""
+"""Asks a chat model that can see what an image shows (docs/design.md §15.5); blocking."""
 
 from __future__ import annotations
 

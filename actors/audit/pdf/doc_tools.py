@@ -1,4 +1,4 @@
-"""Tools for documents, under the contract's names (spec auditor_api_contracts, 5.2); blocking.
+"""Tools for documents, under the contract's names (docs/design.md §15.5); blocking.
 
     report = ingest_pdf("report.pdf")
     print(report.query("How are the judges kept apart?"))

@@ -1,4 +1,5 @@
-"""Finds the segments of a report that a question is about: BM25, by SQLite's full-text index in memory (rulings B)."""
+"""Finds the segments of a report that a question is about: BM25, by SQLite's full-text index in memory
+(docs/design.md §15.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paths that a report names (rulings B, Doc: claimed paths); pure.
+"""The paths that a report names (docs/design.md §15.5); pure.
 
 A path is a name with a known ending (``src/state.py``, ``rubric.json``), a well-known name (``Dockerfile``), a folder
 with a slash behind it (``tests/``), a name in a font for code below a folder as projects have them (``src/nodes``), or

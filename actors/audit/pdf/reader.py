@@ -1,4 +1,4 @@
-"""Has a PDF read by a process of its own (rulings B, Doc); blocking."""
+"""Has a PDF read by a process of its own (docs/design.md §15.5); blocking."""
 
 from __future__ import annotations
 

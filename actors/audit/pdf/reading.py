@@ -1,4 +1,4 @@
-"""What a report says, as facts (rulings B, Doc); blocking."""
+"""What a report says, as facts (docs/design.md §15.5); blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cuts the text of a report into segments that can be searched (rulings B, Doc: pages, or 1500 characters); pure."""
+"""Cuts the text of a report into segments that can be searched (docs/design.md §15.5); pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a repository is: which addresses are let through to git, and what git is told; pure (rulings B, Clone).
+"""Where a repository is: which addresses are let through to git, and what git is told; pure (docs/design.md §15.4).
 
     https://host/path           https
     ssh://[user@]host[:port]/…  ssh

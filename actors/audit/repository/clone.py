@@ -1,4 +1,5 @@
-"""Fetches a repository: the whole history of its default branch, into a folder of the caller's; blocking (rulings B).
+"""Fetches a repository: the whole history of its default branch, into a folder of the caller's; blocking
+(docs/design.md §15.4).
 
 Nothing is checked out: what is read of it is read from git's objects (``objects``), so there are no links to follow, no
 filters to run, and no file system to lose names in. Contract 5.1's ``clone_repo`` does check out, see ``repo_tools``.

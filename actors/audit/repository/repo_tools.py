@@ -1,4 +1,4 @@
-"""Tools for repositories, under the contract's names (spec auditor_api_contracts, 5.1); blocking.
+"""Tools for repositories, under the contract's names (docs/design.md §15.4); blocking.
 
 with clone_repo("https://example.org/somebody/project") as path:
     for commit in extract_git_history(path):

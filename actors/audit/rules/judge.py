@@ -1,4 +1,4 @@
-"""The offline judges: scores from the evidence and the patterns of the rubric (rulings B, engine ``rules``); pure.
+"""The offline judges: scores from the evidence and the patterns of the rubric (docs/design.md §15.8); pure.
 
 All three see the same measure of the evidence (``weighing``): the share of what was looked for that is there, and the
 points that flaws cost. They differ in how they look at it:

@@ -1,5 +1,5 @@
-"""The OA's reasoner as an actor: runs a program over an envelope, tool by tool, to one result; pure (rulings A,
-Reasoning).
+"""The OA's reasoner as an actor: runs a program over an envelope, tool by tool, to one result; pure
+(docs/design.md §13).
 
     reasoning.requested -> oa.tool_requested … oa.tool_returned -> (model.asked … model.replied)* -> reasoning.concluded
 

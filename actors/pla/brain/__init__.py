@@ -1,1 +1,1 @@
-"""The brain: makes proposals of what operators ask for (rulings C, Observe)."""
+"""The brain: makes proposals of what operators ask for (docs/design.md §16.10)."""

@@ -1,4 +1,4 @@
-"""The brain: makes proposals of what operators ask for, and decides nothing about them; pure (rulings C, Observe).
+"""The brain: makes proposals of what operators ask for, and decides nothing about them; pure (docs/design.md §16.10).
 
     pla.proposal_requested -> (pla.frame_requested -> pla.frame_observed)? -> (model.asked -> model.replied)*
     -> pla.proposed | pla.proposal_refused

@@ -1,4 +1,4 @@
-"""How a model's reply is read as a proposal; pure (rulings C, Observe; Proposal → approval → execution).
+"""How a model's reply is read as a proposal; pure (docs/design.md §16.4, §16.10).
 
 Only what is exactly one action of the contracts, with a rationale, is one: no further field, no list of actions, no
 text around it. Everything else is a ``Misfit``, whose text can be told to the model; it is in our words alone, because

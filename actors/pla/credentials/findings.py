@@ -1,5 +1,5 @@
 """Credentials in a text that is to be typed: which kinds of them there are, and the text without them; pure
-(rulings C, Credentials; spec pla_contracts_index, CREDENTIAL_WARNING).
+(docs/design.md §16.5).
 
 What looks like a credential counts as one: somebody who types none after all acknowledges a warning, while a password
 that is missed stands in the log for ever. The detectors know shapes and words (``credential_shapes``); a secret

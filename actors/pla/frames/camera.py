@@ -1,4 +1,4 @@
-"""A picture from a video device (V4L2), taken by ffmpeg or fswebcam (rulings C, Observe); blocking."""
+"""A picture from a video device (V4L2), taken by ffmpeg or fswebcam (docs/design.md §16.10); blocking."""
 
 from __future__ import annotations
 

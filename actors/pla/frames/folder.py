@@ -1,4 +1,4 @@
-"""The newest picture of a folder (rulings C, Observe); blocking.
+"""The newest picture of a folder (docs/design.md §16.10); blocking.
 
 Only regular files of the folder itself count: no link leads out of it, nothing is waited for, and what another program
 is still writing is left for the next look.

@@ -1,4 +1,5 @@
-"""What stands on a picture, read by the program tesseract where the machine has it (rulings C, Observe); blocking."""
+"""What stands on a picture, read by the program tesseract where the machine has it (docs/design.md §16.10);
+blocking."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes a frame and reads what stands on it: the performer of ``pla.frame_requested`` (rulings C, Observe)."""
+"""Takes a frame and reads what stands on it: the performer of ``pla.frame_requested`` (docs/design.md §16.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The HID link: arms the device, hands it what was approved, and finds out what became of it; pure (rulings C).
+"""The HID link: arms the device, hands it what was approved, and finds out what became of it; pure
+(docs/design.md §16.4, §16.6).
 
 It holds each execution to the approval that it has heard of itself: for these bytes, not used, not expired, in EXECUTE,
 armed, with the kill switch ready. The order to type is given once. When its answer is lost the device is asked what it

@@ -1,4 +1,4 @@
-"""Arming, the lease and its pings, and disarming; pure (rulings C, Wire).
+"""Arming, the lease and its pings, and disarming; pure (docs/design.md §16.6).
 
 A lease that nobody renews ends at the device. Here a timer looks whether the device was heard in the last three
 seconds; if not, the link trips.

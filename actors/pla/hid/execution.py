@@ -1,4 +1,4 @@
-"""One execution: prepared, permitted, ordered once, and its outcome found out; pure (rulings C, Wire).
+"""One execution: prepared, permitted, ordered once, and its outcome found out; pure (docs/design.md §16.6).
 
 prepare -> permit -> commit -> done | aborted
 `-> doubt (asks the device) -> done | aborted | not executed | unknown

@@ -1,1 +1,1 @@
-"""The warden: sessions, modes, approvals; what may be typed (rulings C)."""
+"""The warden: sessions, modes, approvals; what may be typed (docs/design.md §16.3, §16.4)."""

@@ -1,4 +1,4 @@
-"""The warden: sessions, modes, proposals and the decisions of operators; pure (rulings C).
+"""The warden: sessions, modes, proposals and the decisions of operators; pure (docs/design.md §16.3, §16.4).
 
 It decides what may be typed, and types nothing: an approved action goes to the HID link, which believes none of it and
 looks for the approval itself. Whatever is not in order lowers the mode to OBSERVE, in the same reaction as the news.

@@ -1,4 +1,4 @@
-"""Decisions of operators on proposals; pure (rulings C, Proposal → approval → execution).
+"""Decisions of operators on proposals; pure (docs/design.md §16.4).
 
 An approval is one operator's, for one proposal, for just the bytes that were shown, once, for a minute.
 """

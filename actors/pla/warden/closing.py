@@ -1,4 +1,4 @@
-"""How proposals and sessions end; pure (rulings C)."""
+"""How proposals and sessions end; pure (docs/design.md §16.4)."""
 
 from __future__ import annotations
 

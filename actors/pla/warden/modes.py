@@ -1,4 +1,4 @@
-"""The ladder of modes: up by one step, by an operator; down at once, by anybody; pure (rulings C, Modes)."""
+"""The ladder of modes: up by one step, by an operator; down at once, by anybody; pure (docs/design.md §16.3)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""``pmagent pla``: a machine's keyboard and mouse, under approval (rulings C)."""
+"""``pmagent pla``: a machine's keyboard and mouse, under approval (docs/design.md §16)."""

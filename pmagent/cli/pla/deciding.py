@@ -1,4 +1,4 @@
-"""``pmagent pla approve|reject``: an operator's decision on exactly what was shown (rulings C)."""
+"""``pmagent pla approve|reject``: an operator's decision on exactly what was shown (docs/design.md §16.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``pmagent pla verify-log``: session logs, line by line (rulings C, Session log)."""
+"""``pmagent pla verify-log``: session logs, line by line (docs/design.md §16.8)."""
 
 from __future__ import annotations
 

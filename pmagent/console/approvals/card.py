@@ -1,5 +1,5 @@
-"""All that the page of one proposal shows: from the daemon as ``pmagent pla show`` has it, and from the log (style
-report 3.3, 5)."""
+"""All that the page of one proposal shows: from the daemon as ``pmagent pla show`` has it, and from the log
+(docs/design.md §18.3)."""
 
 from __future__ import annotations
 

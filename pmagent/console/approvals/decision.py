@@ -1,4 +1,4 @@
-"""A decision as a form of the page sends it, and what it has to bring; pure (style report 3.3, 6 to 9)."""
+"""A decision as a form of the page sends it, and what it has to bring; pure (docs/design.md §18.3)."""
 
 from __future__ import annotations
 

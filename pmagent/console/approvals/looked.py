@@ -1,5 +1,5 @@
-"""For how long an operator has had a proposal before them: since it was first shown in their session (style report
-3.3, 9)."""
+"""For how long an operator has had a proposal before them: since it was first shown in their session
+(docs/design.md §18.3)."""
 
 from __future__ import annotations
 

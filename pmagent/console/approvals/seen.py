@@ -1,7 +1,7 @@
 """What an operator saw when deciding, carried by the form itself, and how it differs from how things are; pure.
 
 It grants nothing: an approval is bound to the digest, and the mode, which the daemon compares. It is there so that a
-decision that came too late, or is about something else, is answered by the difference (style report 3.3, 7).
+decision that came too late, or is about something else, is answered by the difference (docs/design.md §18.3).
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The entrance: by a one-time address, or by name and secret; and who somebody is who has a cookie (style report 3.3).
+"""The entrance: by a one-time address, or by name and secret; and who somebody is who has a cookie
+(docs/design.md §18.2).
 
 Whoever enters gets a session of 256 bits that the console drew; nothing that a browser brought along becomes one. An
 operator who was removed, or has another role or secret, is that at the next request: the file is looked at each time.

@@ -41,7 +41,7 @@ OPEN: Final = ("/enter", "/sign-in", "/sign-out")
 """What needs no session; and what lies in /static/."""
 OPEN_TO_VIEW: Final = ("/sign-in", "/sign-out", "/theme", "/control/pause", "/control/disarm")
 """What may be posted by somebody who may not approve: how that person sees the pages; and an emergency stop, which is
-everybody's (rulings C: down by anyone)."""
+everybody's (docs/design.md §18.2)."""
 STOPPING: Final = ("/sign-out", "/control/pause", "/control/disarm", "/control/end")
 """Posts without a rate limit: each ends something, and does no more when it is done twice."""
 LOWERING: Final = "/control/mode"

@@ -24,7 +24,7 @@ LISTED: Final = 50
 TEXT_CHARS_MAX: Final = 200
 NUMBER_MAX: Final = 2**53
 TRACE: Final = "x-orchestra-trace-id"
-"""On the pages of a job this header is its correlation (rulings D)."""
+"""On the pages of a job this header is its correlation (docs/design.md §14.1)."""
 
 T = TypeVar("T")
 

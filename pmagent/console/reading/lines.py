@@ -1,4 +1,4 @@
-"""Events as rows of a table: the same in the page and in what is added to it live (style report 3.3).
+"""Events as rows of a table: the same in the page and in what is added to it live (docs/design.md §18.1).
 
 Made by hand and not by a template, for there are thousands a second. Each text passes ``clean_line`` and is escaped.
 """

@@ -1,4 +1,5 @@
-"""What programs wrote, for a page: both ends of it, each character to be seen, nothing obeyed (DESIGN §7)."""
+"""What programs wrote, for a page: both ends of it, each character to be seen, nothing obeyed
+(docs/design.md §18.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages of proposals: which there are, one with all that a decision needs, and deciding (style report 3.3, 5 to 9).
+"""The pages of proposals: which there are, one with all that a decision needs, and deciding (docs/design.md §18.3).
 
 A page decides nothing: it hands on what an operator says, with what they were shown, and the daemon's warden judges.
 What came too late, or is about something else than what stands, is answered by 409 and the difference.

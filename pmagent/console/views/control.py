@@ -1,6 +1,6 @@
 """What an operator sets: the stop switch, the PLA's mode, the device armed or not, the end of a session.
 
-Stopping is everybody's: who may only look pauses and disarms as well (rulings C: down by anyone). All else needs the
+Stopping is everybody's: who may only look pauses and disarms as well (docs/design.md §18.2). All else needs the
 role approve.
 
 Each POST is one operation of the daemon, and answers 303 to the page it came from, or 409 with the reasons and what

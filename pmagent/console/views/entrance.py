@@ -1,4 +1,4 @@
-"""Entering and leaving: the one-time address, name and secret, the way out (style report 3.3)."""
+"""Entering and leaving: the one-time address, name and secret, the way out (docs/design.md §18.2)."""
 
 from __future__ import annotations
 

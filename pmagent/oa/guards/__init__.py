@@ -1,2 +1,1 @@
-"""Guards: read-only checks of the workspace; each is pure over one reading of the files (rulings A, Guard,
-Tools)."""
+"""Guards: read-only checks of the workspace; each is pure over one reading of the files (docs/design.md §12.5)."""

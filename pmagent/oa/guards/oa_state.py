@@ -1,5 +1,4 @@
-"""Guard oa_state: STATE.json, REALITY_GREEN and the bootstrap say the same (spec, guard_oa_state.py
-Checks)."""
+"""Guard oa_state: STATE.json, REALITY_GREEN and the bootstrap say the same (docs/design.md §12.5)."""
 
 from __future__ import annotations
 

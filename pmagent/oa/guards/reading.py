@@ -1,5 +1,4 @@
-"""What guards look at: all files that they read, read once, now (rulings A: "not as STATE remembers
-them")."""
+"""What guards look at: all files that they read, read once, now (docs/design.md §12.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what a guard found to its report (rulings A, Guard)."""
+"""From what a guard found to its report (docs/design.md §12.5)."""
 
 from __future__ import annotations
 

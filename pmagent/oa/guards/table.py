@@ -1,4 +1,4 @@
-"""The guards by name, and how one is run (rulings A, Tools)."""
+"""The guards by name, and how one is run (docs/design.md §12.5)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """What is being typed ends when somebody wants it to: whatever becomes of the line, no key is pressed on the strength
-of anything that left the host after the wish, and none later than the lease (rulings C, Modes)."""
+of anything that left the host after the wish, and none later than the lease (docs/design.md §16.3)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """A witness at the device: sees each byte that reaches it, its switch, its plug, and each report that leaves it, and
-holds it to what may be typed (rulings C, Device). Knows nothing of the firmware."""
+holds it to what may be typed (docs/design.md §16.7). Knows nothing of the firmware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One test a code: each is reached by a command as a person would reach it (DESIGN §7)."""
+"""One test a code: each is reached by a command as a person would reach it (docs/design.md §11.4)."""
 
 from __future__ import annotations
 

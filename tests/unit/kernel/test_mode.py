@@ -1,4 +1,4 @@
-"""The mode of an observation: rulings A, Mode, one test a condition."""
+"""The mode of an observation, one test a condition (docs/design.md §12.2)."""
 
 from __future__ import annotations
 

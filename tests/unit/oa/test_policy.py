@@ -1,4 +1,4 @@
-"""The mode table, literally (rulings A)."""
+"""The mode table, literally (docs/design.md §12.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Guards and tools over a workspace's files (rulings A, Guard and Tools)."""
+"""Guards and tools over a workspace's files (docs/design.md §12.5, §12.6)."""
 
 from __future__ import annotations
 

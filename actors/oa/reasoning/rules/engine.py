@@ -1,4 +1,5 @@
-"""The engine `rules` (rulings A, Engines): which tools a run needs, what it answers, and what a model may answer; pure.
+"""The engine `rules` (docs/design.md §13.4): which tools a run needs, what it answers, and what a model may answer;
+pure.
 
 The same envelope and evidence give the same answer, byte for byte. Nothing here raises for any JSON in goal, context,
 surfaces or tool results: they are data, and an answer to bad data is a stricter answer.

@@ -297,7 +297,7 @@ def _unproven(
 
 def forbidden(facts: Facts, program: str) -> list[OADiagnostic]:
     """Why the program may not answer on these facts: the kernel is BLOCKED or reality is not green, and it is not one
-    of the programs of the diagnostic mode (spec oa_reasoning_bridge, 5.4). Empty: it may."""
+    of the programs of the diagnostic mode (docs/design.md §13.3). Empty: it may."""
     if program in DIAGNOSTIC_PROGRAMS or (facts.green and facts.mode != "BLOCKED"):
         return []
     state = "the kernel is BLOCKED" if facts.mode == "BLOCKED" else "reality is not green"

@@ -1,4 +1,4 @@
-"""GuardFailureInterpreter: why a guard failed and what mends it; pure (spec oa_reasoning_bridge, 4.3).
+"""GuardFailureInterpreter: why a guard failed and what mends it; pure (docs/design.md §13.2).
 
 It runs in every mode: it is how one gets out of the bad ones. The cause is the deepest that the reports name, the plan
 is made of the reports' own remediations and the kernel's, and ends with the guard itself.

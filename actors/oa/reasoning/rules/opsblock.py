@@ -1,4 +1,4 @@
-"""OPSBlockGenerator: the commands that reach a goal, for a person to review and run; pure (spec, 4.2).
+"""OPSBlockGenerator: the commands that reach a goal, for a person to review and run; pure (docs/design.md §13.2).
 
 It invents nothing: a command is stated by the goal or its context, is pmagent's own way to do what the goal asks of it,
 or checks that a reference exists. A goal that none of these reaches is a manual step: a comment holds its place between

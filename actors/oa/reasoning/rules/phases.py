@@ -1,5 +1,5 @@
-"""Phases as words with an order: "9.1", "27", "28B", "27.E"; pure. Whatever names a phase is a word first (rulings
-A)."""
+"""Phases as words with an order: "9.1", "27", "28B", "27.E"; pure. Whatever names a phase is a word first
+(docs/design.md §12.1)."""
 
 from __future__ import annotations
 

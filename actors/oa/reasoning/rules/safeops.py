@@ -1,4 +1,4 @@
-"""SafeOPSDecision: whether an operation is safe to go on with; pure (spec oa_reasoning_bridge, 4.1).
+"""SafeOPSDecision: whether an operation is safe to go on with; pure (docs/design.md §13.2).
 
 Objections make it ABORT, doubts make it WARN with conditions, and PROCEED is what is left. Evidence that cannot be had
 (a tool not allowed, or one that failed), or that is too old in STRICT, blocks the answer itself: nothing is assumed

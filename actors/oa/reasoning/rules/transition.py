@@ -1,4 +1,4 @@
-"""PhaseTransitionValidator: whether the next phase may begin; pure (spec oa_reasoning_bridge, 4.4).
+"""PhaseTransitionValidator: whether the next phase may begin; pure (docs/design.md §13.2).
 
 Every criterion that is not met is named; READY has none. What cannot be verified is not met.
 """

@@ -1,4 +1,4 @@
-"""When a program may answer at all (spec oa_reasoning_bridge, 5.4), and which tools it asks for."""
+"""When a program may answer at all (docs/design.md §13.3), and which tools it asks for."""
 
 from __future__ import annotations
 
