@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -109,6 +110,7 @@ class Engine:
         """Halted actors, with the position of the input on which each was halted."""
         self.effects = EffectLedger((GATE, ENGINE))
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
+        self._hearing = _hearing(tuple(frozenset(actor.hears) for actor in self.actors))
         self._hearers: dict[type, Sequence[AnyActor]] = {}
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
@@ -125,7 +127,10 @@ class Engine:
         cls = type(event.data)
         found = self._hearers.get(cls)
         if found is None:
-            found = self._hearers[cls] = tuple(actor for actor in self.actors if cls in actor.hears)
+            slots = self._hearing.get(cls)
+            if slots is None:
+                slots = self._hearing[cls] = tuple(n for n, actor in enumerate(self.actors) if cls in actor.hears)
+            found = self._hearers[cls] = tuple(self.actors[slot] for slot in slots)
         if found and event.kind == "decision":
             return [actor for actor in found if actor.name != event.actor]
         return found
@@ -402,6 +407,12 @@ class Engine:
     def quiescent(self) -> bool:
         """Whether every event has been reacted to; only then is the state a function of the log so far."""
         return self._whole and not self._queue and self._reading is None
+
+
+@lru_cache(maxsize=16)
+def _hearing(_: tuple[frozenset[type], ...]) -> dict[type, tuple[int, ...]]:
+    """Which actors hear a type, by index, as far as that was looked up: engines whose actors hear the same share it."""
+    return {}
 
 
 class RecordedReaction(msgspec.Struct):

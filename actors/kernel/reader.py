@@ -18,6 +18,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -147,15 +148,21 @@ class Moment(msgspec.Struct, frozen=True):
     existing: list[str]
 
 
+@lru_cache(maxsize=128)
+def _at(workspace: Path, path: str) -> Path:
+    """A surface is looked at several times for each reading, and several times a second while it is watched."""
+    return workspace / path
+
+
 def glance(workspace: Path, files: Files) -> Moment:
     """The surfaces as they look now: which paths, and what their marks are. Reads no content."""
-    newest = surfaces.newest_ssot(files.names(workspace / surfaces.SHARE))
+    newest = surfaces.newest_ssot(files.names(_at(workspace, surfaces.SHARE)))
     paths = dict(surfaces.PATHS)
     if newest:
         paths[surfaces.SSOT] = f"{surfaces.SHARE}/{newest}"
-    looks = {name: files.look(workspace / path) for name, path in paths.items()}
+    looks = {name: files.look(_at(workspace, path)) for name, path in paths.items()}
     named = surfaces.named_in_state(paths[surfaces.SSOT])
-    existing = sorted(path for path in named.values() if files.look(workspace / path).kind in ("file", "other"))
+    existing = sorted(path for path in named.values() if files.look(_at(workspace, path)).kind in ("file", "other"))
     return Moment(paths, looks, existing)
 
 
@@ -168,9 +175,10 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
     """
     world = files or RealFiles(workspace)
     began = world.elapsed()
+    known: Known = {}
     while True:
         before = glance(workspace, world)
-        readings = [_read(workspace, name, before, world) for name in surfaces.NAMES]
+        readings = [_read(workspace, name, before, world, known) for name in surfaces.NAMES]
         after = glance(workspace, world)
         still = before == after
         needed = _needed(workspace, before, readings, world) if still else STEP_S
@@ -190,7 +198,7 @@ def _needed(workspace: Path, moment: Moment, readings: Sequence[SurfaceReading],
         look = moment.looks[reading.name]
         if look.kind == "missing":
             # Some writers delete a file before they write it anew; its folder tells when that was.
-            look = _nearest(workspace / reading.path, workspace, files)
+            look = _nearest(_at(workspace, reading.path), workspace, files)
         quiet = WAIT_S if look.kind == "file" and reading.status not in ("ok", "too_large") else QUIET_S
         needed = max(needed, quiet - max(0.0, now - look.changed_at))
     return needed
@@ -220,7 +228,11 @@ def _unread(reading: SurfaceReading, status: SurfaceStatus, detail: str) -> Surf
     return SurfaceReading(name=reading.name, path=reading.path, required=reading.required, status=status, detail=detail)
 
 
-def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceReading:
+Known = dict[str, tuple[bytes, SurfaceReading]]
+"""A file's path -> its bytes at an earlier look, and the reading that they gave: of the same bytes it is the same."""
+
+
+def _read(workspace: Path, name: str, moment: Moment, files: Files, known: Known) -> SurfaceReading:
     path, look = moment.paths[name], moment.looks[name]
     blank = SurfaceReading(name=name, path=path, required=name in surfaces.REQUIRED, status="missing")
     if look.kind == "missing":
@@ -228,15 +240,17 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceRe
     if look.kind != "file":
         return _unread(blank, "unreadable", look.detail)
     try:
-        raw = files.read(workspace / path, SURFACE_BYTES_MAX + 1)
+        raw = files.read(_at(workspace, path), SURFACE_BYTES_MAX + 1)
     except FileNotFoundError:
         return blank
     except OSError as error:
         return _unread(blank, "unreadable", _cause(error))
     if len(raw) > SURFACE_BYTES_MAX:
         return _unread(blank, "too_large", f"more than {SURFACE_BYTES_MAX} bytes")
+    if path in known and known[path][0] == raw:
+        return known[path][1]
     status, detail, content = parse(name, raw)
-    return msgspec.structs.replace(
+    reading = msgspec.structs.replace(
         blank,
         status=status,
         detail=detail,
@@ -244,6 +258,8 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceRe
         size=len(raw),
         sha256=hashlib.sha256(raw).hexdigest(),
     )
+    known[path] = raw, reading
+    return reading
 
 
 def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:

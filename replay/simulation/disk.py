@@ -75,8 +75,7 @@ class SimDisk:
     def names(self, folder: str) -> list[str]:
         """See Disk."""
         self.step()
-        start = f"{folder}/"
-        return sorted(path[len(start) :] for path in self._names if path.startswith(start) and dirname(path) == folder)
+        return sorted(path[len(folder) + 1 :] for path in self.paths(folder))
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> SimFile:
         """See Disk."""
@@ -273,7 +272,8 @@ class SimDisk:
 
     def paths(self, folder: str) -> list[str]:
         """Every file in a folder."""
-        return [path for path in self._names if dirname(path) == folder]
+        start, behind = f"{folder}/", len(folder) + 1
+        return [path for path in self._names if path.startswith(start) and "/" not in path[behind:]]
 
     def files(self) -> dict[str, bytes]:
         """Every file as a read gives it."""
@@ -350,7 +350,8 @@ class SimFile:
         self._step()
         if self._disk.strike("disk: read error"):
             raise OSError(errno.EIO, "Input/output error")
-        return bytes(self._inode.data[offset : offset + size])
+        with memoryview(self._inode.data) as data:
+            return bytes(data[offset : offset + size])
 
     def size(self) -> int:
         """See DiskFile."""

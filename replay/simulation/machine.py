@@ -160,7 +160,7 @@ class Machine:
         now = world.now()
         completed = self.engine.complete(now)
         if from_snapshot and not first and not completed.events:
-            self._unwatched(self.watch.restored, (export_engine(self.engine), self.engine.states), self.storage, now)
+            self._unwatched(self.watch.restored, (export_engine(self.engine), self.engine.states), now)
         self.up = True
         for output in filter(lambda output: output.events, (Output(first, [], []), completed)):
             self._submit(output)

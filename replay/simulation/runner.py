@@ -205,7 +205,7 @@ def _play(
     machine.storage.close()
     world.disk.watched = False
     watch = machine.watch
-    watch.check_log()
+    watch.check_log(machine.engine)
     watch.check_documents(machine.documents)
     watch.check_ended()
     require(not machine.engine.effects.open, "an effect is still open")

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from events.errors import ForeignChange
-from events.event import format_time
+from events.event import format_time, parse_time
 from replay.simulation.disk import SimDisk
 from replay.simulation.faults import FOREIGN_CHANCES, Faults
 
@@ -89,8 +89,7 @@ class World:
 
     def until(self, time: str) -> float:
         """Seconds until the machine's clock shows ``time`` (0 when it has)."""
-        at = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-        return max(0.0, (at - BEGINNING).total_seconds() - (self.micros + self._skew) / 1_000_000)
+        return max(0.0, (parse_time(time) - BEGINNING).total_seconds() - (self.micros + self._skew) / 1_000_000)
 
     def between(self, low: float, high: float) -> float:
         """Any time span between two (seconds)."""
