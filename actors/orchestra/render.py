@@ -12,6 +12,7 @@ from contracts.orchestra_config import OrchestraConfig
 from events.unseen import UNSEEN
 
 _INDENT: Final = "  "
+_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _UNPRINTABLE: Final = re.compile(f"[\xa0\ufffe\uffff{UNSEEN}]")
 """What YAML calls so, and what people would not see."""
 _BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
@@ -42,7 +43,7 @@ def _mapping(values: dict[str, Any], indent: str, lines: list[str]) -> None:
 
 def _scalar(value: Any) -> str:
     """A scalar or empty list as JSON, which YAML reads alike once what it calls unprintable is escaped."""
-    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
+    return _UNPRINTABLE.sub(_escape, _json(value))
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -32,7 +32,9 @@ def altered_is_found(
     if not decisions:
         return False
     victim = random.choice(decisions)
-    events = list(history)
+    # It stops at the first difference: nothing behind the next fact would be read.
+    facts = (event.position for event in history[victim.position :] if event.kind == "fact")
+    events = list(history[: next(facts, len(history))])
     events[victim.position - 1] = msgspec.structs.replace(victim, raw=altered(victim.raw))
     lines, sums = seal(events, 1, Tail())
     storage = MemoryStorage()

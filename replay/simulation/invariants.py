@@ -21,7 +21,7 @@ from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
 from contracts.pla_events import PlaContractBroken
 from events.blobs import BLOB_PREFIX
-from events.event import Event, Tail
+from events.event import Event, StoredEvent, Tail
 from events.head import NAME as HEAD
 from events.head import decode_head
 from events.reader import runs
@@ -33,9 +33,9 @@ from replay.replayer import Replayer
 from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
-from replay.simulation.invariants_models import check_models, check_models_ended
+from replay.simulation.invariants_models import check_models_ended
 from replay.simulation.invariants_pauses import Pauses, check_pauses
-from replay.simulation.invariants_pla import ANSWERS, OWN, check_pla, check_pla_ended
+from replay.simulation.invariants_pla import ANSWERS, OWN, check_pla_ended
 from replay.simulation.invariants_reasoning import check_contexts, check_reasoning
 from replay.simulation.invariants_runs import check_runs
 from replay.simulation.invariants_session_logs import check_session_logs
@@ -160,6 +160,14 @@ class Watch:
         self.starts.restart()
         self.committed(storage.tail())
 
+    def typed(self, stored: StoredEvent) -> Event:
+        """What a process decodes: the event that was decoded from the same bytes when the log was opened. What an event
+        has in a blob it reads itself."""
+        event = self.history[stored.position - 1]
+        if event.raw.startswith(BLOB_PREFIX) or stored.sum != self.sums[stored.position - 1]:
+            return typed(stored, self._blobs)
+        return event
+
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
         for event, sum_ in zip(events, sums, strict=True):
@@ -229,8 +237,8 @@ class Watch:
     # --- at the end --------------------------------------------------------------------------------------------------
 
     def check_log(self, live: Engine) -> None:
-        """The log as it lies on the disk: valid, complete, and reproduced by a replay, which comes to know what the
-        ``live`` engine knows."""
+        """The log as it lies on the disk, after everything came to rest: valid, complete, and reproduced by a replay,
+        which comes to know what the ``live`` engine knows."""
         blobs = blob_check(f"{self._folder.rpartition('/')[0]}/blobs", self._disk)
         checked = verify_log(self._folder, self._disk, decode=True, blobs=blobs)
         require(checked.ok, f"log verify: {checked.finding}")
@@ -248,11 +256,11 @@ class Watch:
         self.check_grants()
         check_reasoning(self.history)
         check_contexts(self.history)
-        check_models(self.history)
+        check_models_ended(self.history)
         check_runs(self.history)
         check_checks(self.history)
         check_audits(self.history)
-        check_pla(self.history)
+        check_pla_ended(self.history)
         check_pauses(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
@@ -324,9 +332,7 @@ class Watch:
                 require(seen, f"permit {event.position} was granted on what was read before the start")
 
     def check_ended(self) -> None:
-        """After everything came to rest: each effect has its end, each request its one answer, each question too."""
-        check_models_ended(self.history)
-        check_pla_ended(self.history)
+        """After everything came to rest: each effect has its end, each request its one answer."""
         ends, answers = _ends(self.history), Counter(map(_answered, self.history))
         refused = Counter((e.data.request, e.data.name) for e in self.history if isinstance(e.data, RequestRefused))
         for (at, name), count in refused.items():

@@ -22,7 +22,7 @@ from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
 from contracts.orchestra_events import RunRequested
-from contracts.payload import OutwardRequest, effect_of, typed
+from contracts.payload import OutwardRequest, effect_of
 from events.blobs import BlobStore
 from events.commit import Committer
 from events.errors import OutcomeUnknown
@@ -140,7 +140,7 @@ class Machine:
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
         for run in runs(self.storage, from_snapshot + 1):
-            for event in [typed(stored, self.blobs) for stored in run]:
+            for event in [self.watch.typed(stored) for stored in run]:
                 self.engine.fold(event)
         if self.documents is not None:
             self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
