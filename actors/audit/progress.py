@@ -88,7 +88,9 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
     configurable = {"clerk": clerk, "provenance": provenance, _SUBMIT: lambda: _in_this_thread}
     config: RunnableConfig = {"configurable": configurable}
     with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
-        return cast("AuditState", audit_graph().invoke(known, config))
+        for state in audit_graph().stream(known, config, stream_mode="values"):  # invoke computes updates, too
+            known = cast("AuditState", state)
+    return known
 
 
 _SUBMIT: Final = "__pregel_runner_submit"

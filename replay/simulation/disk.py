@@ -91,6 +91,8 @@ class SimDisk:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
+        if inode.data is inode.durable:
+            inode.data = bytearray(inode.durable)
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -189,7 +191,8 @@ class SimDisk:
         for inode in inodes.values():
             if inode.pending:
                 self._lose(inode, keep)
-            inode.data = bytearray(inode.durable)
+            if inode.data != inode.durable:
+                inode.data = bytearray(inode.durable)
             if inode.sealed and self._random.random() < 0.1:
                 inode.sealed = False
                 self._faults.note("disk: sealing lost")
@@ -282,7 +285,7 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data, inode.durable = bytearray(content), bytearray(content)
+        inode.data = inode.durable = bytearray(content)  # two of their own when it is opened
         self._names[path] = self._durable_names[path] = inode
 
     def get(self, path: str) -> bytes | None:

@@ -161,11 +161,13 @@ class Watch:
         self.committed(storage.tail())
 
     def typed(self, stored: StoredEvent) -> Event:
-        """What a process decodes: the event that was decoded from the same bytes when the log was opened. What an event
-        has in a blob it reads itself."""
+        """What a process decodes: the event that was decoded from the same bytes when the log was opened. The blob that
+        it lies in is read, and checked, all the same."""
         event = self.history[stored.position - 1]
-        if event.raw.startswith(BLOB_PREFIX) or stored.sum != self.sums[stored.position - 1]:
+        if stored.sum != self.sums[stored.position - 1]:
             return typed(stored, self._blobs)
+        if event.raw.startswith(BLOB_PREFIX):
+            self._blobs.get(in_blob(event.raw)[0])
         return event
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:

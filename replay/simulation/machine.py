@@ -17,7 +17,7 @@ from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.integrity import EngineBroken
 from actors.snapshot import export_engine, restore_engine, usable
-from contracts.content import Content, whole
+from contracts.content import BlobContent, Content, whole
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
@@ -339,7 +339,8 @@ class Machine:
             content = whole(rendered, self.blobs)
             self._world.disk.put(f"{DOCUMENTS}/{path}", content)
             self._world.faults.note("document: written")
-            self._world.note(f"{path} {sha256(content).hexdigest()}")
+            digest = rendered.sha256 if isinstance(rendered, BlobContent) else sha256(content).hexdigest()
+            self._world.note(f"{path} {digest}")
         self.watch.written({path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents})
 
     # --- effects -------------------------------------------------------------------------------------------------
