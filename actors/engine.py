@@ -40,7 +40,7 @@ from actors.ledger import GATE, Cancel, EffectLedger
 from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from events.errors import BadEvent, PmagentError
-from events.event import DATA_BYTES_MAX, Draft, Event
+from events.event import DATA_BYTES_MAX, Draft, Event, Tail
 from events.line import check_texts
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 
@@ -121,6 +121,24 @@ class Engine:
         self._whole = True  # no reaction was left unfinished; set before it begins, so that nothing can slip past
         self._cause = "it was entered twice"
         self._outward: list[Event] = []  # the outward requests of the reaction that is going on
+
+    def copy(self, witness: Witness | None = None) -> Engine:
+        """Another engine that has folded the same events and goes on by itself; states are immutable, so both hold
+        them. Raises ValueError while a reaction is being read back."""
+        if not self._whole or self._reading is not None:
+            raise ValueError("an engine is copied between reactions")
+        other = Engine(self.actors[1:], Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
+        other.sequencer.time = self.sequencer.time
+        other.states.update(self.states)
+        other.halted.update(self.halted)
+        mine, its = self.effects, other.effects
+        its.open, its.cancelled, its.held = dict(mine.open), dict(mine.cancelled), dict(mine.held)
+        its.paused = mine.paused
+        other._queue.extend(self._queue)
+        other._fact = self._fact
+        other._facts.extend(self._facts)
+        other._end_matters |= self._end_matters
+        return other
 
     def hearers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""

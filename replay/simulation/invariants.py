@@ -29,7 +29,7 @@ from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.storage import StorageReader
 from events.verify import verify_log
-from replay.replayer import Replayer
+from replay.simulation.altered import Alteration, AlteredReplay
 from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
@@ -238,20 +238,21 @@ class Watch:
 
     # --- at the end --------------------------------------------------------------------------------------------------
 
-    def check_log(self, live: Engine) -> None:
+    def check_log(self, live: Engine, alteration: Alteration) -> None:
         """The log as it lies on the disk, after everything came to rest: valid, complete, and reproduced by a replay,
-        which comes to know what the ``live`` engine knows."""
+        which comes to know what the ``live`` engine knows, and which finds an ``alteration``."""
         blobs = blob_check(f"{self._folder.rpartition('/')[0]}/blobs", self._disk)
         checked = verify_log(self._folder, self._disk, decode=True, blobs=blobs)
         require(checked.ok, f"log verify: {checked.finding}")
         require(checked.events >= len(self.history), f"{checked.events} of {len(self.history)} events are left")
         reader = SegmentReader(self._disk, self._folder)
-        replayer = Replayer(reader, self._actors(), blobs=self._blobs)
+        replayer = AlteredReplay(reader, self._actors(), self._blobs, alteration)
         replayed = replayer.run()
         first = "\n".join(replayed.divergences[0].lines()) if replayed.divergences else replayed.stopped
         require(replayed.equal, f"replay differs: {first}")
         same = (export_engine(replayer.engine), replayer.engine.states) == (export_engine(live), live.states)
         require(same, "a replay comes to another state than the engine")
+        replayer.check_found()
         self.check_order()
         self.check_actors()
         self.check_gate()

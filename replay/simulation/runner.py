@@ -16,7 +16,7 @@ from actors.actor import AnyActor
 from actors.registry import all_actors
 from events.errors import PmagentError
 from events.segments import segment_firsts
-from replay.simulation.altered import altered_is_found
+from replay.simulation.altered import Alteration
 from replay.simulation.borders import Borders, calm
 from replay.simulation.disk import Crashed
 from replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
@@ -205,7 +205,8 @@ def _play(
     machine.storage.close()
     world.disk.watched = False
     watch = machine.watch
-    watch.check_log(machine.engine)
+    alteration = Alteration(watch.history, random)
+    watch.check_log(machine.engine, alteration)
     watch.check_documents(machine.documents)
     watch.check_ended()
     require(not machine.engine.effects.open, "an effect is still open")
@@ -225,7 +226,7 @@ def _play(
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
         world.faults.note("log: rolled")
-    if altered_is_found(watch.history, actors(fatal), machine.blobs, random):
+    if alteration.victim is not None:
         world.faults.note("replay: alteration found")
     return SimResult(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
