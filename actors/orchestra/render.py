@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -21,8 +22,13 @@ _BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufe
 def rendered(config: OrchestraConfig) -> str:
     """The whole configuration, every value written out, keys in the contract's order, texts in quotes or, with several
     lines, as blocks."""
+    return _rendered(msgspec.json.encode(config))
+
+
+@lru_cache(maxsize=16)
+def _rendered(config: bytes) -> str:
     lines = ["# What this run went by: the configuration with the command's flags."]
-    _mapping(msgspec.to_builtins(config), "", lines)
+    _mapping(msgspec.to_builtins(msgspec.json.decode(config, type=OrchestraConfig)), "", lines)
     return "\n".join(lines) + "\n"
 
 

@@ -15,6 +15,7 @@ from random import Random
 from typing import Final
 
 from events.disk import Status
+from events.segments import SUFFIX
 from replay.simulation.faults import Faults
 
 SECTOR: Final = 512
@@ -277,6 +278,15 @@ class SimDisk:
         """Every file in a folder."""
         start, behind = f"{folder}/", len(folder) + 1
         return [path for path in self._names if path.startswith(start) and "/" not in path[behind:]]
+
+    def log(self, folder: str) -> bytes:
+        """The log's segments in a folder, one behind the other."""
+        return b"".join(self._names[path].data for path in sorted(self.paths(folder)) if path.endswith(SUFFIX))
+
+    def has_log(self, folder: str) -> bool:
+        """Whether the folder holds a segment."""
+        start = f"{folder}/"
+        return any(path.endswith(SUFFIX) and path.startswith(start) for path in self._names)
 
     def files(self) -> dict[str, bytes]:
         """Every file as a read gives it."""

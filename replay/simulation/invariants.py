@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Protocol
 
@@ -141,7 +141,7 @@ class Watch:
         """A log was opened: everything that was durable is still there, byte for byte. Lines that have the bytes which
         they had at an earlier opening are the events that were decoded then; what they have in blobs is read again."""
         before, end = len(self.history), storage.tail().position
-        lines = b"".join(_lines(storage))
+        lines = self._disk.log(self._folder)
         same = self._read if lines.startswith(self._lines) else 0
         for event in self.history[:same]:
             if event.raw.startswith(BLOB_PREFIX):
@@ -348,14 +348,6 @@ class Watch:
                 require(ends[at] == 1, f"effect {at} ({event.type}) has no end")
             if is_request(event.data) and not isinstance(event.data, ModelAsked | PlaContractBroken):
                 require(answers[at] == 1, f"request {at} ({event.type}) has {answers[at]} answers")
-
-
-def _lines(storage: StorageReader) -> Iterator[bytes]:
-    """The lines of the log as they are stored, in pieces."""
-    position = 1
-    while piece := storage.read(position):
-        position += piece.count(b"\n")
-        yield piece
 
 
 def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:

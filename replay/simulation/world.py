@@ -41,7 +41,7 @@ class Others:
 
     def under(self, work: Callable[[], T]) -> T:
         """Change something, perhaps, once there is a segment, right before ``work``, which has to notice it."""
-        if self.faults.active and any(path.endswith(".jsonl") for path in self._disk.paths(self._folder)):
+        if self.faults.active and self._disk.has_log(self._folder):
             struck = next(filter(self.faults.strike, FOREIGN_CHANCES), "")
             self._undo = self._disk.change(struck, self._folder) if struck else None
         done = work()
