@@ -124,9 +124,9 @@ class Engine:
 
     def copy(self, witness: Witness | None = None) -> Engine:
         """Another engine that has folded the same events and goes on by itself; states are immutable, so both hold
-        them. Raises ValueError while a reaction is being read back."""
-        if not self._whole or self._reading is not None:
-            raise ValueError("an engine is copied between reactions")
+        them. Raises ValueError for an engine that is broken, or has a witness to what it reads."""
+        if not self._whole or (self._witness is not None and self._reading is not None):
+            raise ValueError("what is being read back has its witness")
         other = Engine(self.actors[1:], Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
         other.sequencer.time = self.sequencer.time
         other.states.update(self.states)
@@ -138,6 +138,8 @@ class Engine:
         other._fact = self._fact
         other._facts.extend(self._facts)
         other._end_matters |= self._end_matters
+        if self._reading is not None:
+            other._reading = msgspec.structs.replace(self._reading, taken=list(self._reading.taken))
         return other
 
     def hearers(self, event: Event) -> Sequence[AnyActor]:

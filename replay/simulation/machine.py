@@ -139,9 +139,12 @@ class Machine:
         self.engine = Engine(self._actors(), Sequencer(Tail()))
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
-        for run in runs(self.storage, from_snapshot + 1):
-            for event in [self.watch.typed(stored) for stored in run]:
+        read = [self.watch.typed(stored) for run in runs(self.storage, from_snapshot + 1) for stored in run]
+        if from_snapshot:
+            for event in read:
                 self.engine.fold(event)
+        else:
+            self.engine = self.watch.folded()
         if self.documents is not None:
             self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
             self._write_changed()
