@@ -122,12 +122,13 @@ class Engine:
         self._cause = "it was entered twice"
         self._outward: list[Event] = []  # the outward requests of the reaction that is going on
 
-    def copy(self, witness: Witness | None = None) -> Engine:
-        """Another engine that has folded the same events and goes on by itself; states are immutable, so both hold
-        them. Raises ValueError for an engine that is broken, or has a witness to what it reads."""
+    def copy(self, actors: Sequence[AnyActor], witness: Witness | None = None) -> Engine:
+        """Another engine of the same ``actors`` that has folded the same events and goes on by itself; states are
+        immutable, so both hold them. Raises ValueError for an engine that is broken, or has a witness to what it
+        reads."""
         if not self._whole or (self._witness is not None and self._reading is not None):
             raise ValueError("what is being read back has its witness")
-        other = Engine(self.actors[1:], Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
+        other = Engine(actors, Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
         other.sequencer.time = self.sequencer.time
         other.states.update(self.states)
         other.halted.update(self.halted)

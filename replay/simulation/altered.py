@@ -51,7 +51,7 @@ class AlteredReplay(Replayer):
         events = self._alteration.events
         if events and stored.position == events[0].position:
             self._other = Replayer(MemoryStorage(), ())
-            self._other.engine = self.engine.copy(self._other)
+            self._other.engine = self.engine.copy(self.engine.actors[1:], self._other)
         return super().typed(stored)
 
     def check_found(self) -> None:

@@ -40,6 +40,7 @@ from replay.simulation.invariants_reasoning import check_contexts, check_reasoni
 from replay.simulation.invariants_runs import check_runs
 from replay.simulation.invariants_session_logs import check_session_logs
 from replay.simulation.invariants_starts import Starts
+from replay.simulation.rendering import Part, Rendering
 from replay.simulation.world import Violation, require
 
 DOCUMENTS: Final = "/workspace"
@@ -78,8 +79,12 @@ class Documents(Protocol):
         """All documents but those of what is long over."""
         ...
 
-    def take_changed(self) -> dict[str, Content]:
+    def take(self) -> Mapping[str, Part]:
         """Those that may have changed since the last call."""
+        ...
+
+    def take_changed(self) -> dict[str, Content]:
+        """``take``, computed."""
         ...
 
     def settle(self) -> None:
@@ -123,6 +128,7 @@ class Watch:
         """Called with each event when it has become durable."""
         self._durable_documents = documents() if documents else None
         self._shown: dict[str, Content] = {}
+        self.rendering = Rendering()
         self._folded = 0
         self.starts = Starts()
         self._lines = b""
@@ -164,7 +170,7 @@ class Watch:
         """What a process decodes: the event that was decoded from the same bytes when the log was opened. The blob that
         it lies in is read, and checked, all the same."""
         event = self.history[stored.position - 1]
-        if stored.sum != self.sums[stored.position - 1]:
+        if (stored.sum, stored.id, stored.type) != (self.sums[stored.position - 1], event.id, event.type):
             return typed(stored, self._blobs)
         if event.raw.startswith(BLOB_PREFIX):
             self._blobs.get(in_blob(event.raw)[0])
@@ -198,7 +204,7 @@ class Watch:
             return
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)
-        self._shown |= self._durable_documents.take_changed()
+        self._shown |= self.rendering.computed(self._durable_documents.take())
         self._durable_documents.settle()
         for path, content in documents.items():
             known = path in self._shown and content == whole(self._shown[path], self._blobs)
@@ -235,11 +241,11 @@ class Watch:
         require((export_engine(other), other.states) == state, "a start from a snapshot differs from one without")
 
     def folded(self) -> Engine:
-        """An engine that has folded the log, right after it was opened. Each event is folded once: that a fold of all
-        of them in one go, from the disk, comes to the same is looked at in the end (``check_log``)."""
+        """An engine of new actors that has folded the log, right after it was opened. Each event is folded once: that a
+        fold of all of them in one go, from the disk, comes to the same is looked at in the end (``check_log``)."""
         for event in self.history[self._whole.sequencer.position :]:
             self._whole.fold(event)
-        return self._whole.copy()
+        return self._whole.copy(self._actors())
 
     # --- at the end --------------------------------------------------------------------------------------------------
 
@@ -275,7 +281,8 @@ class Watch:
                 require(secret not in content, f"a secret stands in {path}")
 
     def check_documents(self, live: Documents | None) -> None:
-        """Documents folded live equal those rebuilt from the log; and so do all on the disk, also of what is over."""
+        """Documents folded live equal those rebuilt from the log; and so do all on the disk, also of what is over. All
+        are computed afresh."""
         if live is None or self._documents is None:
             return
         rebuilt = self._documents()

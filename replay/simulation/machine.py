@@ -334,7 +334,7 @@ class Machine:
     def _write_changed(self) -> None:
         self._write_due = False
         if self.documents is not None:
-            self._write_documents(self.documents.take_changed())
+            self._write_documents(self.watch.rendering.computed(self.documents.take()))
             self.documents.settle()
 
     def _write_documents(self, documents: dict[str, Content]) -> None:
