@@ -23,7 +23,6 @@ from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
 from contracts.orchestra_events import RunRequested
 from contracts.payload import OutwardRequest, effect_of
-from events.blobs import BlobStore
 from events.commit import Committer
 from events.errors import OutcomeUnknown
 from events.event import Event, Tail
@@ -33,7 +32,7 @@ from events.redact import Redactor
 from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
 from replay.simulation.borders import Borders, Interrupted, end_broken
-from replay.simulation.disk import Crashed
+from replay.simulation.disk import Crashed, SimBlobs
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from replay.simulation.running import Running, switched
 from replay.simulation.snapshots import CODE, spoiled, taken
@@ -61,7 +60,7 @@ class Machine:
         self._make_documents = documents
         self._log_id = f"{world.random.getrandbits(128):032x}"
         self._segment_bytes = world.random.choice((3_000, 3_000, 20_000, 1_000_000))
-        self.blobs = BlobStore(world.disk, BLOBS)
+        self.blobs = SimBlobs(world.disk, BLOBS)
         self._intake = Intake(Redactor(secrets), self.blobs)
         self.watch = Watch(
             world.disk, FOLDER, actors, documents, self.blobs, [secret.encode() for secret in secrets]
