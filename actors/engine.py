@@ -108,6 +108,8 @@ class Engine:
             raise ValueError("actors need different names")
         self.halted: dict[str, int] = {}
         """Halted actors, with the position of the input on which each was halted."""
+        self.exported: dict[str, tuple[Any, bytes]] = {}
+        """The smaller states as they were exported last (``actors.snapshot``); most are the same at the next time."""
         self.effects = EffectLedger((GATE, ENGINE))
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
         self._hearing = _hearing(tuple(frozenset(actor.hears) for actor in self.actors))

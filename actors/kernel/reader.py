@@ -175,10 +175,9 @@ def read_surfaces(workspace: Path, files: Files | None = None, *, request: int =
     """
     world = files or RealFiles(workspace)
     began = world.elapsed()
-    known: Known = {}
     while True:
         before = glance(workspace, world)
-        readings = [_read(workspace, name, before, world, known) for name in surfaces.NAMES]
+        readings = [_read(workspace, name, before, world) for name in surfaces.NAMES]
         after = glance(workspace, world)
         still = before == after
         needed = _needed(workspace, before, readings, world) if still else STEP_S
@@ -228,11 +227,7 @@ def _unread(reading: SurfaceReading, status: SurfaceStatus, detail: str) -> Surf
     return SurfaceReading(name=reading.name, path=reading.path, required=reading.required, status=status, detail=detail)
 
 
-Known = dict[str, tuple[bytes, SurfaceReading]]
-"""A file's path -> its bytes at an earlier look, and the reading that they gave: of the same bytes it is the same."""
-
-
-def _read(workspace: Path, name: str, moment: Moment, files: Files, known: Known) -> SurfaceReading:
+def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceReading:
     path, look = moment.paths[name], moment.looks[name]
     blank = SurfaceReading(name=name, path=path, required=name in surfaces.REQUIRED, status="missing")
     if look.kind == "missing":
@@ -247,10 +242,8 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files, known: Known
         return _unread(blank, "unreadable", _cause(error))
     if len(raw) > SURFACE_BYTES_MAX:
         return _unread(blank, "too_large", f"more than {SURFACE_BYTES_MAX} bytes")
-    if path in known and known[path][0] == raw:
-        return known[path][1]
-    status, detail, content = parse(name, raw)
-    reading = msgspec.structs.replace(
+    status, detail, content = (_parsed if len(raw) <= _KEPT_BYTES_MAX else parse)(name, raw)
+    return msgspec.structs.replace(
         blank,
         status=status,
         detail=detail,
@@ -258,8 +251,6 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files, known: Known
         size=len(raw),
         sha256=hashlib.sha256(raw).hexdigest(),
     )
-    known[path] = raw, reading
-    return reading
 
 
 def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
@@ -283,6 +274,11 @@ def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
         return "not_json", "nested too deeply", None
     lack = surfaces.problem(name, content)
     return ("invalid", lack, None) if lack else ("ok", "", content)
+
+
+_KEPT_BYTES_MAX = 64 * 1024
+_parsed = lru_cache(maxsize=32)(parse)
+"""Surfaces mostly are as they were when they are looked at again; nobody changes a content."""
 
 
 class _Doubled(ValueError):

@@ -380,8 +380,7 @@ class SimFile:
         self._step()
         if self._disk.strike("disk: read error"):
             raise OSError(errno.EIO, "Input/output error")
-        with memoryview(self._inode.data) as data:
-            return bytes(data[offset : offset + size])
+        return bytes(memoryview(self._inode.data)[offset : offset + size])
 
     def size(self) -> int:
         """See DiskFile."""

@@ -70,6 +70,8 @@ class World:
         """True time since the beginning, in microseconds."""
         self.steps = 0
         self._skew = 0
+        self._shown: tuple[int | None, str] = None, ""
+        """What the clock showed last, with when that was."""
         self._calendar: list[tuple[int, int, str, Callable[[], None]]] = []
         self._entries = 0
         self._history = sha256()
@@ -81,7 +83,10 @@ class World:
 
     def now(self) -> str:
         """What the machine's clock shows, as log time: it may have been set wrong."""
-        return format_time(BEGINNING + timedelta(microseconds=self.micros + self._skew))
+        micros = self.micros + self._skew
+        if micros != self._shown[0]:
+            self._shown = micros, format_time(BEGINNING + timedelta(microseconds=micros))
+        return self._shown[1]
 
     def set_clock(self, seconds: float) -> None:
         """Turn the machine's clock by so much; it never goes before the beginning by more than an hour."""
