@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from typing import Any, Final, cast
-from uuid import UUID
 
 import msgspec
 from langchain_core.callbacks.manager import CallbackManager, CallbackManagerForChainRun
@@ -120,7 +119,7 @@ class _Run(CallbackManagerForChainRun):
 
 
 _NOBODY: Final = _Nobody([])
-_RUN: Final = _Run(run_id=UUID(int=0), handlers=[], inheritable_handlers=[])
+_RUN: Final = _Run(run_id=cast("Any", None), handlers=[], inheritable_handlers=[])
 
 
 _SUBMIT: Final = "__pregel_runner_submit"
