@@ -13,7 +13,6 @@ from contextvars import copy_context
 from typing import Any, Final, cast
 
 import msgspec
-from langchain_core.callbacks.manager import CallbackManager, CallbackManagerForChainRun
 from langchain_core.runnables import RunnableConfig
 from langsmith.run_helpers import tracing_context
 
@@ -87,39 +86,11 @@ def _invoked(audit: Audit, clerk: ActorClerk) -> AuditState:
         "report_sha256": audit.report_sha256,
     }
     configurable = {"clerk": clerk, "provenance": provenance, _SUBMIT: lambda: _in_this_thread}
-    config: RunnableConfig = {"configurable": configurable, "callbacks": _NOBODY}
+    config: RunnableConfig = {"configurable": configurable}
     with tracing_context(enabled=False):  # whatever the environment says: nothing leaves
         for state in audit_graph().stream(known, config, stream_mode="values"):  # invoke computes updates, too
             known = cast("AuditState", state)
     return known
-
-
-class _Nobody(CallbackManager):
-    """Nobody listens to the graph: its nodes compute, and LangGraph need not say when."""
-
-    def on_chain_start(self, *_: Any, **__: Any) -> CallbackManagerForChainRun:
-        return _RUN
-
-    def add_metadata(self, metadata: dict[str, Any], inherit: bool = True) -> None:
-        pass
-
-    def copy(self) -> _Nobody:
-        return self
-
-
-class _Run(CallbackManagerForChainRun):
-    def get_child(self, *_: Any, **__: Any) -> CallbackManager:
-        return _NOBODY
-
-    def on_chain_end(self, outputs: Any, **_: Any) -> None:
-        pass
-
-    def on_chain_error(self, error: BaseException, **_: Any) -> None:
-        pass
-
-
-_NOBODY: Final = _Nobody([])
-_RUN: Final = _Run(run_id=cast("Any", None), handlers=[], inheritable_handlers=[])
 
 
 _SUBMIT: Final = "__pregel_runner_submit"
