@@ -114,6 +114,8 @@ class Engine:
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
         self._hearing = _hearing(tuple(frozenset(actor.hears) for actor in self.actors))
         self._hearers: dict[type, Sequence[AnyActor]] = {}
+        self._others: dict[tuple[type, str], Sequence[AnyActor]] = {}
+        """Those of a decision: its type and actor -> the hearers without that actor."""
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
@@ -154,9 +156,12 @@ class Engine:
             if slots is None:
                 slots = self._hearing[cls] = tuple(n for n, actor in enumerate(self.actors) if cls in actor.hears)
             found = self._hearers[cls] = tuple(self.actors[slot] for slot in slots)
-        if found and event.kind == "decision":
-            return [actor for actor in found if actor.name != event.actor]
-        return found
+        if not found or event.kind != "decision":
+            return found
+        others = self._others.get((cls, event.actor))
+        if others is None:
+            others = self._others[cls, event.actor] = tuple(actor for actor in found if actor.name != event.actor)
+        return others
 
     # --- live -------------------------------------------------------------------------------------------------
 

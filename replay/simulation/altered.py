@@ -23,7 +23,7 @@ class Alteration:
     there is none. ``events``: it, and what stands beside it, from behind the fact that it follows from to the next."""
 
     def __init__(self, history: Sequence[Event], random: Random) -> None:
-        decisions = [event for event in history if event.kind == "decision" and altered(event.raw) != event.raw]
+        decisions = [event for event in history if event.kind == "decision" and alterable(event.raw)]
         verdicts = [event for event in decisions if isinstance(event.data, EffectRefused)]
         if verdicts and random.random() < 0.5:
             decisions = verdicts
@@ -75,6 +75,11 @@ class AlteredReplay(Replayer):
                 event.causation, msgspec.Raw(altered(event.raw)), "",
             )
         )
+
+
+def alterable(raw: bytes) -> bool:
+    """Whether ``altered`` changes a payload's bytes."""
+    return any(_other(value) != value for value in msgspec.json.decode(raw).values())
 
 
 def altered(raw: bytes) -> bytes:

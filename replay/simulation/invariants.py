@@ -120,6 +120,8 @@ class Watch:
         self.history: list[Event] = []
         """What is durable, by position - 1."""
         self.sums: list[str] = []
+        self.verdicts: dict[int, list[str]] = {}
+        """Of the whole history, once it is checked: position of an outward request -> what is to be said against it."""
         self.acknowledged: dict[str, int] = {}
         """Facts whose sender was told that they are durable: id -> position."""
         self.fatal: dict[str, frozenset[str]] = {}
@@ -332,7 +334,8 @@ class Watch:
     def check_gate(self) -> None:
         """What the gate refused is just what it had to refuse."""
         refused = {e.data.request for e in self.history if isinstance(e.data, EffectRefused)}
-        for position, objections in verdicts(self.history).items():
+        self.verdicts = verdicts(self.history)
+        for position, objections in self.verdicts.items():
             if objections and position not in refused:
                 raise Violation(f"effect {position} was let through: {', '.join(objections)}")
             require(bool(objections) or position not in refused, f"effect {position} was refused for nothing")

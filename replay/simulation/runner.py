@@ -222,7 +222,7 @@ def _play(
         world.faults.struck.update(outside.switch.struck())
     world.faults.struck.update(world.others.faults.struck)
     world.faults.struck.update(machine.borders.faults.struck)
-    for met in met_in(watch.history):
+    for met in met_in(watch.history, watch.verdicts):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
         world.faults.note("log: rolled")
