@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -39,7 +40,7 @@ from actors.ledger import GATE, Cancel, EffectLedger
 from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from events.errors import BadEvent, PmagentError
-from events.event import DATA_BYTES_MAX, Draft, Event
+from events.event import DATA_BYTES_MAX, Draft, Event, Tail
 from events.line import check_texts
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 
@@ -107,9 +108,14 @@ class Engine:
             raise ValueError("actors need different names")
         self.halted: dict[str, int] = {}
         """Halted actors, with the position of the input on which each was halted."""
+        self.exported: dict[str, tuple[Any, bytes]] = {}
+        """The smaller states as they were exported last (``actors.snapshot``); most are the same at the next time."""
         self.effects = EffectLedger((GATE, ENGINE))
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
+        self._hearing = _hearing(tuple(frozenset(actor.hears) for actor in self.actors))
         self._hearers: dict[type, Sequence[AnyActor]] = {}
+        self._others: dict[tuple[type, str], Sequence[AnyActor]] = {}
+        """Those of a decision: its type and actor -> the hearers without that actor."""
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
@@ -120,15 +126,42 @@ class Engine:
         self._cause = "it was entered twice"
         self._outward: list[Event] = []  # the outward requests of the reaction that is going on
 
+    def copy(self, actors: Sequence[AnyActor], witness: Witness | None = None) -> Engine:
+        """Another engine of the same ``actors`` that has folded the same events and goes on by itself; states are
+        immutable, so both hold them. Raises ValueError for an engine that is broken, or has a witness to what it
+        reads."""
+        if not self._whole or (self._witness is not None and self._reading is not None):
+            raise ValueError("what is being read back has its witness")
+        other = Engine(actors, Sequencer(Tail(self.sequencer.position), self.sequencer.recent()), witness)
+        other.sequencer.time = self.sequencer.time
+        other.states.update(self.states)
+        other.halted.update(self.halted)
+        mine, its = self.effects, other.effects
+        its.open, its.cancelled, its.held = dict(mine.open), dict(mine.cancelled), dict(mine.held)
+        its.paused = mine.paused
+        other._queue.extend(self._queue)
+        other._fact = self._fact
+        other._facts.extend(self._facts)
+        other._end_matters |= self._end_matters
+        if self._reading is not None:
+            other._reading = msgspec.structs.replace(self._reading, taken=list(self._reading.taken))
+        return other
+
     def hearers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
         cls = type(event.data)
         found = self._hearers.get(cls)
         if found is None:
-            found = self._hearers[cls] = tuple(actor for actor in self.actors if cls in actor.hears)
-        if found and event.kind == "decision":
-            return [actor for actor in found if actor.name != event.actor]
-        return found
+            slots = self._hearing.get(cls)
+            if slots is None:
+                slots = self._hearing[cls] = tuple(n for n, actor in enumerate(self.actors) if cls in actor.hears)
+            found = self._hearers[cls] = tuple(self.actors[slot] for slot in slots)
+        if not found or event.kind != "decision":
+            return found
+        others = self._others.get((cls, event.actor))
+        if others is None:
+            others = self._others[cls, event.actor] = tuple(actor for actor in found if actor.name != event.actor)
+        return others
 
     # --- live -------------------------------------------------------------------------------------------------
 
@@ -403,6 +436,12 @@ class Engine:
     def quiescent(self) -> bool:
         """Whether every event has been reacted to; only then is the state a function of the log so far."""
         return self._whole and not self._queue and self._reading is None
+
+
+@lru_cache(maxsize=16)
+def _hearing(_: tuple[frozenset[type], ...]) -> dict[type, tuple[int, ...]]:
+    """Which actors hear a type, by index, as far as that was looked up: engines whose actors hear the same share it."""
+    return {}
 
 
 class RecordedReaction(msgspec.Struct):

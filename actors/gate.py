@@ -12,6 +12,7 @@ they are resumed, and what must not wait is refused. A permit that has expired m
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -20,7 +21,7 @@ from actors.ledger import GATE
 from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from contracts.effect import ActorHalted, EffectCancelled, EffectInterrupted, EffectRefused
 from contracts.oa import OaPermitGranted, OaPermitRevoked
-from contracts.payload import Correlated, OutwardRequest, Payload, types
+from contracts.payload import Correlated, OutwardRequest, Payload, type_count, types
 from events.event import Event
 
 GRANTOR: Final = "oa"
@@ -78,8 +79,7 @@ class Gate:
     def hears(self) -> frozenset[type[msgspec.Struct]]:
         """What changes permits, and every outward request there is by now: a type that was registered after the gate
         was made is judged like any other."""
-        outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
-        return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused, *outward))
+        return _hears(type_count())
 
     def initial(self) -> GateState:
         """No permit: everything outward is refused."""
@@ -118,6 +118,13 @@ class Gate:
             )  # fmt: skip
         elif isinstance(event.data, ResumeRequested) and event.kind == "fact":  # an operator's word, and no actor's
             yield from _resumed(state, event, event.data)
+
+
+@lru_cache(maxsize=1)
+def _hears(_: int) -> frozenset[type[msgspec.Struct]]:
+    """What the gate hears while so many types are registered."""
+    outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
+    return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused, *outward))
 
 
 def _resumed(state: GateState, event: Event, asked: ResumeRequested) -> Iterator[Payload | Correlated]:

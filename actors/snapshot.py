@@ -7,7 +7,7 @@ and everything is folded from the log. It is taken only when every event has bee
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -63,12 +63,16 @@ _decoder = msgspec.msgpack.Decoder(Snapshot)
 _encode_json = msgspec.json.Encoder().encode
 
 
+EXPORTED_BYTES_MAX: Final = 64 * 1024
+"""A state of at most so many bytes is not encoded again at the next snapshot when it is the same then."""
+
+
 def export_engine(engine: Engine) -> EngineState:
     """The engine's state. Raises ValueError while a reaction is going on."""
     if not engine.quiescent:
         raise ValueError("a snapshot is taken between reactions")
     return EngineState(
-        {name: _encode_json(state) for name, state in engine.states.items()},
+        {name: _exported(engine, name, state) for name, state in engine.states.items()},
         dict(engine.halted),
         [
             OpenEffect(e.position, e.time, e.id, e.actor, e.type, e.correlation, e.causation, e.raw)
@@ -79,6 +83,15 @@ def export_engine(engine: Engine) -> EngineState:
         list(engine.effects.held),
         engine.sequencer.recent(),
     )
+
+
+def _exported(engine: Engine, name: str, state: Any) -> bytes:
+    known, raw = engine.exported.get(name, (None, b""))
+    if known is not state:
+        raw = _encode_json(state)
+        if len(raw) <= EXPORTED_BYTES_MAX:
+            engine.exported[name] = state, raw
+    return raw
 
 
 def restore_engine(engine: Engine, state: EngineState, tail: Tail) -> None:

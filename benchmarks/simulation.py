@@ -30,10 +30,12 @@ def run(bench: Bench) -> list[Row]:
     for name in LOADS:
         found = [child("simulation", name, 1 + n * count, count) for n in range(bench.runs)]
         seeds = Spread.of([one["count"] / one["cpu"] for one in found])
+        events = Spread.of([one["events"] / one["cpu"] for one in found])
         hours = Spread.of([one["seconds"] / one["cpu"] for one in found])
         each = sum(one["events"] for one in found) / sum(one["count"] for one in found)
         rows += [
             Row(what=f"simulation, {name}", figure=seeds, unit="seeds/CPU-s", note=f"{each:.0f} events a seed"),
+            Row(what=f"simulation, {name}", figure=events, unit="events/CPU-s"),
             Row(what=f"simulation, {name}", figure=hours, unit="simulated hours/CPU-h"),
         ]
     return rows

@@ -146,6 +146,11 @@ def is_request(payload: object) -> bool:
     return type(payload) in _ANSWERABLE
 
 
+def type_count() -> int:
+    """How many event types are registered; it only grows."""
+    return len(_TYPES)
+
+
 def types() -> dict[str, type[msgspec.Struct]]:
     """Every registered event type, by name (a copy)."""
     return dict(_TYPES)

@@ -58,9 +58,12 @@ class BlobStore:
             content = self._found(sha256_hex)
         except FileNotFoundError:
             raise NotFound(f"there is no blob {sha256_hex}", "it was removed; restore it from a copy") from None
-        if content is None or sha256(content).hexdigest() != sha256_hex:
+        if content is None or not self._has_hash(content, sha256_hex):
             raise _damaged(sha256_hex)
         return content
+
+    def _has_hash(self, content: bytes, sha256_hex: str) -> bool:
+        return sha256(content).hexdigest() == sha256_hex
 
     def reader(self, sha256_hex: str) -> FileBlobReader:
         """See Blobs. Raises CorruptLog for what is no regular file."""

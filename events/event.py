@@ -104,13 +104,19 @@ class LogRecovered(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
     reason: str
 
 
+_MARKS = "--T::."
+"""Each third character of a time, from the fifth on: what stands between its numbers."""
+
+
 def format_time(moment: datetime) -> str:
     """``moment`` (aware) as RFC 3339 UTC with microseconds and ``Z``: 27 characters that sort as time does."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_time(text: str) -> datetime:
     """The moment that ``format_time`` wrote. Raises ValueError for any other text."""
+    if len(text) == 27 and text.isascii() and text[4::3][:6] == _MARKS and text[26] == "Z":
+        return datetime.fromisoformat(text)  # ten times as fast, and lenient in what the marks rule out
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 

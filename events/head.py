@@ -6,6 +6,7 @@ read, and tells the opening writer whether a bad line was durable (corruption) o
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -67,8 +68,10 @@ def decode_slot(raw: bytes) -> HeadSlot | None:
         return None
 
 
+@lru_cache(maxsize=16)
 def decode_head(raw: bytes) -> HeadReading:
-    """Both slots of a HEAD file's bytes. A file of another length has damaged slots."""
+    """Both slots of a HEAD file's bytes. A file of another length has damaged slots. It is read far more often than it
+    changes."""
     slots = [decode_slot(raw[:SLOT_BYTES]), decode_slot(raw[SLOT_BYTES : 2 * SLOT_BYTES])]
     if len(raw) > 2 * SLOT_BYTES:
         slots = [None, None]

@@ -36,6 +36,7 @@ from events.segments import SegmentReader, first_line, last_lines, line_start, s
 from events.storage import CHUNK_BYTES
 
 _WINDOW: Final = 4 * CHUNK_BYTES
+_DIGITS: Final = re.compile("[0-9]+")
 
 
 class Opening(msgspec.Struct, frozen=True):
@@ -296,6 +297,7 @@ def _cut_before(disk: Disk, folder: str, name: str, size: int) -> LogRecovered |
 
 def _kept(disk: Disk, folder: str, name: str, offset: int) -> list[str]:
     """The files with bytes that were cut from a segment at ``offset``, in the order of their making."""
-    pattern = re.compile(rf"{re.escape(name)}\.torn-{offset}-([0-9]+)")
-    found = [(int(match[1]), match[0]) for other in disk.names(folder) if (match := pattern.fullmatch(other))]
+    start = f"{name}.torn-{offset}-"
+    others = [other.removeprefix(start) for other in disk.names(folder) if other.startswith(start)]
+    found = [(int(number), start + number) for number in others if _DIGITS.fullmatch(number)]
     return [other for _, other in sorted(found)]

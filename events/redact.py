@@ -38,6 +38,8 @@ DEPTH_MAX: Final = 150
 _NO_TEXT: Final = (date, time, timedelta, Decimal, Enum, UUID, msgspec.UnsetType)
 """What can be encoded and can hold no secret, besides numbers."""
 
+_NOTHING: Final = object()
+
 _CLEAN_MAX: Final = 4096
 _CLEAN_CHARS_MAX: Final = 100
 
@@ -144,8 +146,10 @@ class Redactor:
     def _sequence(self, value: list[Any] | tuple[Any, ...], depth: int) -> Any:
         changed = []
         same = True
+        new = before = _NOTHING
         for item in value:
-            new = self._value(item, depth)
+            if item is not before:  # a program may have said one line ten thousand times
+                new, before = self._value(item, depth), item
             changed.append(new)
             same = same and new is item
         if same:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from actors.engine import describe_failure
+from actors.snapshot import EXPORTED_BYTES_MAX
 from contracts.content import Content
 from contracts.payload import BlobSource, typed
 from events.event import Event, StoredEvent
@@ -63,6 +64,8 @@ class Documents:
                 self._hearers.setdefault(cls, []).append(projection)
         self._taken: dict[str, Any] = {}
         """The states that the documents taken so far show; none where that is not known."""
+        self._exported: dict[str, tuple[Any, bytes]] = {}
+        """The smaller states as they were exported last; most are the same at the next snapshot."""
         self._retired: Taken = {}
         self._in_hand: Taken = {}
 
@@ -168,7 +171,10 @@ class Documents:
         folds: dict[str, bytes] = {}
         for name, state in self._states.items():
             try:
-                folds[name] = msgspec.json.encode(state)
+                known, raw = self._exported.get(name, (None, b""))
+                folds[name] = raw = raw if known is state else msgspec.json.encode(state)
+                if len(raw) <= EXPORTED_BYTES_MAX:
+                    self._exported[name] = state, raw
             except Exception as error:  # noqa: BLE001 - as in fold
                 self.halt(name, error)
         for halt in self.halted.values():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final
 
 from events.unseen import UNSEEN
@@ -53,12 +54,23 @@ def cut(text: str, size: int) -> str:
 
 def inline(text: str, size: int = 500) -> str:
     """The text as part of a paragraph, a heading or a table's cell; of at most ``size`` characters, before escaping."""
-    return _NUMBERED.sub(r"\1\\\2", _MEANING.sub(r"\\\1", visible(cut(text, size)).strip()))
+    return _inline(cut(text, size))
+
+
+@lru_cache(maxsize=1024)
+def _inline(text: str) -> str:
+    """Documents are computed anew with each event that changes them; most of what they tell is as it was."""
+    return _NUMBERED.sub(r"\1\\\2", _MEANING.sub(r"\\\1", visible(text).strip()))
 
 
 def code(text: str, size: int = 500) -> str:
     """The text as code in a paragraph or a table's cell: verbatim but for what is not visible."""
-    shown = visible(cut(text, size)).replace("|", "\u2502")  # a bar ends a table's cell, also in code
+    return _code(cut(text, size))
+
+
+@lru_cache(maxsize=1024)
+def _code(text: str) -> str:
+    shown = visible(text).replace("|", "\u2502")  # a bar ends a table's cell, also in code
     if not shown.strip():
         shown = "\u2423" * len(shown)
     if not shown:

@@ -8,7 +8,7 @@ stay the truth: states fold what was recorded, so one difference does not make a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -86,28 +86,32 @@ class Replayer:
 
     def run(self, until: int | None = None) -> ReplayResult:
         """Replay up to ``until`` and say what was found. Raises CorruptLog."""
-        events = 0
+        read = runs(self._storage, 1, until, CHUNK_BYTES)
+        return self.follow((self.typed(stored) for run in read for stored in run), whole=until is None)
+
+    def follow(self, events: Iterable[Event], *, whole: bool) -> ReplayResult:
+        """Replay ``events``, which come next, and say what was found; ``whole``: the log ends with them."""
         unfinished = 0
+        fold = self.engine.fold
         try:
-            for run in runs(self._storage, 1, until, CHUNK_BYTES):
-                for stored in run:
-                    self.engine.fold(self._typed(stored))
-                events += len(run)
+            for event in events:
+                fold(event)
             self._conclude(complete=False)
-            if until is None and not self._divergences:
+            if whole and not self._divergences:
                 unfinished = len(self.engine.complete("").events)
         except _Diverged:
-            events = self.engine.sequencer.position
+            pass
         except HistoryError as error:
-            events = self.engine.sequencer.position
             self._stop(error)
+        position = self.engine.sequencer.position
         return ReplayResult(
-            events=events, decisions=self._decisions, position=self.engine.sequencer.position, unfinished=unfinished,
+            events=position, decisions=self._decisions, position=position, unfinished=unfinished,
             divergences=self._divergences, stopped=self._stopped,
             counts=[DivergenceCount(*key, number) for key, number in sorted(self._counts.items())],
         )
 
-    def _typed(self, stored: StoredEvent) -> Event:
+    def typed(self, stored: StoredEvent) -> Event:
+        """The event as actors see it. Raises CorruptLog."""
         try:
             return typed(stored, self._blobs)
         except CorruptLog:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from actors.kernel.mode import judge
+from actors.kernel.mode import judged
 from contracts.daemon import DaemonStarted
 from contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested, Reason
 from contracts.oa import OaBootRequested, OaSnapshotRequested
@@ -59,8 +59,8 @@ class KernelWatcher:
                 return [KernelReadRequested(why="snapshot")]
             case OaBootRequested():
                 return [KernelReadRequested(why="boot")]
-            case KernelObserved(surfaces=surfaces):
-                now = judge(surfaces)
+            case KernelObserved():
+                now = judged(event)
                 if (now.mode, now.phase, now.branch, now.reasons) != (
                     state.mode,
                     state.phase,

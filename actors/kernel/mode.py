@@ -10,6 +10,7 @@ import msgspec
 from actors.kernel.coherence import BRANCH_CHECK, PHASE_CHECK, between_surfaces
 from actors.kernel.surfaces import HANDOFF, REALITY, REQUIRED, Kernel, digest, kernel
 from contracts.kernel import Mode, Reason, SurfaceReading
+from events.event import Event
 
 BADNESS: dict[str, int] = {"NORMAL": 0, "DEGRADED": 1, "BLOCKED": 2}
 """Order of the modes: a higher one allows less."""
@@ -34,6 +35,24 @@ class Judgement(msgspec.Struct, frozen=True):
     branch: str
     digest: str
     complete: bool
+
+
+_JUDGED_MAX = 64
+_JUDGED_BYTES_MAX = 64 * 1024
+_judged: dict[bytes, Judgement] = {}
+"""The judgements of the latest observations, by the bytes that the log has of them."""
+
+
+def judged(event: Event) -> Judgement:
+    """``judge`` of what ``event`` observed. Several actors ask, and surfaces mostly are as they were."""
+    known = _judged.get(event.raw)
+    if known is None:
+        known = judge(event.data.surfaces)
+        if len(event.raw) <= _JUDGED_BYTES_MAX:
+            if len(_judged) >= _JUDGED_MAX:
+                _judged.clear()
+            _judged[event.raw] = known
+    return known
 
 
 def judge(readings: Sequence[SurfaceReading]) -> Judgement:

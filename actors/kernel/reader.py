@@ -18,6 +18,7 @@ import os
 import stat
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -147,15 +148,21 @@ class Moment(msgspec.Struct, frozen=True):
     existing: list[str]
 
 
+@lru_cache(maxsize=128)
+def _at(workspace: Path, path: str) -> Path:
+    """A surface is looked at several times for each reading, and several times a second while it is watched."""
+    return workspace / path
+
+
 def glance(workspace: Path, files: Files) -> Moment:
     """The surfaces as they look now: which paths, and what their marks are. Reads no content."""
-    newest = surfaces.newest_ssot(files.names(workspace / surfaces.SHARE))
+    newest = surfaces.newest_ssot(files.names(_at(workspace, surfaces.SHARE)))
     paths = dict(surfaces.PATHS)
     if newest:
         paths[surfaces.SSOT] = f"{surfaces.SHARE}/{newest}"
-    looks = {name: files.look(workspace / path) for name, path in paths.items()}
+    looks = {name: files.look(_at(workspace, path)) for name, path in paths.items()}
     named = surfaces.named_in_state(paths[surfaces.SSOT])
-    existing = sorted(path for path in named.values() if files.look(workspace / path).kind in ("file", "other"))
+    existing = sorted(path for path in named.values() if files.look(_at(workspace, path)).kind in ("file", "other"))
     return Moment(paths, looks, existing)
 
 
@@ -190,7 +197,7 @@ def _needed(workspace: Path, moment: Moment, readings: Sequence[SurfaceReading],
         look = moment.looks[reading.name]
         if look.kind == "missing":
             # Some writers delete a file before they write it anew; its folder tells when that was.
-            look = _nearest(workspace / reading.path, workspace, files)
+            look = _nearest(_at(workspace, reading.path), workspace, files)
         quiet = WAIT_S if look.kind == "file" and reading.status not in ("ok", "too_large") else QUIET_S
         needed = max(needed, quiet - max(0.0, now - look.changed_at))
     return needed
@@ -228,14 +235,14 @@ def _read(workspace: Path, name: str, moment: Moment, files: Files) -> SurfaceRe
     if look.kind != "file":
         return _unread(blank, "unreadable", look.detail)
     try:
-        raw = files.read(workspace / path, SURFACE_BYTES_MAX + 1)
+        raw = files.read(_at(workspace, path), SURFACE_BYTES_MAX + 1)
     except FileNotFoundError:
         return blank
     except OSError as error:
         return _unread(blank, "unreadable", _cause(error))
     if len(raw) > SURFACE_BYTES_MAX:
         return _unread(blank, "too_large", f"more than {SURFACE_BYTES_MAX} bytes")
-    status, detail, content = parse(name, raw)
+    status, detail, content = (_parsed if len(raw) <= _KEPT_BYTES_MAX else parse)(name, raw)
     return msgspec.structs.replace(
         blank,
         status=status,
@@ -267,6 +274,11 @@ def parse(name: str, raw: bytes) -> tuple[SurfaceStatus, str, Any]:
         return "not_json", "nested too deeply", None
     lack = surfaces.problem(name, content)
     return ("invalid", lack, None) if lack else ("ok", "", content)
+
+
+_KEPT_BYTES_MAX = 64 * 1024
+_parsed = lru_cache(maxsize=32)(parse)
+"""Surfaces mostly are as they were when they are looked at again; nobody changes a content."""
 
 
 class _Doubled(ValueError):

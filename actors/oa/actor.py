@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from actors.kernel.mode import judge
+from actors.kernel.mode import judged
 from actors.ledger import WATCHER
 from actors.oa import permits, sessions
 from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
@@ -90,7 +90,7 @@ class Oa:
             case KernelReadRequested():
                 return _read_under_way(state, event)
             case KernelObserved() as observed:
-                return replace(_read_over(state, observed.request), standing=_standing(event, observed))
+                return replace(_read_over(state, observed.request), standing=_standing(event))
             case KernelModeDecided(mode=mode):
                 return replace(state, sessions=sessions.told(state.sessions, mode))
             case OaSnapshotRequested():
@@ -174,8 +174,8 @@ def _read_over(state: OaActorState, request: int) -> OaActorState:
     return replace(state, reads=[read for read in state.reads if read != request])
 
 
-def _standing(event: Event, observed: KernelObserved) -> Standing:
-    now = judge(observed.surfaces)
+def _standing(event: Event) -> Standing:
+    now = judged(event)
     return Standing(now.mode, now.reasons, now.phase, now.branch, event.position, now.complete)
 
 

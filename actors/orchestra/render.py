@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -12,6 +13,7 @@ from contracts.orchestra_config import OrchestraConfig
 from events.unseen import UNSEEN
 
 _INDENT: Final = "  "
+_json: Final = json.JSONEncoder(ensure_ascii=False).encode
 _UNPRINTABLE: Final = re.compile(f"[\xa0\ufffe\uffff{UNSEEN}]")
 """What YAML calls so, and what people would not see."""
 _BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]*")
@@ -20,8 +22,13 @@ _BLOCK_LINE: Final = re.compile("[\t\x20-\x7e\xa1-\u2027\u202a-\ud7ff\ue000-\ufe
 def rendered(config: OrchestraConfig) -> str:
     """The whole configuration, every value written out, keys in the contract's order, texts in quotes or, with several
     lines, as blocks."""
+    return _rendered(msgspec.json.encode(config))
+
+
+@lru_cache(maxsize=16)
+def _rendered(config: bytes) -> str:
     lines = ["# What this run went by: the configuration with the command's flags."]
-    _mapping(msgspec.to_builtins(config), "", lines)
+    _mapping(msgspec.to_builtins(msgspec.json.decode(config, type=OrchestraConfig)), "", lines)
     return "\n".join(lines) + "\n"
 
 
@@ -42,7 +49,7 @@ def _mapping(values: dict[str, Any], indent: str, lines: list[str]) -> None:
 
 def _scalar(value: Any) -> str:
     """A scalar or empty list as JSON, which YAML reads alike once what it calls unprintable is escaped."""
-    return _UNPRINTABLE.sub(_escape, json.dumps(value, ensure_ascii=False))
+    return _UNPRINTABLE.sub(_escape, _json(value))
 
 
 def _escape(found: re.Match[str]) -> str:

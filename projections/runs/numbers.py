@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -30,6 +31,7 @@ def job(run: Run) -> bytes:
     return json.document(job_status(run))
 
 
+@lru_cache(maxsize=1024)
 def milliseconds(start: str, end: str) -> int:
     """The whole milliseconds between two log times; 0 where time went back."""
     return max(int((parse_time(end) - parse_time(start)).total_seconds() * 1000), 0)

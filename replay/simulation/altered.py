@@ -11,37 +11,75 @@ import msgspec
 from actors.actor import AnyActor
 from contracts.effect import EffectRefused
 from contracts.payload import BlobSource
-from events.event import Event, Tail
-from events.line import seal
+from events.event import Event, StoredEvent
 from events.memory import MemoryStorage
-from replay.replayer import replay_log
+from events.storage import StorageReader
+from replay.replayer import Replayer
 from replay.simulation.world import Violation
 
 
-def altered_is_found(
-    history: Sequence[Event], actors: Sequence[AnyActor], blobs: BlobSource, random: Random
-) -> bool:
-    """Alter a decision, as often as not a verdict of the gate, and compute the chain anew. False when there is none.
+class Alteration:
+    """A decision of ``history``, as often as not a verdict of the gate, with its payload altered. ``victim``: None when
+    there is none. ``events``: it, and what stands beside it, from behind the fact that it follows from to the next."""
 
-    Raises Violation when a replay does not name the one that was altered.
-    """
-    decisions = [event for event in history if event.kind == "decision" and altered(event.raw) != event.raw]
-    verdicts = [event for event in decisions if isinstance(event.data, EffectRefused)]
-    if verdicts and random.random() < 0.5:
-        decisions = verdicts
-    if not decisions:
-        return False
-    victim = random.choice(decisions)
-    events = list(history)
-    events[victim.position - 1] = msgspec.structs.replace(victim, raw=altered(victim.raw))
-    lines, sums = seal(events, 1, Tail())
-    storage = MemoryStorage()
-    storage.append_batch(Tail(), lines, Tail(len(events), 1, events[-1].time, sums[-1]))
-    replayed = replay_log(storage, actors, blobs=blobs)
-    found = [divergence.position for divergence in replayed.divergences]
-    if found != [victim.position]:
-        raise Violation(f"{victim.type} at {victim.position} was altered; a replay finds {found} {replayed.stopped}")
-    return True
+    def __init__(self, history: Sequence[Event], random: Random) -> None:
+        decisions = [event for event in history if event.kind == "decision" and alterable(event.raw)]
+        verdicts = [event for event in decisions if isinstance(event.data, EffectRefused)]
+        if verdicts and random.random() < 0.5:
+            decisions = verdicts
+        self.victim = random.choice(decisions) if decisions else None
+        self.events: list[Event] = []
+        if self.victim is not None:
+            facts = [event.position for event in history if event.kind == "fact" and not event.type.startswith("log.")]
+            before = max(at for at in facts if at < self.victim.position)
+            after = min((at for at in facts if at > self.victim.position), default=len(history))
+            self.events = list(history[before:after])
+
+
+class AlteredReplay(Replayer):
+    """A replay that is given ``alteration`` as well, in a copy of itself that has come to where it stands."""
+
+    def __init__(
+        self, storage: StorageReader, actors: Sequence[AnyActor], blobs: BlobSource, alteration: Alteration
+    ) -> None:
+        super().__init__(storage, actors, blobs=blobs)
+        self._alteration = alteration
+        self._other: Replayer | None = None
+
+    def typed(self, stored: StoredEvent) -> Event:
+        """See Replayer."""
+        events = self._alteration.events
+        if events and stored.position == events[0].position:
+            self._other = Replayer(MemoryStorage(), ())
+            self._other.engine = self.engine.copy(self.engine.actors[1:], self._other)
+        return super().typed(stored)
+
+    def check_found(self) -> None:
+        """The decision that was altered is named, and no other. Raises Violation."""
+        victim = self._alteration.victim
+        if victim is None or self._other is None:
+            return
+        replayed = self._other.follow(map(self._as_altered, self._alteration.events), whole=False)
+        found = [divergence.position for divergence in replayed.divergences]
+        if found != [victim.position]:
+            what = f"{victim.type} at {victim.position}"
+            raise Violation(f"{what} was altered; a replay finds {found} {replayed.stopped}")
+
+    def _as_altered(self, event: Event) -> Event:
+        victim = self._alteration.victim
+        if victim is None or event.position != victim.position:
+            return event
+        return super().typed(
+            StoredEvent(
+                event.position, 1, event.time, event.id, event.kind, event.actor, event.type, event.correlation,
+                event.causation, msgspec.Raw(altered(event.raw)), "",
+            )
+        )
+
+
+def alterable(raw: bytes) -> bool:
+    """Whether ``altered`` changes a payload's bytes."""
+    return any(_other(value) != value for value in msgspec.json.decode(raw).values())
 
 
 def altered(raw: bytes) -> bytes:

@@ -14,7 +14,9 @@ from posixpath import dirname
 from random import Random
 from typing import Final
 
+from events.blobs import BlobStore
 from events.disk import Status
+from events.segments import SUFFIX
 from replay.simulation.faults import Faults
 
 SECTOR: Final = 512
@@ -76,8 +78,7 @@ class SimDisk:
     def names(self, folder: str) -> list[str]:
         """See Disk."""
         self.step()
-        start = f"{folder}/"
-        return sorted(path[len(start) :] for path in self._names if path.startswith(start) and dirname(path) == folder)
+        return sorted(path[len(folder) + 1 :] for path in self.paths(folder))
 
     def open(self, path: str, *, write: bool = False, create: bool = False) -> SimFile:
         """See Disk."""
@@ -93,6 +94,8 @@ class SimDisk:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         elif write and inode.sealed:
             raise PermissionError(errno.EACCES, "Permission denied", path)
+        if inode.data is inode.durable:
+            inode.data = bytearray(inode.durable)
         return SimFile(self, inode)
 
     def status(self, path: str) -> Status | None:
@@ -197,7 +200,8 @@ class SimDisk:
         for inode in inodes.values():
             if inode.pending:
                 self._lose(inode, keep)
-            inode.data = bytearray(inode.durable)
+            if inode.data != inode.durable:
+                inode.data = bytearray(inode.durable)
             if inode.sealed and self._random.random() < 0.1:
                 inode.sealed = False
                 self._faults.note("disk: sealing lost")
@@ -282,7 +286,17 @@ class SimDisk:
 
     def paths(self, folder: str) -> list[str]:
         """Every file in a folder."""
-        return [path for path in self._names if dirname(path) == folder]
+        start, behind = f"{folder}/", len(folder) + 1
+        return [path for path in self._names if path.startswith(start) and "/" not in path[behind:]]
+
+    def log(self, folder: str) -> bytes:
+        """The log's segments in a folder, one behind the other."""
+        return b"".join(self._names[path].data for path in sorted(self.paths(folder)) if path.endswith(SUFFIX))
+
+    def has_log(self, folder: str) -> bool:
+        """Whether the folder holds a segment."""
+        start = f"{folder}/"
+        return any(path.endswith(SUFFIX) and path.startswith(start) for path in self._names)
 
     def files(self) -> dict[str, bytes]:
         """Every file as a read gives it."""
@@ -291,7 +305,7 @@ class SimDisk:
     def put(self, path: str, content: bytes) -> None:
         """Give a file this content, durable, replacing what has the name."""
         inode = _Inode(next(self._numbers))
-        inode.data, inode.durable = bytearray(content), bytearray(content)
+        inode.data = inode.durable = bytearray(content)  # two of their own when it is opened
         self._names[path] = self._durable_names[path] = inode
 
     def get(self, path: str) -> bytes | None:
@@ -317,6 +331,22 @@ def _sectors(offset: int, data: bytes) -> list[tuple[int, bytes]]:
     """``data`` in the pieces that a disk writes whole."""
     cuts = [0, *range(SECTOR - offset % SECTOR, len(data), SECTOR), len(data)]
     return [(offset + start, data[start:end]) for start, end in pairwise(cuts) if end > start]
+
+
+class SimBlobs(BlobStore):
+    """Content is hashed when it is read first; afterwards it is compared with what had the hash."""
+
+    def __init__(self, disk: SimDisk, folder: str) -> None:
+        super().__init__(disk, folder)
+        self._known: dict[str, bytes] = {}
+
+    def _has_hash(self, content: bytes, sha256_hex: str) -> bool:
+        if self._known.get(sha256_hex) == content:
+            return True
+        found = super()._has_hash(content, sha256_hex)
+        if found:
+            self._known[sha256_hex] = content
+        return found
 
 
 class SimFile:
@@ -359,7 +389,7 @@ class SimFile:
         self._step()
         if self._disk.strike("disk: read error"):
             raise OSError(errno.EIO, "Input/output error")
-        return bytes(self._inode.data[offset : offset + size])
+        return bytes(memoryview(self._inode.data)[offset : offset + size])
 
     def size(self) -> int:
         """See DiskFile."""

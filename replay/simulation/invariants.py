@@ -9,35 +9,36 @@ from typing import Any, Final, Protocol
 
 from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine
-from actors.oa.policy import allows
 from actors.snapshot import EngineState, export_engine
 from contracts.blobs import blob_check
 from contracts.content import Content, whole
 from contracts.control import ResumeRequested
 from contracts.daemon import DaemonStarted
-from contracts.effect import ActorHalted, ActorResumed, EffectCancelRequested, EffectRefused, RequestRefused
-from contracts.kernel import KernelModeDecided, KernelObserved
-from contracts.model import ModelAsked, ModelCallRequested
+from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused
+from contracts.kernel import KernelObserved
+from contracts.model import ModelAsked
 from contracts.oa import OaPermitGranted, OaPermitRevoked
-from contracts.payload import BlobSource, OutwardRequest, effect_of, is_request, typed
+from contracts.payload import BlobSource, OutwardRequest, effect_of, in_blob, is_request, typed
 from contracts.pla_events import PlaContractBroken
-from events.event import Event, Tail
+from events.event import Event, StoredEvent, Tail
 from events.head import NAME as HEAD
 from events.head import decode_head
 from events.reader import runs
 from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
-from events.storage import StorageReader
-from replay.replayer import fold_log, replay_log
+from events.storage import BLOB_PREFIX, StorageReader
+from replay.simulation.altered import Alteration, AlteredReplay
 from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_audits import check_audits
 from replay.simulation.invariants_checks import check_checks
-from replay.simulation.invariants_models import check_models, check_models_ended
+from replay.simulation.invariants_models import check_models_ended
 from replay.simulation.invariants_pauses import Pauses, check_pauses
-from replay.simulation.invariants_pla import ANSWERS, OWN, check_pla, check_pla_ended
-from replay.simulation.invariants_reasoning import check_contexts, check_reasoning, may_call
+from replay.simulation.invariants_pla import ANSWERS, OWN, check_pla_ended
+from replay.simulation.invariants_reasoning import check_contexts, check_reasoning
 from replay.simulation.invariants_runs import check_runs
 from replay.simulation.invariants_session_logs import check_session_logs
+from replay.simulation.invariants_starts import Starts
+from replay.simulation.rendering import Part, Rendering
 from replay.simulation.world import Violation, require
 
 DOCUMENTS: Final = "/workspace"
@@ -76,8 +77,12 @@ class Documents(Protocol):
         """All documents but those of what is long over."""
         ...
 
-    def take_changed(self) -> dict[str, Content]:
+    def take(self) -> Mapping[str, Part]:
         """Those that may have changed since the last call."""
+        ...
+
+    def take_changed(self) -> dict[str, Content]:
+        """``take``, computed."""
         ...
 
     def settle(self) -> None:
@@ -113,20 +118,24 @@ class Watch:
         self.history: list[Event] = []
         """What is durable, by position - 1."""
         self.sums: list[str] = []
+        self.verdicts: dict[int, list[str]] = {}
+        """Of the whole history, once it is checked: position of an outward request -> what is to be said against it."""
         self.acknowledged: dict[str, int] = {}
         """Facts whose sender was told that they are durable: id -> position."""
-        self.performed: Counter[int] = Counter()
         self.fatal: dict[str, frozenset[str]] = {}
         """Id of a fact -> whose code fails on it."""
         self.noticed: Callable[[Event], None] = lambda _: None
         """Called with each event when it has become durable."""
         self._durable_documents = documents() if documents else None
         self._shown: dict[str, Content] = {}
+        self.rendering = Rendering()
         self._folded = 0
-        self._started_at = 0
-        self.pauses = Pauses()
-        self._newest: dict[type, int] = {}
-        """The outward request of each type that was started last, since the last start of the process."""
+        self.starts = Starts()
+        self._lines = b""
+        """The log as it was read at the last opening: ``_read`` lines, each checked and decoded then."""
+        self._read = 0
+        self._whole = Engine(actors(), Sequencer(Tail()))
+        """Folds the log from its first event on, and never starts from a snapshot."""
 
     def keep_out(self, secret: bytes) -> None:
         """This secret is not known to the redactor, and must not be on the disk either."""
@@ -135,18 +144,37 @@ class Watch:
     # --- as it happens -----------------------------------------------------------------------------------------------
 
     def opened(self, storage: StorageReader) -> None:
-        """A log was opened: everything that was durable is still there, byte for byte."""
-        found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage) for stored in run]
-        kept = [sum_ for _, sum_ in found[: len(self.sums)]]
-        require(kept == self.sums, f"of {len(self.sums)} durable events, {len(kept)} are left or some differ")
-        require(len(found) == storage.tail().position, "the log holds what its tail says")
-        self.history = [event for event, _ in found]
-        self.sums = [sum_ for _, sum_ in found]
-        self._started_at = len(found)
-        self.pauses, self._newest = Pauses(), {}
-        for event in self.history:
-            self.pauses.take(event)
+        """A log was opened: everything that was durable is still there, byte for byte. Lines that have the bytes which
+        they had at an earlier opening are the events that were decoded then; what they have in blobs is read again."""
+        before, end = len(self.history), storage.tail().position
+        lines = self._disk.log(self._folder)
+        same = self._read if lines.startswith(self._lines) else 0
+        for event in self.history[:same]:
+            if event.raw.startswith(BLOB_PREFIX):
+                self._blobs.get(in_blob(event.raw)[0])
+        found = [(typed(stored, self._blobs), stored.sum) for run in runs(storage, same + 1) for stored in run]
+        kept = [sum_ for _, sum_ in found[: before - same]]
+        require(
+            kept == self.sums[same:], f"of {before} durable events, {same + len(kept)} are left or some differ"
+        )
+        require(same + len(found) == end == lines.count(b"\n"), "the log holds what its tail says")
+        self.history[same:] = [event for event, _ in found]
+        self.sums[same:] = [sum_ for _, sum_ in found]
+        self._lines, self._read = lines, end
+        for event in self.history[before:]:
+            self.starts.take(event)
+        self.starts.restart()
         self.committed(storage.tail())
+
+    def typed(self, stored: StoredEvent) -> Event:
+        """What a process decodes: the event that was decoded from the same bytes when the log was opened. The blob that
+        it lies in is read, and checked, all the same."""
+        event = self.history[stored.position - 1]
+        if (stored.sum, stored.id, stored.type) != (self.sums[stored.position - 1], event.id, event.type):
+            return typed(stored, self._blobs)
+        if event.raw.startswith(BLOB_PREFIX):
+            self._blobs.get(in_blob(event.raw)[0])
+        return event
 
     def durable(self, events: Sequence[Event], sums: Sequence[str]) -> None:
         """Events became durable."""
@@ -154,7 +182,7 @@ class Watch:
             require(event.position == len(self.history) + 1, f"position {event.position} follows {len(self.history)}")
             self.history.append(event)
             self.sums.append(sum_)
-            self.pauses.take(event)
+            self.starts.take(event)
             self.noticed(event)
 
     def committed(self, tail: Tail) -> None:
@@ -176,7 +204,7 @@ class Watch:
             return
         self._durable_documents.fold(self.history[self._folded :], self.sums[self._folded :])
         self._folded = len(self.history)
-        self._shown |= self._durable_documents.take_changed()
+        self._shown |= self.rendering.computed(self._durable_documents.take())
         self._durable_documents.settle()
         for path, content in documents.items():
             known = path in self._shown and content == whole(self._shown[path], self._blobs)
@@ -192,63 +220,12 @@ class Watch:
         """A performer starts."""
         at = event.position
         require(at <= len(self.history) and self.history[at - 1].id == event.id, f"effect {at} started, not durable")
-        effect = effect_of(event.data)
-        require(effect is not None, f"{event.type} is no effect")
-        assert effect is not None, "just required"
-        require(effect.repeatable or not self.performed[at], f"effect {at} performed twice")
-        require(not _ends(self.history[at:])[at], f"effect {at} started after its end")
-        taken_back = any(
-            isinstance(e.data, EffectCancelRequested) and e.data.request == at and e.actor == event.actor
-            for e in self.history
-        )
-        require(not taken_back, f"effect {at} started though it was taken back")
-        if isinstance(event.data, OutwardRequest):
-            self._permit(event, event.data)
-            self._present(event, event.data)
-            self._in_turn(event)
-        if isinstance(event.data, ModelCallRequested):
-            may_call(self.history, event)
-        self.performed[at] += 1
+        self.starts.perform(event)
 
     def read(self, position: int) -> Event:
         """A performer reads what led to its request."""
         require(0 < position <= len(self.history), f"event {position} is read before it is durable")
         return self.history[position - 1]
-
-    def _permit(self, event: Event, request: OutwardRequest) -> None:
-        where = f"effect {event.position} under permit {request.permit}"
-        require(0 < request.permit < event.position, f"{where}: no permit")
-        grant = self.history[request.permit - 1]
-        data = grant.data
-        granted = isinstance(data, OaPermitGranted) and grant.kind == "decision" and grant.actor == "oa"
-        require(granted, f"{where}: no grant")
-        scope = request.scope()
-        require((data.action, data.subject) == (scope.action, scope.subject), f"{where}: another scope")
-        require(data.holder == event.actor, f"{where}: another holder")
-        require(event.time < data.expires_at, f"{where}: expired")
-        users = {
-            other.position for other in self.history
-            if isinstance(other.data, OutwardRequest) and other.data.permit == request.permit
-            and (self.performed[other.position] or other.position == event.position)
-        }
-        require(len(users) <= data.uses, f"{where}: used {len(users)} times of {data.uses}")
-        revoked = any(isinstance(e.data, OaPermitRevoked) and e.data.permit == request.permit for e in self.history)
-        require(not revoked, f"{where}: started though revoked")
-
-    def _present(self, event: Event, request: OutwardRequest) -> None:
-        """What the permit was granted on still holds: the surfaces were read since the start, and allow it."""
-        where = f"effect {event.position} under permit {request.permit}"
-        seen = any(isinstance(e.data, KernelObserved) for e in self.history[self._started_at :])
-        require(seen, f"{where}: started before the surfaces were read again")
-        decided = next(e.data for e in reversed(self.history) if isinstance(e.data, KernelModeDecided))
-        require(allows(decided.mode, request.scope().action), f"{where}: forbidden in {decided.mode}")
-
-    def _in_turn(self, event: Event) -> None:
-        """Nothing outward starts in a pause, nor before what was requested earlier."""
-        require(not self.pauses.since, f"effect {event.position} started though effects are paused")
-        newest = self._newest.get(type(event.data), 0)
-        require(newest < event.position, f"effect {event.position} started after {newest}, which was requested later")
-        self._newest[type(event.data)] = event.position
 
     def bounded(self, *sizes: int) -> None:
         """Queues are short."""
@@ -256,42 +233,55 @@ class Watch:
 
     # --- at a restart ------------------------------------------------------------------------------------------------
 
-    def restored(self, state: tuple[EngineState, dict[str, Any]], storage: StorageReader, now: str) -> None:
-        """An engine that started from a snapshot knows what one knows that read the whole log."""
-        whole = Engine(self._actors(), Sequencer(Tail()))
-        fold_log(storage, whole, 1, self._blobs)
-        whole.complete(now)
-        require((export_engine(whole), whole.states) == state, "a start from a snapshot differs from one without")
+    def restored(self, state: tuple[EngineState, dict[str, Any]], now: str) -> None:
+        """An engine that started from a snapshot, right after the log was opened, knows what one knows that has folded
+        the whole log."""
+        other = self.folded()
+        other.complete(now)
+        require((export_engine(other), other.states) == state, "a start from a snapshot differs from one without")
+
+    def folded(self) -> Engine:
+        """An engine of new actors that has folded the log, right after it was opened. Each event is folded once: that a
+        fold of all of them in one go, from the disk, comes to the same is looked at in the end (``check_log``)."""
+        for event in self.history[self._whole.sequencer.position :]:
+            self._whole.fold(event)
+        return self._whole.copy(self._actors())
 
     # --- at the end --------------------------------------------------------------------------------------------------
 
-    def check_log(self) -> None:
-        """The log as it lies on the disk: valid, complete, and reproduced by a replay; documents too."""
+    def check_log(self, live: Engine, alteration: Alteration) -> None:
+        """The log as it lies on the disk, after everything came to rest: valid, complete, and reproduced by a replay,
+        which comes to know what the ``live`` engine knows, and which finds an ``alteration``."""
         log = SegmentLog(self._folder, disk=self._disk)
         checked = log.verify(decode=True, blobs=blob_check(log.blobs()))
         require(checked.ok, f"log verify: {checked.finding}")
         require(checked.events >= len(self.history), f"{checked.events} of {len(self.history)} events are left")
-        replayed = replay_log(log.reader(), self._actors(), blobs=self._blobs)
+        replayer = AlteredReplay(log.reader(), self._actors(), self._blobs, alteration)
+        replayed = replayer.run()
         first = "\n".join(replayed.divergences[0].lines()) if replayed.divergences else replayed.stopped
         require(replayed.equal, f"replay differs: {first}")
+        same = (export_engine(replayer.engine), replayer.engine.states) == (export_engine(live), live.states)
+        require(same, "a replay comes to another state than the engine")
+        replayer.check_found()
         self.check_order()
         self.check_actors()
         self.check_gate()
         self.check_grants()
         check_reasoning(self.history)
         check_contexts(self.history)
-        check_models(self.history)
+        check_models_ended(self.history)
         check_runs(self.history)
         check_checks(self.history)
         check_audits(self.history)
-        check_pla(self.history)
+        check_pla_ended(self.history)
         check_pauses(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
 
     def check_documents(self, live: Documents | None) -> None:
-        """Documents folded live equal those rebuilt from the log; and so do all on the disk, also of what is over."""
+        """Documents folded live equal those rebuilt from the log; and so do all on the disk, also of what is over. All
+        are computed afresh."""
         if live is None or self._documents is None:
             return
         rebuilt = self._documents()
@@ -341,7 +331,8 @@ class Watch:
     def check_gate(self) -> None:
         """What the gate refused is just what it had to refuse."""
         refused = {e.data.request for e in self.history if isinstance(e.data, EffectRefused)}
-        for position, objections in verdicts(self.history).items():
+        self.verdicts = verdicts(self.history)
+        for position, objections in self.verdicts.items():
             if objections and position not in refused:
                 raise Violation(f"effect {position} was let through: {', '.join(objections)}")
             require(bool(objections) or position not in refused, f"effect {position} was refused for nothing")
@@ -356,9 +347,7 @@ class Watch:
                 require(seen, f"permit {event.position} was granted on what was read before the start")
 
     def check_ended(self) -> None:
-        """After everything came to rest: each effect has its end, each request its one answer, each question too."""
-        check_models_ended(self.history)
-        check_pla_ended(self.history)
+        """After everything came to rest: each effect has its end, each request its one answer."""
         ends, answers = _ends(self.history), Counter(map(_answered, self.history))
         refused = Counter((e.data.request, e.data.name) for e in self.history if isinstance(e.data, RequestRefused))
         for (at, name), count in refused.items():

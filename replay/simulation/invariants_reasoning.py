@@ -138,22 +138,8 @@ def check_idle(states: Mapping[str, Any]) -> None:
         require(not left, f"{what} are open though nothing happens any more: {len(left)}")
 
 
-def may_call(history: Sequence[Event], call: Event) -> None:
-    """A model may be called now: the run that asked is open, and nothing forbids its program. Raises Violation."""
-    question = history[call.data.ask - 1]
-    if question.actor != "reasoner":
-        return
-    mode, run = "", None
-    for event in history:
-        if isinstance(event.data, KernelModeDecided):
-            mode = event.data.mode
-        elif isinstance(event.data, ReasoningRequested) and event.correlation == question.correlation:
-            run = Run(event)
-        elif isinstance(event.data, ReasoningConcluded) and run and event.data.request == run.event.position:
-            run.answered = event.position
-    require(run is not None, f"call {call.position} is made for nobody")
-    assert run is not None, "just required"
-    require(not run.answered, f"call {call.position} is made though {run.where} has ended")
+def may_call(call: Event, run: Run, mode: str) -> None:
+    """A model may be called in this mode: nothing forbids the program of the run that asked. Raises Violation."""
     for why in forbidding(run, mode):
         raise Violation(f"call {call.position} of {run.where} is made though {why}")
 

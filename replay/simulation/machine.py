@@ -17,13 +17,12 @@ from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.integrity import EngineBroken
 from actors.snapshot import export_engine, restore_engine, usable
-from contracts.content import Content, whole
+from contracts.content import BlobContent, Content, whole
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
 from contracts.orchestra_events import RunRequested
-from contracts.payload import OutwardRequest, effect_of, typed
-from events.blobs import BlobStore
+from contracts.payload import OutwardRequest, effect_of
 from events.commit import Committer
 from events.errors import OutcomeUnknown
 from events.event import Event, Tail
@@ -33,7 +32,7 @@ from events.redact import Redactor
 from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
 from replay.simulation.borders import Borders, Interrupted, end_broken
-from replay.simulation.disk import Crashed
+from replay.simulation.disk import Crashed, SimBlobs
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
 from replay.simulation.running import Running, switched
 from replay.simulation.snapshots import CODE, spoiled, taken
@@ -61,7 +60,7 @@ class Machine:
         self._make_documents = documents
         self._log_id = f"{world.random.getrandbits(128):032x}"
         self._segment_bytes = world.random.choice((3_000, 3_000, 20_000, 1_000_000))
-        self.blobs = BlobStore(world.disk, BLOBS)
+        self.blobs = SimBlobs(world.disk, BLOBS)
         self._intake = Intake(Redactor(secrets), self.blobs)
         self.watch = Watch(
             world.disk, FOLDER, actors, documents, self.blobs, [secret.encode() for secret in secrets]
@@ -139,9 +138,12 @@ class Machine:
         self.engine = Engine(self._actors(), Sequencer(Tail()))
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
-        for run in runs(self.storage, from_snapshot + 1):
-            for event in [typed(stored, self.blobs) for stored in run]:
+        read = [self.watch.typed(stored) for run in runs(self.storage, from_snapshot + 1) for stored in run]
+        if from_snapshot:
+            for event in read:
                 self.engine.fold(event)
+        else:
+            self.engine = self.watch.folded()
         if self.documents is not None:
             self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
             self._write_changed()
@@ -160,7 +162,7 @@ class Machine:
         now = world.now()
         completed = self.engine.complete(now)
         if from_snapshot and not first and not completed.events:
-            self._unwatched(self.watch.restored, (export_engine(self.engine), self.engine.states), self.storage, now)
+            self._unwatched(self.watch.restored, (export_engine(self.engine), self.engine.states), now)
         self.up = True
         for output in filter(lambda output: output.events, (Output(first, [], []), completed)):
             self._submit(output)
@@ -331,7 +333,7 @@ class Machine:
     def _write_changed(self) -> None:
         self._write_due = False
         if self.documents is not None:
-            self._write_documents(self.documents.take_changed())
+            self._write_documents(self.watch.rendering.computed(self.documents.take()))
             self.documents.settle()
 
     def _write_documents(self, documents: dict[str, Content]) -> None:
@@ -339,7 +341,8 @@ class Machine:
             content = whole(rendered, self.blobs)
             self._world.disk.put(f"{DOCUMENTS}/{path}", content)
             self._world.faults.note("document: written")
-            self._world.note(f"{path} {sha256(content).hexdigest()}")
+            digest = rendered.sha256 if isinstance(rendered, BlobContent) else sha256(content).hexdigest()
+            self._world.note(f"{path} {digest}")
         self.watch.written({path: self._world.disk.get(f"{DOCUMENTS}/{path}") for path in documents})
 
     # --- effects -------------------------------------------------------------------------------------------------

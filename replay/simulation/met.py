@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from actors.orchestra.states import DEPENDENCY_FAILED
 from contracts.audit_events import (
@@ -41,12 +41,11 @@ from contracts.reasoning_events import (
 )
 from events.event import Event
 from replay.simulation.faults import CONSEQUENCES
-from replay.simulation.invariants import verdicts
 
 
-def met_in(history: Sequence[Event]) -> list[str]:
-    """See the module."""
-    refused = [f"refused: {objections[0]}" for objections in verdicts(history).values() if len(objections) == 1]
+def met_in(history: Sequence[Event], verdicts: Mapping[int, Sequence[str]]) -> list[str]:
+    """See the module; ``verdicts``: see invariants.verdicts."""
+    refused = [f"refused: {objections[0]}" for objections in verdicts.values() if len(objections) == 1]
     met = [one for one in refused if one in CONSEQUENCES]
     met += ["actor: halted one asked" for event in history if isinstance(event.data, RequestRefused)]
     tells = (_reasoning, _runs, _tasks, _checks, _audits)

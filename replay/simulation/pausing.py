@@ -149,7 +149,7 @@ class Switch:
 
     def _last(self) -> None:
         pending = self._pending()
-        if not pending and not self._machine.watch.pauses.since:
+        if not pending and not self._machine.watch.starts.pauses.since:
             return
         if not pending:
             self._ask_resume()

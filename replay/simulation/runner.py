@@ -16,7 +16,7 @@ from actors.actor import AnyActor
 from actors.registry import all_actors
 from events.errors import PmagentError
 from events.segments import segment_firsts
-from replay.simulation.altered import altered_is_found
+from replay.simulation.altered import Alteration
 from replay.simulation.borders import Borders, calm
 from replay.simulation.disk import Crashed
 from replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
@@ -205,7 +205,8 @@ def _play(
     machine.storage.close()
     world.disk.watched = False
     watch = machine.watch
-    watch.check_log()
+    alteration = Alteration(watch.history, random)
+    watch.check_log(machine.engine, alteration)
     watch.check_documents(machine.documents)
     watch.check_ended()
     require(not machine.engine.effects.open, "an effect is still open")
@@ -221,11 +222,11 @@ def _play(
         world.faults.struck.update(outside.switch.struck())
     world.faults.struck.update(world.others.faults.struck)
     world.faults.struck.update(machine.borders.faults.struck)
-    for met in met_in(watch.history):
+    for met in met_in(watch.history, watch.verdicts):
         world.faults.note(met)
     if len(segment_firsts(world.disk, FOLDER)) > 1:
         world.faults.note("log: rolled")
-    if altered_is_found(watch.history, actors(fatal), machine.blobs, random):
+    if alteration.victim is not None:
         world.faults.note("replay: alteration found")
     return SimResult(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,

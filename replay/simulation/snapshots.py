@@ -36,27 +36,28 @@ def spoiled(world: World, raw: bytes, taken: Sequence[bytes], actors: Callable[[
     faults, random = world.faults, world.random
     if faults.strike("snapshot: stale"):
         raw = random.choice(taken)
-    kept = msgspec.msgpack.decode(raw[32:], type=Snapshot)
     elsewhere = f"{random.getrandbits(256):064x}"
     if faults.strike("snapshot: of another log"):
-        raw = encode_snapshot(_of_another(kept, f"{random.getrandbits(128):032x}", elsewhere, actors))
+        raw = encode_snapshot(_of_another(raw, f"{random.getrandbits(128):032x}", elsewhere, actors))
     elif faults.strike("snapshot: of another history"):  # a copy of this log that went another way
-        raw = encode_snapshot(_of_another(kept, kept.log_id, elsewhere, actors))
+        raw = encode_snapshot(_of_another(raw, "", elsewhere, actors))
     elif faults.strike("snapshot: of other code"):
-        raw = encode_snapshot(msgspec.structs.replace(_of_another(kept, kept.log_id, kept.tail.sum, actors), code="b"))
+        raw = encode_snapshot(msgspec.structs.replace(_of_another(raw, "", "", actors), code="b"))
     if faults.strike("snapshot: damaged"):
         at = random.randrange(len(raw))
         raw = raw[:at] + bytes([raw[at] ^ (1 << random.randrange(8))]) + raw[at + 1 :]
     return raw
 
 
-def _of_another(kept: Snapshot, log_id: str, sum_: str, actors: Callable[[], Sequence[AnyActor]]) -> Snapshot:
-    """A real snapshot at the position of ``kept``, of an engine to which other things happened."""
+def _of_another(raw: bytes, log_id: str, sum_: str, actors: Callable[[], Sequence[AnyActor]]) -> Snapshot:
+    """A real snapshot at the position of ``raw``'s, of an engine to which other things happened. ``log_id`` and
+    ``sum_``: "" for its own."""
+    kept = msgspec.msgpack.decode(raw[32:], type=Snapshot)
     engine = Engine(actors(), Sequencer(Tail()))
     position, time = kept.tail.position, kept.tail.time
     while engine.sequencer.position < position:
         n = engine.sequencer.position
         fact = QuestionAsked(n=n) if position - n > 1 else Done(n=n)
         engine.accept(Draft(type_of(fact), fact, encode(fact), f"stranger-{n}", "operator", "", 0), time)
-    tail = Tail(position, kept.tail.batch, time, sum_)
-    return Snapshot(kept.format, log_id, tail, kept.code, export_engine(engine), kept.extra)
+    tail = Tail(position, kept.tail.batch, time, sum_ or kept.tail.sum)
+    return Snapshot(kept.format, log_id or kept.log_id, tail, kept.code, export_engine(engine), kept.extra)

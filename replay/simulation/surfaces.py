@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ LARGE: Final = 1_200_000
 _STATES: Final = ("green", "green", "red", "incoherent", "declared degraded", "declared blocked")
 
 
+@lru_cache(maxsize=256)
 def _name(path: Path) -> str:
     """A path below the workspace, without it (``relative_to`` takes a good part of a run's time)."""
     return str(path).removeprefix(f"{WORKSPACE}/")

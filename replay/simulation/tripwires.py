@@ -15,9 +15,9 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, Final
-from unittest.mock import patch
 
 _FORBIDDEN: Final[tuple[tuple[Any, tuple[str, ...]], ...]] = (
     (time, ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep",
@@ -47,18 +47,24 @@ def tripwires() -> Iterator[None]:
     by a name it was imported under. What a library (Hypothesis, the test runner) does on its own account goes
     through."""
     wires: dict[int, Any] = {id(clock): _stopped(clock) for clock in _CLOCKS}
-    with ExitStack() as stack:
+    wired: list[tuple[Any, str, Any]] = []
+    try:
         for owner, names in _FORBIDDEN:
             for name in names:
                 original = getattr(owner, name)
                 wires[id(original)] = wire = _wire(owner, name, original)
-                stack.enter_context(patch.object(owner, name, wire))
+                wired.append((owner, name, original))
+                setattr(owner, name, wire)
         for module_name, module in list(sys.modules.items()):
-            if _ours(module_name) and module_name != __name__:
+            if module_name.startswith(_OURS) and module_name != __name__:
                 for name, value in list(vars(module).items()):
                     if id(value) in wires:
-                        stack.enter_context(patch.object(module, name, wires[id(value)]))
+                        wired.append((module, name, value))
+                        setattr(module, name, wires[id(value)])
         yield
+    finally:
+        for owner, name, original in reversed(wired):
+            setattr(owner, name, original)
 
 
 def _ours(module: str) -> bool:
@@ -78,6 +84,7 @@ def _wire(owner: Any, name: str, original: Any) -> Callable[..., Any]:
     return wire
 
 
+@lru_cache
 def _stopped(clock: Any) -> type:
     """The type ``clock`` without the ways to read the time; its instances are those of the whole one."""
 

@@ -10,7 +10,7 @@ from random import Random
 from typing import Final, TypeVar
 
 from events.errors import ForeignChange
-from events.event import format_time
+from events.event import format_time, parse_time
 from replay.simulation.disk import SimDisk
 from replay.simulation.faults import FOREIGN_CHANCES, Faults
 
@@ -41,7 +41,7 @@ class Others:
 
     def under(self, work: Callable[[], T]) -> T:
         """Change something, perhaps, once there is a segment, right before ``work``, which has to notice it."""
-        if any(path.endswith(".jsonl") for path in self._disk.paths(self._folder)):
+        if self.faults.active and self._disk.has_log(self._folder):
             struck = next(filter(self.faults.strike, FOREIGN_CHANCES), "")
             self._undo = self._disk.change(struck, self._folder) if struck else None
         done = work()
@@ -70,6 +70,8 @@ class World:
         """True time since the beginning, in microseconds."""
         self.steps = 0
         self._skew = 0
+        self._shown: tuple[int | None, str] = None, ""
+        """What the clock showed last, with when that was."""
         self._calendar: list[tuple[int, int, str, Callable[[], None]]] = []
         self._entries = 0
         self._history = sha256()
@@ -81,7 +83,10 @@ class World:
 
     def now(self) -> str:
         """What the machine's clock shows, as log time: it may have been set wrong."""
-        return format_time(BEGINNING + timedelta(microseconds=self.micros + self._skew))
+        micros = self.micros + self._skew
+        if micros != self._shown[0]:
+            self._shown = micros, format_time(BEGINNING + timedelta(microseconds=micros))
+        return self._shown[1]
 
     def set_clock(self, seconds: float) -> None:
         """Turn the machine's clock by so much; it never goes before the beginning by more than an hour."""
@@ -89,8 +94,7 @@ class World:
 
     def until(self, time: str) -> float:
         """Seconds until the machine's clock shows ``time`` (0 when it has)."""
-        at = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
-        return max(0.0, (at - BEGINNING).total_seconds() - (self.micros + self._skew) / 1_000_000)
+        return max(0.0, (parse_time(time) - BEGINNING).total_seconds() - (self.micros + self._skew) / 1_000_000)
 
     def between(self, low: float, high: float) -> float:
         """Any time span between two (seconds)."""

@@ -6,6 +6,7 @@ user's message. The instructions stand in the system's message alone, and say th
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -91,6 +92,7 @@ def inputs(envelope: ReasoningEnvelope, evidence: list[Evidence], objections: li
     }
 
 
+@lru_cache(maxsize=16)
 def answer_shape(program_id: str) -> ModelAnswer:
     """The shape that a model's answer to the program must have: the payload's fields, and what explains them. Without
     bounds and patterns, which not every provider takes: the answer is checked against them all the same."""

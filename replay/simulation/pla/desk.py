@@ -90,7 +90,7 @@ class Desk:
         self._intruder = Intruder(world, machine, random, faults, self.operators, demand)
 
     def _approved(self, execution: str, digest: str) -> PlaExecutionRequested:
-        return approved(self._machine.watch.history, self._machine.watch.performed, execution, digest)
+        return approved(self._machine.watch.history, self._machine.watch.starts.performed, execution, digest)
 
     def _is_long(self) -> bool:
         return self._long and self._failing.active and self._random.random() < 0.7
