@@ -23,13 +23,13 @@ def report_of(audit: Audit) -> AuditReport:
     assert audit.concluded is not None
     ruled = [(one, audit.rulings[one.id]) for one in audit.criteria]
     return AuditReport(
-        repo_url=audit.repo_url,
+        repo_url=audit.asked.repo_url,
         executive_summary=audit.concluded.executive_summary,
         overall_score=audit.concluded.overall_score,
         criteria=[_judged(audit, ruling, ruling.final_score) for _, ruling in ruled if ruling.final_score is not None],
         remediation_plan=audit.concluded.remediation_plan,
         not_judged=[_unjudged(audit, ruling) for _, ruling in ruled if ruling.final_score is None],
-        audit_id=audit.audit_id,
+        audit_id=audit.id,
         engine=audit.engine,
         rubric_name=audit.rubric_name,
         rubric_version=audit.rubric_version,
@@ -45,9 +45,9 @@ def report_of(audit: Audit) -> AuditReport:
 def provenance_of(audit: Audit, log_id: str) -> Provenance:
     """What the report was made of and when."""
     return Provenance(
-        pdf_path=audit.pdf_path,
-        rubric_source=audit.rubric_source,
-        vision_model=audit.vision_model,
+        pdf_path=audit.asked.pdf_path,
+        rubric_source=audit.asked.rubric_source,
+        vision_model=audit.asked.vision_model,
         requested_at=audit.at,
         concluded_at=audit.ended,
         log_id=log_id,

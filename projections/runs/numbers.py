@@ -51,10 +51,10 @@ def retries(task: Task, planned: PlannedTask) -> int:
 
 def run_metrics(run: Run) -> RunMetrics:
     """The numbers of a run as it stands."""
-    pairs = list(zip(run.tasks, run.planned_tasks, strict=True))
+    pairs = run.pairs
     ran = [task.duration_ms for task, _ in pairs if task.attempts and task.ended]
     return RunMetrics(
-        run_id=run.run_id,
+        run_id=run.id,
         started_at=run.at,
         completed_at=run.ended or None,
         total_duration_ms=milliseconds(run.at, run.ended) if run.ended else None,
@@ -87,17 +87,17 @@ def job_status(run: Run) -> JobStatus:
     }
     if status == "failed":
         detail = "; ".join(run.reasons)[:_DETAIL_CHARS_MAX]
-        made["error"] = JobError(code=run.code or str(run.end), detail=detail)
-    if run.doing == "over":
-        at = places(run.asked.config.paths, run.run_id)
+        made["error"] = JobError(code=run.code or run.end, detail=detail)
+    if run.over:
+        at = places(run.asked.config.paths, run.id)
         made["result"] = {
             "state": run.end, "done": done, "failed": ended - done, "folder": at.folder, "report": at.report,
         }  # fmt: skip
-    return JobStatus(job_id=run.run_id, status=status, service=SERVICE, updated_at=run.updated, **made)
+    return JobStatus(job_id=run.id, status=status, service=SERVICE, updated_at=run.updated, **made)
 
 
 def _job_state(run: Run) -> JobState:
-    if run.doing == "over":
+    if run.over:
         return "complete" if run.end in ("done", "planned") else "failed"
     return "running" if run.begun else "queued"
 
@@ -117,7 +117,7 @@ def _message(run: Run, ended: int, total: int) -> str:
 
 def task_documents(run: Run) -> list[TaskDocument]:
     """Each task of the newest plan, whole, as it stands."""
-    return [_task(run, task, planned) for task, planned in zip(run.tasks, run.planned_tasks, strict=True)]
+    return [_task(run, task, planned) for task, planned in run.pairs]
 
 
 def _task(run: Run, task: Task, planned: PlannedTask) -> TaskDocument:
