@@ -63,6 +63,11 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
         return self.end or "open"
 
     @property
+    def word(self) -> str:
+        """In one word: how it ended, else what it does."""
+        return self.end or self.doing
+
+    @property
     def weight(self) -> int:
         """How much it holds."""
         raise NotImplementedError

@@ -113,23 +113,15 @@ def _rubric(where: str | None) -> Source | None:
 
 
 def _audit(app: App, asked: AuditRequested, copy: Path | None, *, as_json: bool) -> int:
-    from events.log import now
     from pmagent.audit.copies import write_copies
-    from pmagent.audit.following import AuditErrand
-    from pmagent.cli.audit_answer import document, exit_code, summary
-    from pmagent.cli.audit_table import change_line, table
+    from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
     from pmagent.cli.conducting import conduct
-    from pmagent.cli.job_screen import Screen
-    from pmagent.layout import Layout
 
-    layout = Layout(app.workspace.resolve())
-    screen = Screen(app.output, table, change_line, plain=as_json)
-    progress = conduct(layout, AuditErrand(asked), screen, detach=False)
-    assert progress is not None, "it was not detached"
-    wanted = copy is not None and progress.state == "concluded"
-    copies = write_copies(layout.workspace, asked.output, copy) if wanted and copy is not None else []
+    audit = conduct(app, AUDIT, asked, plain=as_json)
+    wanted = copy is not None and audit.state == "concluded"
+    copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
     if as_json:
-        app.output.document(document(progress, copies))
+        app.output.document(document(audit, copies))
     else:
-        summary(app.output, progress, copies, now())
-    return exit_code(progress)
+        summary(app.output, audit, copies)
+    return exit_code(audit)

@@ -28,15 +28,15 @@ def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     """
     from pmagent.client import new_request
     from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.jobs.history import Jobs, opened
+    from pmagent.jobs.history import opened
     from pmagent.jobs.kinds import KINDS
     from pmagent.operations import call
 
-    with opened(app.layout, Jobs) as jobs:
+    with opened(app.layout) as jobs:
         requested = jobs.request(id_prefix(job_id, "JOB_ID"), KINDS)
         kind = next(kind for kind in KINDS if kind.requested == requested.type)
         job = jobs.job(kind, requested)
-    field, found = f"{kind.word}_id", requested.correlation
+    field, found = kind.id_field, requested.correlation
     held = held_by_job(app.layout) if job.end is None else None
     if held is not None:
         what = f"the log is held by the {held.kind.word} of another shell ({held.process})"

@@ -7,20 +7,17 @@ that nobody reads, holds up no job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
 import anyio
 import anyio.to_thread
 
 from events.log import now
 from pmagent.clean import width
+from pmagent.cli.job_text import Rendering, change_line
 from pmagent.cli.output import Output, Piece, Styled
-from pmagent.jobs.progress import Change, Folded
-
-P = TypeVar("P", bound=Folded)
-Table = Callable[[P, str, int, int], list[list[Piece]]]
-"""A job as lines: how far it is, at log time, so many columns, so many rows at most."""
+from projections.jobs import Change, JobView
 
 TICK_SECONDS: Final = 0.25
 """So often the table is drawn when nothing changes but the time."""
@@ -30,27 +27,24 @@ ROWS_LEFT: Final = 2
 """Lines of the terminal that the table leaves: one for the cursor, one for what came before."""
 
 
-class Screen(Generic[P]):
-    """A Watcher that shows: jobs as ``table``, a change as ``line``. ``plain``: lines, also on a terminal. Use ``show``
-    as a task, ``close`` at the end."""
+class Screen:
+    """A Watcher that shows a job as ``shown`` has it. ``plain``: a line a change, also on a terminal. Use ``show`` as a
+    task, ``close`` at the end."""
 
-    def __init__(
-        self, output: Output, table: Table[P], line: Callable[[Change], list[Piece]], *, plain: bool
-    ) -> None:
+    def __init__(self, output: Output, shown: Rendering, *, plain: bool) -> None:
         self._output = output
-        self._table = table
-        self._line = line
+        self._shown = shown
         self._drawn = not plain and output.notes_screen() is not None
-        self._progress: P | None = None
+        self._job: JobView | None = None
         self._lines: list[list[Piece]] = []
         self._news = anyio.Event()
         self._panel = _Panel(output)
 
-    def told(self, progress: P, changes: Sequence[Change]) -> None:
+    def told(self, job: JobView, changes: Sequence[Change]) -> None:
         """See Watcher."""
-        self._progress = progress
+        self._job = job
         if not self._drawn:
-            self._lines += [self._line(change) for change in changes]
+            self._lines += [change_line(change, self._shown.kind.word) for change in changes]
         self._news.set()
 
     def say(self, text: str) -> None:
@@ -61,7 +55,7 @@ class Screen(Generic[P]):
     async def show(self) -> None:
         """Show what comes, until this is cancelled."""
         while True:
-            with anyio.move_on_after(TICK_SECONDS if self._drawn and self._progress else None):
+            with anyio.move_on_after(TICK_SECONDS if self._drawn and self._job else None):
                 await self._news.wait()
             self._news = anyio.Event()
             await self._draw()
@@ -81,8 +75,8 @@ class Screen(Generic[P]):
             if size is None:  # the terminal is gone
                 return
             rows: list[list[Piece]] = []
-            if self._progress is not None:
-                rows = self._table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
+            if self._job is not None:
+                rows = self._shown.table(self._job, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
             await anyio.to_thread.run_sync(self._panel.draw, lines, rows, size.columns, size.lines)
 
     def _note(self, lines: list[list[Piece]]) -> None:

@@ -111,19 +111,14 @@ def _readable(name: str) -> str:
 
 def _run(app: App, asked: RunRequested, *, detach: bool, as_json: bool) -> int:
     from pmagent.cli.conducting import conduct
-    from pmagent.cli.job_screen import Screen
-    from pmagent.cli.run_answer import document, exit_code, summary
-    from pmagent.cli.run_table import change_line, table
-    from pmagent.layout import Layout
-    from pmagent.orchestra.following import RunErrand
+    from pmagent.cli.run_text import RUN, document, exit_code, summary
 
-    screen = Screen(app.output, table, change_line, plain=as_json)
-    progress = conduct(Layout(app.workspace.resolve()), RunErrand(asked), screen, detach=detach)
-    if progress is None:
+    run = conduct(app, RUN, asked, detach=detach, plain=as_json)
+    if run is None:
         _detached(app, asked, as_json=as_json)
         return Exit.DONE
-    app.output.document(document(progress)) if as_json else summary(app.output, progress)
-    return exit_code(progress)
+    app.output.document(document(run)) if as_json else summary(app.output, run)
+    return exit_code(run)
 
 
 def _detached(app: App, asked: RunRequested, *, as_json: bool) -> None:

@@ -92,11 +92,11 @@ def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 def _jobs(ctx: click.Context, kinds: Sequence[Kind], incomplete: str) -> list[str]:
     from events.errors import PmagentError
-    from pmagent.jobs.history import Jobs, opened
+    from pmagent.jobs.history import opened
     from pmagent.layout import Layout
 
     try:
-        with opened(Layout(_workspace(ctx)), Jobs) as jobs:
+        with opened(Layout(_workspace(ctx))) as jobs:
             found = [job.requested.correlation for kind in kinds for job in jobs.last(kind, 20)]
     except (PmagentError, OSError):
         return []

@@ -13,8 +13,6 @@ from typing import Final
 
 import msgspec
 
-from contracts.audit_events import AuditConcluded
-from contracts.orchestra_events import RunEnded
 from contracts.payload import typed
 from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog
@@ -50,8 +48,7 @@ _WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode(
 
 
 class Ending(msgspec.Struct, frozen=True, gc=False):
-    """How the job that was requested at ``request`` ended, at ``position``: its ``state``, and why. ``done`` and
-    ``failed`` are tasks of a run's last plan; ``score`` is an audit's, None where it has none."""
+    """How the job that was requested at ``request`` ended, at ``position``; the rest as in ``End``, cut short."""
 
     request: int
     position: int
@@ -78,7 +75,7 @@ class Entry(msgspec.Struct, gc=False):
     @property
     def state(self) -> str:
         """In one word: how it ended, else ``open``."""
-        return self.kind.state(None) if self.ending is None else self.ending.state
+        return "open" if self.ending is None else self.ending.state
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -131,7 +128,7 @@ class Catalogue:
         events are read that were not before. Raises CorruptLog; NotFound where there is no log."""
         wanted = text.casefold()
         found: list[Entry] = []
-        with self._lock, opened(self._layout, Jobs) as jobs:
+        with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
             for entry in self._newest_first(jobs, look):
                 if entry.kind is not kind or (before and entry.position >= before) or state not in ("", entry.state):
@@ -147,7 +144,7 @@ class Catalogue:
     def called(self, kind: Kind, job_id: str, look: int = LOOK_EVENTS) -> Entry:
         """The job of this kind whose whole id this is; of an id used again, the last. For it at most about ``look``
         events are looked at that were not before. Raises NoSuchJob, CorruptLog; NotFound where there is no log."""
-        with self._lock, opened(self._layout, Jobs) as jobs:
+        with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
             while (entry := self._called.get(job_id)) is None or entry.kind is not kind:
                 if not self._looks_back(look):
@@ -163,7 +160,7 @@ class Catalogue:
         """The id of the one job of this kind that begins so; see ``called``."""
         if len(prefix) == ID_CHARS:
             return self.called(kind, prefix, look).job_id
-        with self._lock, opened(self._layout, Jobs) as jobs:
+        with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
             while self._looks_back(look):
                 look -= self._look_back(jobs)
@@ -254,8 +251,8 @@ class Catalogue:
         stored = event_at(jobs.storage, position)
         entry = _entry(jobs, stored, kind)
         job = jobs.job(kind, typed(stored, jobs.blobs))
-        if job.end is not None:
-            entry.ending = _ending(job.end)
+        if job.ended is not None:
+            entry.ending = _ending(job.ended)
         return entry
 
 
@@ -276,10 +273,9 @@ def _ending(event: Event) -> Ending:
     """What is remembered of an end."""
     data = event.data
     kind = next(kind for kind in KINDS if event.type in kind.ends)
-    told = tuple(reason[:REASON_CHARS] for reason in getattr(data, "reasons", ())[:REASONS_MAX])
-    numbers = (data.done, data.failed) if isinstance(data, RunEnded) else (0, 0)
-    score = data.overall_score if isinstance(data, AuditConcluded) else None
-    return Ending(data.request, event.position, event.time, kind.state(data), told, *numbers, score)
+    end = kind.end_of(data)
+    said = tuple(reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX])
+    return Ending(data.request, event.position, event.time, end.state, said, end.done, end.failed, end.score)
 
 
 def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:

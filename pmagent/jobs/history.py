@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -13,11 +13,13 @@ from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import Event, StoredEvent
+from events.reader import event_at
 from events.reader import runs as event_runs
 from events.storage import StorageReader
-from pmagent.jobs.kinds import Kind
+from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.layout import Layout
 from pmagent.log.source import opened as opened_log
+from projections.jobs import End
 
 ID_CHARS: Final = 36
 _WINDOW: Final = 4096
@@ -31,11 +33,11 @@ class NoSuchJob(PmagentError):
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A job in a list. ``end`` None: it is open."""
+    """A job in a list. ``ended`` None: it is open."""
 
     kind: Kind
     requested: Event
-    end: Event | None
+    ended: Event | None
 
     @property
     def asked(self) -> Any:
@@ -50,12 +52,22 @@ class Job(msgspec.Struct, frozen=True):
     @property
     def state(self) -> str:
         """In one word: how it ended, else ``open``."""
-        return self.kind.state(self.end.data if self.end is not None else None)
+        return self.end.state if self.end is not None else "open"
 
     @property
-    def reasons(self) -> list[str]:
-        """Why it ended so."""
-        return list(getattr(self.end.data, "reasons", ())) if self.end is not None else []
+    def end(self) -> End | None:
+        """How it ended."""
+        return self.kind.end_of(self.ended.data) if self.ended is not None else None
+
+
+class Cancelling(msgspec.Struct, frozen=True):
+    """An operator (over ``channel``; both "" where they are not known) wanted the job to end, because of ``reason``."""
+
+    position: int
+    time: str
+    operator: str
+    channel: str
+    reason: str
 
 
 class Jobs:
@@ -117,10 +129,25 @@ class Jobs:
         ends = [event for event in self._behind(requested) if event.type in kind.ends]
         return self._ended(kind, requested, ends)
 
-    def behind(self, requested: Event) -> Iterator[tuple[Event, str]]:
-        """The events of the job behind its request, with their sums. Raises CorruptLog."""
+    def view(self, kind: Kind, requested: Event) -> Any:
+        """The ``JobView`` of a request that ``request`` found, as far as the log goes. Raises CorruptLog."""
+        view = kind.begun(requested, event_at(self.storage, requested.position).sum)
         for stored in self._behind(requested):
-            yield typed(stored, self.blobs), stored.sum
+            view = kind.evolved(view, typed(stored, self.blobs), stored.sum)
+            if view.over:
+                break
+        return view
+
+    def cancelling(self, position: int) -> Cancelling | None:
+        """What the event at ``position`` wanted to end; None for an event of another kind, and for 0. Raises
+        CorruptLog."""
+        if not position:
+            return None
+        event = typed(event_at(self.storage, position), self.blobs)
+        data = event.data
+        if not any(isinstance(data, kind.cancellation) for kind in KINDS):
+            return None
+        return Cancelling(event.position, event.time, data.operator_id, data.channel, data.reason)
 
     def _behind(self, requested: Event) -> Iterator[StoredEvent]:
         for run in event_runs(self.storage, requested.position + 1):
@@ -144,11 +171,8 @@ class Jobs:
         return Job(kind, requested, None)
 
 
-J = TypeVar("J", bound=Jobs)
-
-
 @contextmanager
-def opened(layout: Layout, made: Callable[[StorageReader, BlobStore], J]) -> Iterator[J]:
+def opened(layout: Layout) -> Iterator[Jobs]:
     """The workspace's log, for reading; nothing is written. Raises NotFound where there is none; CorruptLog where there
     are segments, but no HEAD."""
     with ExitStack() as stack:
@@ -159,4 +183,4 @@ def opened(layout: Layout, made: Callable[[StorageReader, BlobStore], J]) -> Ite
                 f"there is no log in {layout.workspace}",
                 "pmagent init makes a workspace, pmagent run or up begins its log",
             ) from None
-        yield made(storage, BlobStore(RealDisk(), str(layout.blobs)))
+        yield Jobs(storage, BlobStore(RealDisk(), str(layout.blobs)))

@@ -70,6 +70,11 @@ class Audits(JobDocuments[Audit]):
         return found
 
 
+def report_files(audit: Audit, log_id: str) -> dict[str, bytes]:
+    """The report of an audit that has concluded, by the ending of its file's name."""
+    return {MARKDOWN: _markdown(audit, log_id), DOCUMENT: _document(audit, log_id)}
+
+
 def _markdown(audit: Audit, log_id: str) -> bytes:
     from projections.audits.rebuilt import provenance_of, report_of  # pydantic, when the first report is there
     from projections.audits.report import report_markdown

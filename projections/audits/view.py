@@ -115,6 +115,11 @@ class Audit(JobView, frozen=True, kw_only=True):
     superseded: bool = False
 
     @property
+    def word(self) -> str:
+        """See JobView; nobody need know that nothing has been collected yet."""
+        return "collecting" if self.doing == "asked" else super().word
+
+    @property
     def weight(self) -> int:
         """Its pieces of evidence, and opinions."""
         return sum(len(found) for found in self.evidence.values()) + len(self.opinions)

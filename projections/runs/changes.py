@@ -52,7 +52,9 @@ def saying(run: Run) -> str:
     """What the run does just now, in words, where ``doing`` does not say it all."""
     if run.doing == "stopping":
         return "; ".join(run.reasons)
-    return "asking the planner" + (f", attempt {run.call}" if run.call > 1 else "") if run.call else ""
+    if run.doing != "planning" or not run.call:
+        return ""
+    return "asking the planner" + (f", attempt {run.call}" if run.call > 1 else "")
 
 
 def _of_tasks(run: Run, data: TasksChanged, time: str) -> Iterator[Change]:

@@ -13,14 +13,11 @@ from actors.audit.justice.scores import shown
 from contracts.audit_events import AuditCriterionRuled, EvidenceItem, JudgeName, OpinionItem, RuleItem
 from events.log import now
 from events.segments import SegmentReader
-from pmagent.audit.progress import JUDGES, SOURCES
-from pmagent.audit.progress import Criterion as Standing
-from pmagent.audit.story import Story
-from pmagent.jobs.cancelling import Cancelling, cancelling
-from pmagent.jobs.history import Jobs
+from pmagent.jobs.history import Cancelling, Jobs
+from pmagent.jobs.story import AuditStory
 from pmagent.when import seconds_between, spoken
 from projections.audits.report import CHANGED
-from projections.audits.view import Audit, Criterion
+from projections.audits.view import JUDGES, SOURCES, Audit, Source, Standing
 
 ITEMS_MAX: Final = 300
 """Of audits with more pieces of evidence a page shows those that are cited; a criterion by itself has all its own."""
@@ -137,34 +134,34 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
     items: int
 
 
-def audit_page(story: Story, jobs: Jobs, only: str = "") -> AuditPage:
+def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
     """The page; ``only``: of the criteria this one, with all of its evidence. Raises CorruptLog."""
-    audit, progress = story.audit, story.progress
-    until = audit.ended or max(progress.last_time, now())
+    audit = story.view
+    until = audit.ended or max(audit.updated, now())
     items = sum(map(len, audit.evidence.values()))
-    chosen = [one for one in audit.criteria if only in ("", one.id)]
+    chosen = [one for one in audit.standings if only in ("", one.criterion.id)]
     concluded = audit.concluded
     return AuditPage(
         audit=audit,
-        word=progress.state if progress.over else progress.doing,
+        word=audit.word,
         score="" if concluded is None else f"{concluded.overall_score:.1f}",
         took=spoken(max(seconds_between(audit.at, until), 0.0)),
-        code=progress.code,
-        reasons=progress.reasons,
-        mend=progress.mend,
+        code=audit.failure,
+        reasons=audit.reasons,
+        mend=audit.mend,
         summary=blocks(concluded.executive_summary) if concluded is not None else [],
         plan=blocks(concluded.remediation_plan) if concluded is not None else [],
-        readings=[_reading(story, until, number) for number in range(len(SOURCES))],
-        parts=[_part(audit, one, progress.criteria[one.id], whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
+        readings=[_reading(name, audit.sources[name], until) for name in SOURCES],
+        parts=[_part(audit, one, whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
         judges=[NAMES[judge] for judge in JUDGES],
         only=only,
         rejected=[
             f"{NAMES[one.judge]} on {one.criterion_id}, answer {one.attempt}: {one.objection}"
-            for one in story.rejected[-REJECTED_MAX:]
+            for one in audit.rejected[-REJECTED_MAX:]
         ],
-        rejected_more=max(len(story.rejected) - REJECTED_MAX, 0),
+        rejected_more=max(len(audit.rejected) - REJECTED_MAX, 0),
         documents=_documents(story, jobs),
-        cancelled=cancelling(jobs, story.stopped_by),
+        cancelled=jobs.cancelling(audit.stopped_by),
         items=items,
     )
 
@@ -174,7 +171,7 @@ def file_name(audit: Audit, ending: str) -> str:
     return audit.path.rpartition("/")[2] + ending
 
 
-def report_of(story: Story, jobs: Jobs) -> Mapping[str, bytes]:
+def report_of(story: AuditStory, jobs: Jobs) -> Mapping[str, bytes]:
     """The report's documents by their endings. Raises CorruptLog."""
     assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
     return story.report(jobs.storage.log_id())
@@ -197,25 +194,24 @@ def blocks(text: str) -> list[tuple[str, list[str]]]:
 # --- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _reading(story: Story, now: str, number: int) -> Reading:
-    source = story.progress.sources[SOURCES[number]]
+def _reading(name: str, source: Source, now: str) -> Reading:
     took = spoken(max(seconds_between(source.started, source.ended or now), 0.0)) if source.started else ""
-    return Reading(source.name, source.state, source.text, took)
+    return Reading(name, source.state, source.text, took)
 
 
-def _documents(story: Story, jobs: Jobs) -> list[Document]:
-    audit = story.audit
+def _documents(story: AuditStory, jobs: Jobs) -> list[Document]:
+    audit = story.view
     return [
         Document(
-            file_name(audit, ending), f"/audits/{audit.audit_id}/report{ending}", len(content),
+            file_name(audit, ending), f"/audits/{audit.id}/report{ending}", len(content),
             sha256(content).hexdigest(),
         )
         for ending, content in report_of(story, jobs).items()
     ]  # fmt: skip
 
 
-def _part(audit: Audit, criterion: Criterion, standing: Standing, *, whole: bool) -> Part:
-    ruling = audit.rulings.get(criterion.id)
+def _part(audit: Audit, standing: Standing, *, whole: bool) -> Part:
+    criterion, ruling = standing.criterion, standing.ruling
     given = [one for one in audit.opinions if one.opinion.criterion_id == criterion.id]
     items = audit.evidence.get(criterion.id, [])
     cited: dict[str, list[str]] = {}
@@ -228,19 +224,18 @@ def _part(audit: Audit, criterion: Criterion, standing: Standing, *, whole: bool
         key: _piece(key, f"e{number}-{place}" if whole or key in cited else "", item, cited.get(key, []))
         for place, (key, item) in enumerate(keyed.items(), 1)
     }
-    last = max((one.round for one in given), default=0)
+    last = standing.round
     aside = set(ruling.set_aside) if ruling is not None else set()
     rounds: list[tuple[str, list[Opinion]]] = []
     for number_ in range(last, 0, -1):
         said = [one.opinion for one in given if one.round == number_]
         without = aside if number_ == last else set[JudgeName]()
         rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in said]))
-    scores = {one.opinion.judge: one.opinion.score for one in given if one.round == last}
     shown_pieces = [piece for piece in pieces.values() if piece.anchor]
     return Part(
-        id=criterion.id, name=criterion.name, target=standing.target, anchor=f"c{number}", state=standing.state,
+        id=criterion.id, name=criterion.name, target=criterion.target, anchor=f"c{number}", state=standing.state,
         score="" if ruling is None or ruling.final_score is None else str(ruling.final_score),
-        scores=[_score_of(judge, scores, aside) for judge in JUDGES],
+        scores=[_score_of(judge, standing.scores, aside) for judge in JUDGES],
         changes=_changes(ruling), reason=ruling.reason if ruling is not None else "", rounds=rounds,
         pieces=shown_pieces, left_out=len(pieces) - len(shown_pieces),
         dissent=(ruling.dissent_summary or "") if ruling is not None else "",

@@ -9,15 +9,14 @@ from typing import Final
 from starlette.requests import Request
 
 from events.errors import NotFound
-from pmagent.audit.story import Story as AuditStory
 from pmagent.console.desk import desk_of
 from pmagent.console.jobs.run import RunPage, run_page
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import ID_CHARS, NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.shelf import Shelf
+from pmagent.jobs.story import AuditStory, RunStory
 from pmagent.layout import Layout
-from pmagent.orchestra.story import Story as RunStory
 
 PAGES_KEPT: Final = 8
 SHARED_SECONDS: Final = 1.0
@@ -43,7 +42,7 @@ class JobsAtHand:
         """
         key = (run_id, state, start)
         with self.runs.story(run_id) as (story, log):  # nobody else has the pages meanwhile
-            known, run = self._pages.pop(key, None), story.run
+            known, run = self._pages.pop(key, None), story.view
             if known is not None and not run.ended and time.monotonic() - known[1] > SHARED_SECONDS:
                 known = None
             if known is None or known[0] != run.position or known[2].run.requested != run.requested:

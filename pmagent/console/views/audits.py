@@ -74,7 +74,7 @@ def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
         if ending is None and looked < OPEN_LOOKED_AT:
             looked += 1
             with jobs.audits.story(entry.job_id) as (story, _):
-                word = story.progress.doing if story.audit.requested == entry.position else word
+                word = story.view.word if story.view.requested == entry.position else word
         score = f"{ending.score:g}/5" if ending is not None and ending.score is not None else ""
         reason = shorten("; ".join(entry.reasons), 200)
         rows.append(Row(entry, word, shorten(entry.title, 160), took(entry), score, reason))
@@ -98,7 +98,7 @@ async def one(request: Request) -> Response:
         raise NotFound(f"the rubric of audit {audit_id} has no criterion {only[:100]!r}", "the audit's page lists them")
     answer = await desk_of(request).page(
         request, "audit.html", title=f"Audit {audit_id[:8]}", section="audits",
-        live=() if page.audit.doing == "over" else LIVE_AUDIT, command=("pmagent", "audits", audit_id), page=page,
+        live=() if page.audit.over else LIVE_AUDIT, command=("pmagent", "audits", audit_id), page=page,
         audit=page.audit, request_id=new_request(AUDITS.cancel), reason_max=REASON_CHARS_MAX, address=address,
     )  # fmt: skip
     answer.headers[TRACE] = audit_id
@@ -114,7 +114,7 @@ async def report(request: Request) -> Response:
 
     def read(jobs: JobsAtHand) -> tuple[str, bytes | None]:
         with jobs.audits.story(audit_id) as (story, log):
-            return file_name(story.audit, ending), report_of(story, log).get(ending)
+            return file_name(story.view, ending), report_of(story, log).get(ending)
 
     name, content = await read_of(request, read)
     if content is None:

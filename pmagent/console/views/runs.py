@@ -86,11 +86,10 @@ def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
 def _so_far(jobs: JobsAtHand, entry: Entry) -> tuple[str, str]:
     """How an open run stands, and how many of its tasks are done."""
     with jobs.runs.story(entry.job_id) as (story, _):
-        run = story.run
+        run = story.view
     if run.requested != entry.position:  # its id has been used again
         return entry.state, ""
-    done = sum(task.state == "done" for task in run.tasks)
-    return run.doing, f"{done} of {len(run.tasks)}" if len(run.tasks) else ""
+    return run.word, f"{run.counts['done']} of {len(run.tasks)}" if len(run.tasks) else ""
 
 
 async def one(request: Request) -> Response:
@@ -108,7 +107,7 @@ async def one(request: Request) -> Response:
     page = await read_of(request, read)
     answer = await desk_of(request).page(
         request, "run.html", title=f"Run {run_id[:8]}", section="runs",
-        live=() if page.run.doing == "over" else LIVE_RUN,
+        live=() if page.run.over else LIVE_RUN,
         command=("pmagent", "runs", run_id), page=page, run=page.run, rows_max=telling.ROWS_MAX, state=state,
         request_id=new_request(RUNS.cancel), reason_max=REASON_CHARS_MAX, address=address,
     )  # fmt: skip
@@ -129,7 +128,7 @@ async def task(request: Request) -> Response:
             return task_page(story, log, task_id, attempt)
 
     page = await read_of(request, read)
-    over = page.run.doing == "over" or page.state in ("done", "failed")
+    over = page.run.over or page.state in ("done", "failed")
     answer = await desk_of(request).page(
         request, "task.html", title=f"Task {page.planned.name}", section="runs", live=() if over else LIVE_RUN,
         command=("pmagent", "runs", run_id, "--format", "json"), page=page, run=page.run,

@@ -1,0 +1,77 @@
+"""``pmagent runs`` and ``pmagent audits``: what became of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import id_prefix
+from pmagent.cli.selecting import Selected, selecting
+from pmagent.cli.shell import complete_audits, complete_runs
+from pmagent.exitcodes import Exit
+from pmagent.jobs.kinds import AUDITS, RUNS
+
+if TYPE_CHECKING:
+    from pmagent.cli.job_text import Rendering
+
+
+@click.command(cls=Command, example=["pmagent runs", "pmagent runs --state failed -n 5 --format json",
+                                     "pmagent runs 5b0c7a52"])
+@click.argument("run_id", required=False, shell_complete=complete_runs)
+@selecting(RUNS)
+@format_option()
+@pass_app
+def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
+    """The latest runs, newest first; or the run RUN_ID, its tasks, and where its documents are.
+
+    RUN_ID may be the beginning of an id. Only the log is read, whoever writes it. As JSON, tasks are whole, as the
+    contract's task documents.
+    """
+    from pmagent.cli.run_text import RUN
+
+    return _shown(app, RUN, run_id, Selected(**given), as_json=format == "json")
+
+
+@click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
+                                     "pmagent audits 5b0c7a52"])
+@click.argument("audit_id", required=False, shell_complete=complete_audits)
+@selecting(AUDITS)
+@format_option()
+@pass_app
+def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
+    """The latest audits, newest first; or the audit AUDIT_ID, its criteria and scores, and where its report is.
+
+    AUDIT_ID may be the beginning of an id. Only the log is read, whoever writes it.
+    """
+    from pmagent.cli.audit_text import AUDIT
+
+    return _shown(app, AUDIT, audit_id, Selected(**given), as_json=format == "json")
+
+
+def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *, as_json: bool) -> int:
+    from events.lock import is_locked
+    from pmagent.cli.job_text import listing
+    from pmagent.jobs.history import opened
+
+    kind, output = shown.kind, app.output
+    with opened(app.layout) as jobs:
+        if job_id is not None:
+            selected.only_of_lists()
+            requested = jobs.request(id_prefix(job_id, kind.id_field.upper()), [kind])
+            view = jobs.view(kind, requested)
+            if as_json:
+                output.document(shown.whole(view))
+                return Exit.DONE
+            shown.summary(output, view)
+            if not view.over and not is_locked(*app.layout.locks):
+                output.line(f"  nobody carries it now; pmagent up, or {shown.next}, takes it up")
+            shown.details(output, view)
+            return Exit.DONE
+        found = jobs.last(kind, selected.count, **selected.filters)
+    if as_json:
+        output.document({f"{kind.word}s": [shown.entry(job) for job in found]})
+    else:
+        listing(output, shown, found, narrows=selected.narrows)
+    return Exit.DONE
