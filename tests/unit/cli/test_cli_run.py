@@ -11,7 +11,7 @@ import pytest
 
 from events.lock import WriterLock
 from pmagent.cli import job_screen
-from pmagent.cli.runs import runs
+from pmagent.cli.jobs import runs
 from pmagent.jobs import following, history
 from pmagent.layout import Layout
 from tests.support.commands import Ran, invoke, pmagent

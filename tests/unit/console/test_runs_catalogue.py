@@ -13,16 +13,15 @@ import pytest
 from contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
 from events.errors import CorruptLog, NotFound
 from events.event import Event, StoredEvent
-from pmagent.audit.history import opened_history as opened_audits
 from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
-from pmagent.jobs.history import NoSuchJob
+from pmagent.jobs.history import NoSuchJob, opened
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
-from pmagent.orchestra.history import opened_history as opened_runs
-from pmagent.orchestra.story import Story
+from pmagent.jobs.story import RunStory
+from projections.jobs import End
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
@@ -68,23 +67,24 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return found
 
 
+def _told(end: End | None) -> list[str]:
+    return [one[:200] for one in end.reasons[:3]] if end is not None else []
+
+
 @pytest.mark.parametrize("window", [1, 2, 7, 100, 4096])
-@pytest.mark.parametrize(("name", "kind", "opened"), [("runs", RUNS, opened_runs), ("audits", AUDITS, opened_audits)],
-                         ids=["runs", "audits"])
-def test_it_lists_what_reading_the_log_anew_lists(
-    tmp_path: Path, name: str, kind: Kind, opened: Any, window: int
-) -> None:
+@pytest.mark.parametrize(("name", "kind"), [("runs", RUNS), ("audits", AUDITS)], ids=["runs", "audits"])
+def test_it_lists_what_reading_the_log_anew_lists(tmp_path: Path, name: str, kind: Kind, window: int) -> None:
     layout = Layout(recorded(tmp_path, name))
     with opened(layout) as history:
-        jobs = history.latest(1_000)
+        jobs = history.last(kind, 1_000)
     assert len(jobs) > 6
     listed = whole(Catalogue(layout, window=window), kind)
     assert [(entry.position, entry.job_id, entry.state, list(entry.reasons)) for entry in listed] == [
-        (job.requested.position, job.requested.correlation, job.state, [one[:200] for one in job.reasons[:3]])
+        (job.requested.position, job.requested.correlation, job.state, _told(job.end))
         for job in jobs
     ]
     assert [entry.ending.time if entry.ending else None for entry in listed] == [
-        job.end.time if job.end else None for job in jobs
+        job.ended.time if job.ended else None for job in jobs
     ]
 
 
@@ -164,8 +164,8 @@ def test_of_an_id_used_again_the_last_is_meant(tmp_path: Path) -> None:
     yard.run()
     yard.tell(RunRequested(run_id=RUN, intent="again", config=config()), "again", RUN)
     layout = Layout(written(tmp_path, yard.history))
-    with opened_runs(layout) as history:
-        meant = history.called(RUN).position
+    with opened(layout) as history:
+        meant = history.request(RUN, [RUNS]).position
     for window in (2, 4096):
         assert Catalogue(layout, window=window).called(RUNS, RUN).position == meant
 
@@ -195,12 +195,12 @@ def test_a_prefix_means_one_run_or_none(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "runs")
     catalogue = Catalogue(Layout(workspace), window=16)
     assert catalogue.prefixed(RUNS, "00000000-0000-4000-8000-00000000000c") == "00000000-0000-4000-8000-00000000000c"
-    with opened_runs(Layout(workspace)) as history:
+    with opened(Layout(workspace)) as history:
         for prefix in ("0000", "ffff", "00000000-0000-4000-8000-0000000000"):
             with pytest.raises(NoSuchJob) as ours:
                 catalogue.prefixed(RUNS, prefix)
             with pytest.raises(NoSuchJob) as theirs:
-                history.called(prefix)
+                history.request(prefix, [RUNS])
             assert ours.value.message == theirs.value.message
 
 
@@ -245,10 +245,10 @@ def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: P
     written(workspace, one[same:])
     layout = Layout(workspace)
     catalogue = Catalogue(layout)
-    shelf = Shelf(layout, catalogue, RUNS, Story)
+    shelf = Shelf(layout, catalogue, RUNS, RunStory)
     assert runs_of(catalogue) == [other(1), other(0)]
     with shelf.story(other(1)) as (story, _):
-        assert story.run.end == "cancelled"
+        assert story.view.end == "cancelled"
     restored(workspace, tmp_path / "copy")
     written(workspace, other_one[same : len(one) - 1 + more] if more else other_one[same : same + 1])
     assert [(e.job_id, e.state) for e in whole(catalogue, RUNS)] == [
@@ -256,7 +256,7 @@ def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: P
     ]
     if more:
         with shelf.story(other(1)) as (story, _):
-            assert story.run.end is None
+            assert not story.view.over
 
 
 def test_nothing_is_left_out_after_a_log_was_damaged_and_mended(tmp_path: Path) -> None:
