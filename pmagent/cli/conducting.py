@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
+
 import anyio
 
 from pmagent.cli.job_screen import Screen

@@ -16,7 +16,7 @@ from contracts.payload import typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import LogLocked, PmagentError
-from events.event import Event, StoredEvent
+from events.event import StoredEvent
 from events.lock import is_locked
 from events.log import ahead_seconds
 from events.reader import POLL_SECONDS, Follower

@@ -13,7 +13,7 @@ from events.event import Event
 from events.redact import MASK
 from projections.audits import changes as audit_changes
 from projections.audits import fold as audit_fold
-from projections.jobs import Change, End, JobView
+from projections.jobs import Change, End
 from projections.runs import changes as run_changes
 from projections.runs import fold as run_fold
 

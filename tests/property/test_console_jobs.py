@@ -16,8 +16,8 @@ from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import NoSuchJob, opened
 from pmagent.jobs.kinds import RUNS
 from pmagent.jobs.shelf import Shelf
-from pmagent.layout import Layout
 from pmagent.jobs.story import RunStory
+from pmagent.layout import Layout
 from tests.support.orchestra import config
 from tests.support.pages import RunYard, written
 from tests.support.run_folders import other

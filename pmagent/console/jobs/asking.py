@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from starlette.datastructures import QueryParams
@@ -12,15 +12,18 @@ from starlette.responses import RedirectResponse, Response
 
 from contracts.orchestra_events import REASON_CHARS_MAX
 from events.errors import NotFound, PmagentError
+from pmagent.clean import shorten
 from pmagent.console.desk import desk_of, form_of, visitor_of
 from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.jobs.run import address
-from pmagent.jobs.catalogue import Entry, Listing
+from pmagent.jobs.catalogue import Ending, Entry, Listing
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import Kind
 from pmagent.when import seconds_between, spoken
 
 LISTED: Final = 50
+OPEN_LOOKED_AT: Final = 5
+"""Of so many open jobs a list says how far they are, the newest."""
 TEXT_CHARS_MAX: Final = 200
 NUMBER_MAX: Final = 2**53
 TRACE: Final = "x-orchestra-trace-id"
@@ -82,16 +85,71 @@ def number_of(query: QueryParams, name: str) -> int:
     return int(given)
 
 
-async def listed(request: Request, kind: Kind, asked: Asked) -> Listing:
-    """The jobs that are asked for; none where there is no log. Raises CorruptLog."""
+class Listed(NamedTuple):
+    """A list of jobs as its page shows it. ``column``: the heading of what ``ended`` tells of an ended job, and
+    ``so_far`` of an open one; ``about``: what they are about; ``ask``: the command that asks for one."""
 
-    def read(jobs: JobsAtHand) -> Listing:
-        return jobs.catalogue.listed(kind, LISTED, before=asked.after, state=asked.state, text=asked.text)
+    kind: Kind
+    live: tuple[str, ...]
+    column: str
+    about: str
+    ask: str
+    ended: Callable[[Ending], str]
+    so_far: Callable[[Any], str]
 
-    try:
-        return await desk_of(request).read(read, jobs_of(request))
-    except NotFound:
-        return Listing([], more=False, looked=1, forgotten=False)
+    @property
+    def section(self) -> str:
+        """The first part of its addresses."""
+        return f"{self.kind.word}s"
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A job in the list. ``word``: how it stands; ``cell``: what the list's own column says."""
+
+    entry: Entry
+    word: str
+    title: str
+    took: str
+    cell: str
+    reason: str
+
+
+async def list_page(request: Request, shown: Listed) -> Response:
+    """The list of jobs that the address asks for; empty where there is no log."""
+    desk, kind = desk_of(request), shown.kind
+    asked = asked_of(request.query_params, kind.states)
+
+    def read(jobs: JobsAtHand) -> tuple[Listing, list[Row]]:
+        try:
+            found = jobs.catalogue.listed(kind, LISTED, before=asked.after, state=asked.state, text=asked.text)
+        except NotFound:
+            found = Listing([], more=False, looked=1, forgotten=False)
+        return found, _rows(jobs, shown, found.entries)
+
+    listing, rows = await desk.read(read, jobs_of(request))
+    newest, older = pages(f"/{shown.section}", asked, listing)
+    return await desk.page(
+        request, "jobs.html", title=shown.section.capitalize(), section=shown.section, live=shown.live,
+        command=twin(kind, asked), asked=asked, states=choices(kind.states), shown=shown,
+        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
+    )  # fmt: skip
+
+
+def _rows(jobs: JobsAtHand, shown: Listed, entries: Sequence[Entry]) -> list[Row]:
+    """The list's rows; of open jobs, as far as there are few, how far they are. Raises CorruptLog."""
+    rows, looked = [], 0
+    for entry in entries:
+        word, cell, ending = entry.state, "", entry.ending
+        if ending is not None:
+            cell = shown.ended(ending)
+        elif looked < OPEN_LOOKED_AT:
+            looked += 1
+            with jobs.shelves[shown.kind].story(entry.job_id) as (story, _):
+                if story.view.requested == entry.position:  # else its id has been used again
+                    word, cell = story.view.word, shown.so_far(story.view)
+        took = spoken(max(seconds_between(entry.time, ending.time), 0.0)) if ending is not None else ""
+        rows.append(Row(entry, word, shorten(entry.title, 160), took, cell, shorten("; ".join(entry.reasons), 200)))
+    return rows
 
 
 def pages(path: str, asked: Asked, listing: Listing) -> tuple[str, str]:
@@ -102,14 +160,9 @@ def pages(path: str, asked: Asked, listing: Listing) -> tuple[str, str]:
     return newest, older
 
 
-def took(entry: Entry) -> str:
-    """From a job's request to its end; "" while it is open."""
-    return spoken(max(seconds_between(entry.time, entry.ending.time), 0.0)) if entry.ending is not None else ""
-
-
-async def cancelled(request: Request, kind: Kind, field: str) -> Response:
+async def cancelled(request: Request, kind: Kind) -> Response:
     """Ask the daemon to end a job. Raises NotEnded, BadQuestion, NotFound, DaemonUnreachable, RemoteError."""
-    job_id = await whole_id(request, kind, request.path_params[field])
+    job_id = await whole_id(request, kind, request.path_params[kind.id_field])
     form = form_of(request)
     reason, asked = form.get("reason", "").strip(), form.get("request", "")
     if not reason or len(reason) > REASON_CHARS_MAX:
@@ -119,7 +172,7 @@ async def cancelled(request: Request, kind: Kind, field: str) -> Response:
         )
     if asked and not asked.startswith(f"{kind.cancel}-"):
         raise BadQuestion("the form's request id is none of ours", "open the page again; nothing was cancelled")
-    arguments: dict[str, Any] = {field: job_id, "reason": reason}
+    arguments: dict[str, Any] = {kind.id_field: job_id, "reason": reason}
     answer = await desk_of(request).ask(kind.cancel, visitor_of(request), request=asked, **arguments)
     if not answer.document["accepted"]:
         text = answer.document["text"] or "it was refused"

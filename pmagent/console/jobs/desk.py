@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 
@@ -34,6 +34,7 @@ class JobsAtHand:
         self.catalogue = Catalogue(layout)
         self.runs: Shelf[RunStory] = Shelf(layout, self.catalogue, RUNS, RunStory)
         self.audits: Shelf[AuditStory] = Shelf(layout, self.catalogue, AUDITS, AuditStory)
+        self.shelves: dict[Kind, Shelf[Any]] = {RUNS: self.runs, AUDITS: self.audits}
 
     def run_page(self, run_id: str, state: str, start: int) -> RunPage:
         """The page of a run as the log has it now; many who follow a run share one. See ``jobs.run.run_page``.

@@ -212,7 +212,7 @@ def document(story: RunStory, jobs: Jobs, name: str) -> bytes | None:
     """One of the run's documents, ``report.md``, ``plan.json`` or ``metrics.json``: the bytes that its projection makes
     of the same events; None where the run has no such document. Raises CorruptLog."""
     assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
-    at = places(story.view.asked.config.paths, story.view.run_id)
+    at = places(story.view.asked.config.paths, story.view.id)
     path = {"report.md": at.report, "plan.json": at.plan, "metrics.json": at.metrics}[name]
     part = documents(story.view, None, jobs.storage.log_id()).get(path)
     if part is None:

@@ -2,83 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from contracts.audit_events import REASON_CHARS_MAX
 from events.errors import NotFound
-from pmagent.clean import shorten
 from pmagent.client import new_request
 from pmagent.console import downloads
 from pmagent.console.desk import desk_of
 from pmagent.console.jobs.asking import (
-    LISTED,
     TRACE,
-    asked_of,
+    Listed,
     cancelled,
-    choices,
     elsewhere,
-    listed,
-    pages,
+    list_page,
     read_of,
-    took,
-    twin,
 )
 from pmagent.console.jobs.audit import AuditPage, audit_page, file_name, report_of
-from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
+from pmagent.console.jobs.desk import JobsAtHand, whole_id
 from pmagent.console.jobs.run import address
-from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import AUDITS
 
-OPEN_LOOKED_AT: Final = 5
-"""Of so many open audits the list says what they do, the newest."""
-LIVE_LIST: Final = ("audit.", "request.refused")
 LIVE_AUDIT: Final = ("audit.", "model.call_failed", "request.refused")
-
-
-class Row(msgspec.Struct, frozen=True):
-    """An audit in the list. ``word``: how it stands."""
-
-    entry: Entry
-    word: str
-    repository: str
-    took: str
-    score: str
-    reason: str
+LIST: Final = Listed(
+    AUDITS, ("audit.", "request.refused"), "Score", "Repository", "pmagent audit REPO_URL PDF",
+    ended=lambda end: f"{end.score:g}/5" if end.score is not None else "",
+    so_far=lambda _: "",
+)
 
 
 async def show(request: Request) -> Response:
     """``GET /audits``."""
-    asked = asked_of(request.query_params, AUDITS.states)
-    listing = await listed(request, AUDITS, asked)
-    rows = await desk_of(request).read(_rows, jobs_of(request), listing.entries)
-    newest, older = pages("/audits", asked, listing)
-    return await desk_of(request).page(
-        request, "audits.html", title="Audits", section="audits", live=LIVE_LIST,
-        command=twin(AUDITS, asked), asked=asked, states=choices(AUDITS.states),
-        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
-    )  # fmt: skip
-
-
-def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
-    """The list's rows; of open audits, as far as there are few, what they do. Raises CorruptLog."""
-    rows, looked = [], 0
-    for entry in entries:
-        word = entry.state
-        ending = entry.ending
-        if ending is None and looked < OPEN_LOOKED_AT:
-            looked += 1
-            with jobs.audits.story(entry.job_id) as (story, _):
-                word = story.view.word if story.view.requested == entry.position else word
-        score = f"{ending.score:g}/5" if ending is not None and ending.score is not None else ""
-        reason = shorten("; ".join(entry.reasons), 200)
-        rows.append(Row(entry, word, shorten(entry.title, 160), took(entry), score, reason))
-    return rows
+    return await list_page(request, LIST)
 
 
 async def one(request: Request) -> Response:
@@ -126,7 +84,7 @@ async def report(request: Request) -> Response:
 
 async def cancel(request: Request) -> Response:
     """``POST /audits/{audit_id}/cancel``: ``reason``, and the request's id, by which asking twice is asking once."""
-    return await cancelled(request, AUDITS, "audit_id")
+    return await cancelled(request, AUDITS)
 
 
 routes: list[BaseRoute] = [

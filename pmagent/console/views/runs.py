@@ -2,94 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from contracts.orchestra_events import REASON_CHARS_MAX
 from events.errors import NotFound
-from pmagent.clean import shorten
 from pmagent.client import new_request
 from pmagent.console import downloads
 from pmagent.console.desk import desk_of
 from pmagent.console.jobs import run as telling
 from pmagent.console.jobs.asking import (
-    LISTED,
     TRACE,
     BadQuestion,
-    asked_of,
+    Listed,
     cancelled,
-    choices,
     elsewhere,
-    listed,
+    list_page,
     number_of,
-    pages,
     read_of,
-    took,
-    twin,
 )
-from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
+from pmagent.console.jobs.desk import JobsAtHand, whole_id
 from pmagent.console.jobs.run import RunPage, address
 from pmagent.console.jobs.task import TaskPage, task_page
-from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.kinds import RUNS
 
-OPEN_LOOKED_AT: Final = 5
-"""Of so many open runs the list says how far they are, the newest."""
-LIVE_LIST: Final = ("run.", "plan.", "tasks.changed", "request.refused")
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
-
-class Row(msgspec.Struct, frozen=True):
-    """A run in the list. ``word``: how it stands; ``done``: how many of how many tasks."""
-
-    entry: Entry
-    word: str
-    intent: str
-    took: str
-    done: str
-    reason: str
+LIST: Final = Listed(
+    RUNS, ("run.", "plan.", "tasks.changed", "request.refused"), "Done", "Intent",
+    "pmagent run 'What to do' --plan FILE",
+    ended=lambda end: f"{end.done} of {end.done + end.failed}" if end.done + end.failed else "",
+    so_far=lambda run: f"{run.counts['done']} of {len(run.tasks)}" if len(run.tasks) else "",
+)  # fmt: skip
 
 
 async def show(request: Request) -> Response:
     """``GET /runs``."""
-    asked = asked_of(request.query_params, RUNS.states)
-    listing = await listed(request, RUNS, asked)
-    rows = await desk_of(request).read(_rows, jobs_of(request), listing.entries)
-    newest, older = pages("/runs", asked, listing)
-    return await desk_of(request).page(
-        request, "runs.html", title="Runs", section="runs", live=LIVE_LIST,
-        command=twin(RUNS, asked), asked=asked, states=choices(RUNS.states),
-        rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
-    )  # fmt: skip
-
-
-def _rows(jobs: JobsAtHand, entries: Sequence[Entry]) -> list[Row]:
-    """The list's rows; of open runs, as far as there are few, how far they are. Raises CorruptLog."""
-    rows, looked = [], 0
-    for entry in entries:
-        word, done = entry.state, ""
-        ending = entry.ending
-        if ending is not None and ending.done + ending.failed:
-            done = f"{ending.done} of {ending.done + ending.failed}"
-        elif ending is None and looked < OPEN_LOOKED_AT:
-            looked += 1
-            word, done = _so_far(jobs, entry)
-        reason = shorten("; ".join(entry.reasons), 200)
-        rows.append(Row(entry, word, shorten(entry.title, 160), took(entry), done, reason))
-    return rows
-
-
-def _so_far(jobs: JobsAtHand, entry: Entry) -> tuple[str, str]:
-    """How an open run stands, and how many of its tasks are done."""
-    with jobs.runs.story(entry.job_id) as (story, _):
-        run = story.view
-    if run.requested != entry.position:  # its id has been used again
-        return entry.state, ""
-    return run.word, f"{run.counts['done']} of {len(run.tasks)}" if len(run.tasks) else ""
+    return await list_page(request, LIST)
 
 
 async def one(request: Request) -> Response:
@@ -139,7 +90,7 @@ async def task(request: Request) -> Response:
 
 async def cancel(request: Request) -> Response:
     """``POST /runs/{run_id}/cancel``: ``reason``, and the request's id, by which asking twice is asking once."""
-    return await cancelled(request, RUNS, "run_id")
+    return await cancelled(request, RUNS)
 
 
 async def document(request: Request) -> Response:

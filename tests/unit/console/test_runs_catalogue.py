@@ -19,8 +19,8 @@ from pmagent.jobs.history import NoSuchJob, opened
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
-from pmagent.layout import Layout
 from pmagent.jobs.story import RunStory
+from pmagent.layout import Layout
 from projections.jobs import End
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments

@@ -16,7 +16,6 @@ from contracts.payload import typed
 from events.errors import CorruptLog
 from events.event import StoredEvent
 from events.reader import event_at, events
-from pmagent.jobs.story import AuditStory
 from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.jobs import shelf as shelf_module
 from pmagent.jobs.catalogue import Catalogue
@@ -24,8 +23,8 @@ from pmagent.jobs.history import NoSuchJob, opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
+from pmagent.jobs.story import AuditStory, RunStory
 from pmagent.layout import Layout
-from pmagent.jobs.story import RunStory
 from projections.audits.audits import Audits
 from projections.runs.folders import RunFolders
 from tests.support.logged import flip, segments
@@ -91,7 +90,7 @@ def test_an_audit_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
     for name, audit in state.jobs.items():
         with shelf.story(name) as (story, _):
             kept = story.view
-        for field in ("evidence", "opinions", "rulings", "concluded", "end", "code", "reasons", "sum", "ended", "commit"):
+        for field in ("evidence", "opinions", "rulings", "concluded", "end", "reasons", "sum", "ended", "commit"):
             assert getattr(kept, field) == getattr(audit, field), (name, field)
 
 
