@@ -3,12 +3,16 @@ lists and pages alike; pure."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 import msgspec
 
+from contracts.jobs import JobError, JobState, JobStatus
 from events.event import Event, LogCreated
 from projections.projection import Part
+from projections.runs import json
+
+DETAIL_CHARS_MAX: Final = 16_384
 
 
 class End(msgspec.Struct, frozen=True):
@@ -88,6 +92,20 @@ def ended(view: V, event: Event, end: End) -> V:
         view, doing="over", ended=event.time, end=end.state, code=end.code, reasons=end.reasons, mend=end.mend,
         security=end.security,
     )
+
+
+def job_document(
+    view: JobView, service: str, status: JobState, progress: float, message: str, detail: str,
+    result: dict[str, Any] | None,
+) -> bytes:
+    """``jobs/<id>.json``, in the shape in which every service tells of its jobs. ``detail``: why it failed; ``result`` of
+    a job that has one."""
+    made: dict[str, Any] = {"progress": 1.0 if status == "complete" else progress, "message": message}
+    if status == "failed":
+        made["error"] = JobError(code=view.code or view.end, detail=detail[:DETAIL_CHARS_MAX])
+    if result is not None:
+        made["result"] = result
+    return json.document(JobStatus(job_id=view.id, status=status, service=service, updated_at=view.updated, **made))
 
 
 class Change(msgspec.Struct, frozen=True):

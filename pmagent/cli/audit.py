@@ -113,9 +113,9 @@ def _rubric(where: str | None) -> Source | None:
 
 
 def _audit(app: App, asked: AuditRequested, copy: Path | None, *, as_json: bool) -> int:
-    from pmagent.audit.copies import write_copies
+    from pmagent.audit.delivery import write_copies
     from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
-    from pmagent.cli.conducting import conduct
+    from pmagent.cli.job_screen import conduct
 
     audit = conduct(app, AUDIT, asked, plain=as_json)
     wanted = copy is not None and audit.state == "concluded"

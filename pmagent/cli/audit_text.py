@@ -191,6 +191,6 @@ def _cell(job: Job) -> str:
 
 
 AUDIT: Final = Rendering(
-    AUDITS, exit_code, table, _entry, document, summary, lambda _output, _audit: None, ("SCORE", 5, "REPOSITORY"), _cell,
+    AUDITS, exit_code, table, _entry, document, summary, lambda _, __: None, ("SCORE", 5, "REPOSITORY"), _cell,
     none_yet="pmagent audit REPO_URL PDF", next="the next command that runs",
 )

@@ -1,4 +1,5 @@
-"""Showing a job while it goes on, on stderr: on a terminal a table that is drawn anew in place, else a line a change.
+"""Having a job done and showing it while it goes on, on stderr: on a terminal a table that is drawn anew in place, else
+a line a change. Ctrl-C ends the job in order.
 
 The table is written over itself with one write a time; the cursor is never hidden nor moved elsewhere, so there is
 nothing to restore, however the program ends. Writing is done in threads: a terminal that was halted (Ctrl-S), or a pipe
@@ -7,8 +8,9 @@ that nobody reads, holds up no job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+import signal
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
@@ -17,7 +19,14 @@ from events.log import now
 from pmagent.clean import width
 from pmagent.cli.job_text import Rendering, change_line
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.flat import flat_errors
+from pmagent.jobs.following import Conductor
+from pmagent.jobs.kinds import JobRequest
+from pmagent.layout import Layout
 from projections.jobs import Change, JobView
+
+if TYPE_CHECKING:
+    from pmagent.cli.frame import App
 
 TICK_SECONDS: Final = 0.25
 """So often the table is drawn when nothing changes but the time."""
@@ -25,6 +34,54 @@ REST_SECONDS: Final = 0.1
 """Between two drawings, however much changes."""
 ROWS_LEFT: Final = 2
 """Lines of the terminal that the table leaves: one for the cursor, one for what came before."""
+
+
+def conduct(app: App, shown: Rendering, asked: Any, *, detach: bool = False, plain: bool) -> Any:
+    """Ask for the job of the request ``asked`` and show it until it is over: its view; None: it goes on by itself
+    (``detach``). ``plain``: a line a change, also on a terminal. Blocking.
+
+    Raises what ``Conductor.conduct`` raises, and KeyboardInterrupt when the job was left.
+    """
+    screen = Screen(app.output, shown, plain=plain)
+    conductor = Conductor(Layout(app.workspace.resolve()), JobRequest(shown.kind, asked), screen)
+
+    async def go() -> JobView | None:
+        return await _conducted(conductor, screen, detach=detach)
+
+    with flat_errors():
+        return anyio.run(go)
+
+
+async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> JobView | None:
+    job: JobView | None = None
+    left = False
+
+    async def heed(signals: AsyncIterator[signal.Signals]) -> None:
+        nonlocal left
+        asked = False
+        async for number in signals:
+            if asked or detach or not conductor.asking:
+                break
+            asked = True
+            screen.say(f"the {conductor.kind.word} is being stopped; once more leaves it as it is")
+            tasks.start_soon(conductor.cancel, f"cancelled by {number.name}")
+        left = True
+        tasks.cancel_scope.cancel()
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(heed, signals)
+                tasks.start_soon(screen.show)
+                job = await conductor.conduct(detach=detach)
+                tasks.cancel_scope.cancel()
+        finally:
+            if left and job is None and conductor.asking:
+                screen.say(f"left as it is; {conductor.shown} shows it")
+            await screen.close()
+    if left and job is None:
+        raise KeyboardInterrupt
+    return job
 
 
 class Screen:

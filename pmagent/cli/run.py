@@ -110,7 +110,7 @@ def _readable(name: str) -> str:
 
 
 def _run(app: App, asked: RunRequested, *, detach: bool, as_json: bool) -> int:
-    from pmagent.cli.conducting import conduct
+    from pmagent.cli.job_screen import conduct
     from pmagent.cli.run_text import RUN, document, exit_code, summary
 
     run = conduct(app, RUN, asked, detach=detach, plain=as_json)

@@ -7,20 +7,27 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from importlib import import_module
 from typing import Any, Final
 
+import anyio
 import anyio.to_thread
 import msgspec
 
+from actors.oa.policy import CARE
+from actors.orchestra.bubblewrap import bubblewrap
+from contracts.audit_events import AuditRequested
+from contracts.orchestra_events import RunRequested
 from contracts.payload import Payload
 from events.errors import PmagentError
 from pmagent.answer import Answer
-from pmagent.audit.asking import check_masked, prepared_audit
 from pmagent.audit.source import BadAudit
 from pmagent.host import Host
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
-from pmagent.orchestra.asking import prepared_run
+from pmagent.oa.asking import OBSERVED_SECONDS, KernelUnread
 from pmagent.orchestra.request import BadRun
+from pmagent.orchestra.request import checked as checked_run
+from pmagent.trust import require_covers
 from projections.projection import ProjectionHalted
 
 WRITTEN: Final = "orchestra.written"
@@ -38,9 +45,55 @@ class Edge(msgspec.Struct, frozen=True):
     secrets: str = "ask with fewer secrets"
 
 
+async def _prepared_run(host: Host, asked: RunRequested) -> RunRequested:
+    """The request as it may be recorded. Raises BadRun, BadConfig, NotAccepted, KernelUnread, SandboxUnavailable."""
+    workspace = host.layout.workspace
+    asked = await anyio.to_thread.run_sync(checked_run, asked, workspace)
+    await anyio.to_thread.run_sync(require_covers, workspace, asked.config, "the run")
+    if not (asked.plan_only or asked.dry_run):
+        await anyio.to_thread.run_sync(bubblewrap)  # without one no task could begin
+    await _known_mode(host, asked)
+    return asked
+
+
+async def _known_mode(host: Host, asked: RunRequested) -> None:
+    """Wait until the surfaces have been read since the start: before that nobody knows the mode, and no permit is
+    granted. A run that needs none, or is there to mend, goes on without. Raises KernelUnread."""
+    with anyio.move_on_after(OBSERVED_SECONDS) as patience:
+        await host.first_observed()
+    needs_none = asked.action in CARE or (asked.plan_only and asked.plan is not None)
+    if patience.cancelled_caught and not needs_none:
+        raise KernelUnread(
+            f"the surfaces have not been read in {OBSERVED_SECONDS:g} s, so nobody knows the kernel's mode",
+            "pmagent log tail --type kernel.observed shows the last reading; pmagent doctor looks closer",
+        )
+
+
+async def _prepared_audit(host: Host, asked: AuditRequested) -> AuditRequested:
+    """The request as it may be recorded. Raises BadAudit, BadRubric, Misplaced, ModelUnavailable."""
+    from pmagent.audit.request import checked  # with the audit's models, which nobody else needs
+
+    # The auditor's modules take their time to import; nobody who waits for the daemon waits for that.
+    await anyio.to_thread.run_sync(import_module, "actors.audit.progress")
+    asked = await anyio.to_thread.run_sync(checked, asked, host.layout.workspace)
+    for name in (asked.model, asked.vision_model):
+        if name:
+            host.models.check("langchain", name)
+    with anyio.move_on_after(OBSERVED_SECONDS):  # a mode that nobody knows forbids an audit nothing: it only looks
+        await host.first_observed()
+    return asked
+
+
+def _check_masked(asked: AuditRequested, drafted: AuditRequested) -> None:
+    """Look whether the request is one still, now that its secrets are masked. Raises BadAudit."""
+    from pmagent.audit import request
+
+    request.check_masked(asked, drafted)
+
+
 EDGES: Final = (
-    Edge(RUNS, BadRun, prepared_run, secrets="ask with fewer secrets; tools are not given any that way"),
-    Edge(AUDITS, BadAudit, prepared_audit, check_masked),
+    Edge(RUNS, BadRun, _prepared_run, secrets="ask with fewer secrets; tools are not given any that way"),
+    Edge(AUDITS, BadAudit, _prepared_audit, _check_masked),
 )
 
 

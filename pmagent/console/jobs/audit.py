@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
@@ -10,7 +10,7 @@ import msgspec
 
 from actors.audit.justice.dissent import NAMES
 from actors.audit.justice.scores import shown
-from contracts.audit_events import AuditCriterionRuled, EvidenceItem, JudgeName, OpinionItem, RuleItem
+from contracts.audit_events import EvidenceItem, JudgeName, OpinionItem, RuleItem
 from events.log import now
 from events.segments import SegmentReader
 from pmagent.jobs.history import Cancelling, Jobs
@@ -72,34 +72,17 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A criterion of the rubric, as far as it has come. ``score`` "": it has none; ``scores`` by judge of the round
-    that counts; ``left_out``: so many pieces are not in the page."""
+    """A criterion of the rubric, as far as it has come: ``standing``. ``scores`` by judge of the round that counts;
+    ``changes``: which rules changed the score, from what to what; ``left_out``: so many pieces are not in the page."""
 
-    id: str
-    name: str
-    target: str
+    standing: Standing
     anchor: str
-    state: str
-    score: str
     scores: list[str]
     changes: str
-    reason: str
     rounds: list[tuple[str, list[Opinion]]]
     pieces: list[Piece]
     left_out: int
-    dissent: str
     rules: list[Rule]
-    remediation: list[str]
-    unsupported: list[str]
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """What a detective read, or reads."""
-
-    name: str
-    state: str
-    text: str
-    took: str
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -112,18 +95,14 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an audit's page shows. ``word`` is how it stands; ``only``: the one criterion that was asked for."""
+    """All that an audit's page shows beside its view. ``readings``: each source by name, and how long reading it took;
+    ``only``: the one criterion that was asked for."""
 
     audit: Audit
-    word: str
-    score: str
     took: str
-    code: str
-    reasons: list[str]
-    mend: list[str]
     summary: list[tuple[str, list[str]]]
     plan: list[tuple[str, list[str]]]
-    readings: list[Reading]
+    readings: list[tuple[str, Source, str]]
     parts: list[Part]
     judges: list[str]
     only: str
@@ -131,7 +110,6 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
     rejected_more: int
     documents: list[Document]
     cancelled: Cancelling | None
-    items: int
 
 
 def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
@@ -143,15 +121,10 @@ def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
     concluded = audit.concluded
     return AuditPage(
         audit=audit,
-        word=audit.word,
-        score="" if concluded is None else f"{concluded.overall_score:.1f}",
         took=spoken(max(seconds_between(audit.at, until), 0.0)),
-        code=audit.failure,
-        reasons=audit.reasons,
-        mend=audit.mend,
         summary=blocks(concluded.executive_summary) if concluded is not None else [],
         plan=blocks(concluded.remediation_plan) if concluded is not None else [],
-        readings=[_reading(name, audit.sources[name], until) for name in SOURCES],
+        readings=[(name, audit.sources[name], _took(audit.sources[name], until)) for name in SOURCES],
         parts=[_part(audit, one, whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
         judges=[NAMES[judge] for judge in JUDGES],
         only=only,
@@ -162,7 +135,6 @@ def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
         rejected_more=max(len(audit.rejected) - REJECTED_MAX, 0),
         documents=_documents(story, jobs),
         cancelled=jobs.cancelling(audit.stopped_by),
-        items=items,
     )
 
 
@@ -194,9 +166,8 @@ def blocks(text: str) -> list[tuple[str, list[str]]]:
 # --- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _reading(name: str, source: Source, now: str) -> Reading:
-    took = spoken(max(seconds_between(source.started, source.ended or now), 0.0)) if source.started else ""
-    return Reading(name, source.state, source.text, took)
+def _took(source: Source, now: str) -> str:
+    return spoken(max(seconds_between(source.started, source.ended or now), 0.0)) if source.started else ""
 
 
 def _documents(story: AuditStory, jobs: Jobs) -> list[Document]:
@@ -232,16 +203,11 @@ def _part(audit: Audit, standing: Standing, *, whole: bool) -> Part:
         without = aside if number_ == last else set[JudgeName]()
         rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in said]))
     shown_pieces = [piece for piece in pieces.values() if piece.anchor]
+    rules = [_rule(one) for one in ruling.rules] if ruling is not None else []
     return Part(
-        id=criterion.id, name=criterion.name, target=criterion.target, anchor=f"c{number}", state=standing.state,
-        score="" if ruling is None or ruling.final_score is None else str(ruling.final_score),
-        scores=[_score_of(judge, standing.scores, aside) for judge in JUDGES],
-        changes=_changes(ruling), reason=ruling.reason if ruling is not None else "", rounds=rounds,
-        pieces=shown_pieces, left_out=len(pieces) - len(shown_pieces),
-        dissent=(ruling.dissent_summary or "") if ruling is not None else "",
-        rules=[_rule(one) for one in ruling.rules] if ruling is not None else [],
-        remediation=[line for line in ruling.remediation.splitlines() if line.strip()] if ruling is not None else [],
-        unsupported=list(ruling.unsupported) if ruling is not None else [],
+        standing=standing, anchor=f"c{number}", scores=[_score_of(judge, standing.scores, aside) for judge in JUDGES],
+        changes=", ".join(f"{one.words}: {one.before} → {one.after or 'none'}" for one in rules if one.changed),
+        rounds=rounds, pieces=shown_pieces, left_out=len(pieces) - len(shown_pieces), rules=rules,
     )  # fmt: skip
 
 
@@ -274,14 +240,3 @@ def _rule(one: RuleItem) -> Rule:
     before, after = ("" if score is None else shown(score) for score in (one.before, one.after))
     changed = one.before is not None and one.before != one.after
     return Rule(one.rule, CHANGED.get(one.rule, one.rule.replace("_", " ")), before, after, one.text, changed)
-
-
-def _changes(ruling: AuditCriterionRuled | None) -> str:
-    """Which rules changed the score, from what to what."""
-    return ", ".join(_changed(ruling)) if ruling is not None else ""
-
-
-def _changed(ruling: AuditCriterionRuled) -> Iterator[str]:
-    for rule in map(_rule, ruling.rules):
-        if rule.changed:
-            yield f"{rule.words}: {rule.before} → {rule.after or 'none'}"
