@@ -98,8 +98,8 @@ def job_document(
     view: JobView, service: str, status: JobState, progress: float, message: str, detail: str,
     result: dict[str, Any] | None,
 ) -> bytes:
-    """``jobs/<id>.json``, in the shape in which every service tells of its jobs. ``detail``: why it failed; ``result`` of
-    a job that has one."""
+    """``jobs/<id>.json``, in the shape in which every service tells of its jobs. ``detail``: why it failed; ``result``
+    of a job that has one."""
     made: dict[str, Any] = {"progress": 1.0 if status == "complete" else progress, "message": message}
     if status == "failed":
         made["error"] = JobError(code=view.code or view.end, detail=detail[:DETAIL_CHARS_MAX])

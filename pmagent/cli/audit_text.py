@@ -11,6 +11,7 @@ from pmagent.clean import pad, shorten
 from pmagent.cli.job_text import Rendering, duration_ms, elapsed, fitted, heading, mark, name_columns, reasons
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.exitcodes import Exit
+from pmagent.jobs.catalogue import Ending
 from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import AUDITS
 from pmagent.when import seconds_between, spoken
@@ -186,8 +187,8 @@ def _row(one: Standing, columns: int, names: int) -> list[Piece]:
     return fitted(mark(one.state), cells, columns)
 
 
-def _cell(job: Job) -> str:
-    return f"{job.end.score:g}/5" if job.end is not None and job.end.score is not None else ""
+def _cell(end: Ending) -> str:
+    return f"{end.score:g}/5" if end.score is not None else ""
 
 
 AUDIT: Final = Rendering(

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from events.log import now
 from pmagent.clean import pad, shorten, width
 from pmagent.cli.output import Output, Piece, Styled
+from pmagent.jobs.catalogue import Ending, Entry
 from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import Kind
 from pmagent.when import seconds_between, short, spoken
@@ -36,7 +37,7 @@ class Rendering(NamedTuple):
     summary: Callable[[Output, Any], None]
     details: Callable[[Output, Any], None]
     column: tuple[str, int, str]
-    cell: Callable[[Job], str]
+    cell: Callable[[Ending], str]
     none_yet: str
     next: str
     """The command that takes up what nobody carries."""
@@ -103,7 +104,7 @@ def reasons(output: Output, view: JobView) -> None:
         output.line(Styled(f"  mend: {mend}", "dim"))
 
 
-def listing(output: Output, shown: Rendering, found: list[Job], *, narrows: bool) -> None:
+def listing(output: Output, shown: Rendering, found: list[Entry], *, narrows: bool) -> None:
     """A list of jobs for people; ``narrows``: not all were asked for."""
     kind, (head, wide, about) = shown.kind, shown.column
     if not found:
@@ -113,7 +114,7 @@ def listing(output: Output, shown: Rendering, found: list[Job], *, narrows: bool
     output.line(Styled(first, "bold"))
     for job in found:
         said: list[Piece] = [
-            job.requested.correlation[:8], "  ", Styled(short(job.requested.time), "dim"), "  ", mark(job.state), " ",
-            pad(job.state, 9), "  ", f"{shown.cell(job):>{wide}}", "  ",
+            job.job_id[:8], "  ", Styled(short(job.time), "dim"), "  ", mark(job.state), " ",
+            pad(job.state, 9), "  ", f"{shown.cell(job.ending) if job.ending is not None else '':>{wide}}", "  ",
         ]
         output.line(*said, shorten(job.title, max(20, output.columns - 47 - wide)))

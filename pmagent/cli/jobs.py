@@ -53,25 +53,29 @@ def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
 def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *, as_json: bool) -> int:
     from events.lock import is_locked
     from pmagent.cli.job_text import listing
+    from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.history import opened
 
     kind, output = shown.kind, app.output
-    with opened(app.layout) as jobs:
-        if job_id is not None:
-            selected.only_of_lists()
-            requested = jobs.request(id_prefix(job_id, kind.id_field.upper()), [kind])
-            view = jobs.view(kind, requested)
-            if as_json:
-                output.document(shown.whole(view))
-                return Exit.DONE
-            shown.summary(output, view)
-            if not view.over and not is_locked(*app.layout.locks):
-                output.line(f"  nobody carries it now; pmagent up, or {shown.next}, takes it up")
-            shown.details(output, view)
+    catalogue = Catalogue(app.layout, kept=ALL, checks=True)
+    if job_id is not None:
+        selected.only_of_lists()
+        entry = catalogue.prefixed([kind], id_prefix(job_id, kind.id_field.upper()), ALL)
+        with opened(app.layout) as log:
+            view = log.view(kind, entry.position)
+        if as_json:
+            output.document(shown.whole(view))
             return Exit.DONE
-        found = jobs.last(kind, selected.count, **selected.filters)
+        shown.summary(output, view)
+        if not view.over and not is_locked(*app.layout.locks):
+            output.line(f"  nobody carries it now; pmagent up, or {shown.next}, takes it up")
+        shown.details(output, view)
+        return Exit.DONE
+    found = catalogue.listed(kind, selected.count, **selected.filters, look=ALL).entries
     if as_json:
-        output.document({f"{kind.word}s": [shown.entry(job) for job in found]})
+        with opened(app.layout) as log:
+            jobs = [log.job(kind, one.position, one.ending.position if one.ending is not None else 0) for one in found]
+        output.document({f"{kind.word}s": [shown.entry(job) for job in jobs]})
     else:
         listing(output, shown, found, narrows=selected.narrows)
     return Exit.DONE

@@ -24,6 +24,7 @@ from pmagent.cli.job_text import (
 )
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.exitcodes import Exit
+from pmagent.jobs.catalogue import Ending
 from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.places import folder_of, report_of
@@ -237,9 +238,8 @@ def _rest(run: Run, pairs: list[Pair], columns: int) -> list[Piece]:
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]
 
 
-def _cell(job: Job) -> str:
-    end = job.end
-    return f"{end.done} of {end.done + end.failed}" if end is not None and end.done + end.failed else ""
+def _cell(end: Ending) -> str:
+    return f"{end.done} of {end.done + end.failed}" if end.done + end.failed else ""
 
 
 RUN: Final = Rendering(

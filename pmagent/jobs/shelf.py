@@ -62,7 +62,7 @@ class Shelf(Generic[S]):
 
         Raises NoSuchJob, CorruptLog; NotFound where there is no log.
         """
-        asked = self._catalogue.called(self.kind, job_id)
+        asked = self._catalogue.called([self.kind], job_id)
         with self._lock, opened(self._layout) as jobs:
             held = self._up_to_date(jobs, job_id, asked.position)
             yield held.story, jobs

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from contracts.orchestra_events import RunCancelRequested, RunRequested
 from events.event import Event
 from pmagent.jobs.catalogue import Catalogue
-from pmagent.jobs.history import NoSuchJob, opened
+from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import RUNS
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.story import RunStory
 from pmagent.layout import Layout
 from tests.support.orchestra import config
-from tests.support.pages import RunYard, written
+from tests.support.pages import RunYard, jobs_in, written
 from tests.support.run_folders import other
 
 RUNS_LIVED = 9
@@ -82,8 +82,9 @@ def test_what_is_kept_is_what_reading_anew_gives(
 
 def anew(layout: Layout, count: int, before: int, state: str) -> list[tuple[int, str]]:
     """The same list, read from the log alone."""
-    with opened(layout) as history:
-        jobs = [(job.requested.position, job.state) for job in history.last(RUNS, 10_000)]
+    jobs = [
+        (asked.position, "open" if end is None else RUNS.end_of(end.data).state) for asked, end in jobs_in(layout, RUNS)
+    ]
     return [one for one in jobs if (not before or one[0] < before) and state in ("", one[1])][:count]
 
 

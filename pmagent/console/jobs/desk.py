@@ -68,6 +68,6 @@ async def whole_id(request: Request, kind: Kind, given: str) -> str:
     if not set(given) <= PREFIX_CHARS or len(given) > ID_CHARS:
         raise NotFound(f"{given!r} is no {kind.word}'s id, nor the beginning of one", f"{kind.command} lists them")
     try:
-        return await desk_of(request).read(jobs_of(request).catalogue.prefixed, kind, given.lower())
+        return (await desk_of(request).read(jobs_of(request).catalogue.prefixed, [kind], given)).job_id
     except NoSuchJob as error:
         raise NotFound(error.message, error.hint) from None

@@ -29,7 +29,7 @@ from projections.audits.audits import Audits
 from projections.runs.folders import RunFolders
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
-from tests.support.pages import RunYard, recorded, written
+from tests.support.pages import RunYard, jobs_in, recorded, written
 from tests.support.run_folders import other
 
 
@@ -97,8 +97,7 @@ def test_an_audit_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
 def test_where_each_attempt_stands_is_known(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "runs")
     shelf, seen = shelf_of(workspace), 0
-    with opened(Layout(workspace)) as history:
-        runs = [job.requested.correlation for job in history.last(RUNS, 100)]
+    runs = [asked.correlation for asked, _ in jobs_in(Layout(workspace), RUNS)]
     for name in runs:
         with shelf.story(name) as (story, jobs):
             for task_id, attempts in story.attempts.items():
@@ -236,7 +235,7 @@ def test_after_damage_it_is_begun_anew(tmp_path: Path) -> None:
     end = next(event.position for event in yard.history if isinstance(event.data, RunEnded))
     workspace = written(tmp_path, yard.history)
     shelf = shelf_of(workspace)
-    shelf._catalogue.called(RUNS, RUN)  # what comes before the damage was read already
+    shelf._catalogue.called([RUNS], RUN)  # what comes before the damage was read already
     (segment,) = segments(workspace)
     at = segment.read_bytes().index(b'{"position":%d,' % end) + 40
     flip(segment, at)
