@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 
 from contracts.orchestra_events import REASON_CHARS_MAX
 from events.errors import NotFound, PmagentError
@@ -17,7 +19,7 @@ from pmagent.console.desk import desk_of, form_of, visitor_of
 from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.jobs.run import address
 from pmagent.jobs.catalogue import Ending, Entry, Listing
-from pmagent.jobs.history import NoSuchJob
+from pmagent.jobs.history import Jobs, NoSuchJob
 from pmagent.jobs.kinds import Kind
 from pmagent.when import seconds_between, spoken
 
@@ -30,6 +32,8 @@ TRACE: Final = "x-orchestra-trace-id"
 """On the pages of a job this header is its correlation (rulings D)."""
 
 T = TypeVar("T")
+Page = Callable[[Request, str], Awaitable[Response]]
+"""Answers a request for the job with this whole id."""
 
 
 class BadQuestion(PmagentError):
@@ -161,7 +165,8 @@ def pages(path: str, asked: Asked, listing: Listing) -> tuple[str, str]:
 
 
 async def cancelled(request: Request, kind: Kind) -> Response:
-    """Ask the daemon to end a job. Raises NotEnded, BadQuestion, NotFound, DaemonUnreachable, RemoteError."""
+    """``POST``: ask the daemon to end a job; ``reason``, and the request's id, by which asking twice is asking once.
+    Raises NotEnded, BadQuestion, NotFound, DaemonUnreachable, RemoteError."""
     job_id = await whole_id(request, kind, request.path_params[kind.id_field])
     form = form_of(request)
     reason, asked = form.get("reason", "").strip(), form.get("request", "")
@@ -188,6 +193,40 @@ async def read_of(request: Request, read: Callable[[JobsAtHand], T]) -> T:
         raise NotFound(error.message, error.hint) from None
 
 
-def elsewhere(request: Request, path: str) -> Response:
-    """What is meant stands at ``path``; what was asked of it goes along."""
-    return RedirectResponse(path + (f"?{request.url.query}" if request.url.query else ""), 303)
+async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[Any, Jobs], T]) -> T:
+    """What ``read`` makes of a job's story and of the log. Raises NotFound, CorruptLog, OSError."""
+
+    def told(jobs: JobsAtHand) -> T:
+        with jobs.shelves[kind].story(job_id) as (story, log):
+            return read(story, log)
+
+    return await read_of(request, told)
+
+
+def job_routes(shown: Listed, pages: Mapping[str, Page]) -> list[BaseRoute]:
+    """The list of jobs, what ends one, and the pages of one, by what stands behind its id in the address."""
+    kind, root = shown.kind, f"/{shown.section}"
+    one = f"{root}/{{{kind.id_field}}}"
+    return [
+        Route(root, partial(list_page, shown=shown)),
+        *(Route(one + path, job_page(kind, page)) for path, page in pages.items()),
+        Route(f"{one}/cancel", partial(cancelled, kind=kind), methods=["POST"]),
+    ]
+
+
+def job_page(kind: Kind, page: Page) -> Callable[[Request], Awaitable[Response]]:
+    """The endpoint of a page of one job. Who gives the beginning of an id is sent on to the whole one; what was asked
+    for goes along."""
+
+    async def endpoint(request: Request) -> Response:
+        given = request.path_params[kind.id_field]
+        job_id = await whole_id(request, kind, given)
+        if job_id != given:
+            root = f"/{kind.word}s/"
+            path = request.url.path.replace(root + given, root + job_id, 1)
+            return RedirectResponse(path + (f"?{request.url.query}" if request.url.query else ""), 303)
+        answer = await page(request, job_id)
+        answer.headers[TRACE] = job_id
+        return answer
+
+    return endpoint
