@@ -147,7 +147,7 @@ async def written(host: Host, _: dict[str, Any]) -> Answer:
     return Answer(document={"position": host.tail.position}, warnings=warnings)
 
 
-OPERATIONS: Final = {
+OPERATIONS: Final[dict[str, Callable[[Host, dict[str, Any]], Awaitable[Answer]]]] = {
     **{edge.kind.ask: partial(ask, edge) for edge in EDGES},
     **{edge.kind.cancel: partial(cancel, edge) for edge in EDGES},
     WRITTEN: written,

@@ -9,6 +9,7 @@ import msgspec
 
 from contracts.audit_events import AuditCancelRequested, AuditRequested
 from contracts.orchestra_events import RunCancelRequested, RunRequested
+from contracts.payload import Payload
 from events.event import Event
 from events.redact import MASK
 from projections.audits import changes as audit_changes
@@ -37,8 +38,8 @@ class Kind(msgspec.Struct, frozen=True):
     """
 
     word: str
-    request: type[msgspec.Struct]
-    cancellation: type[msgspec.Struct]
+    request: type[Payload]
+    cancellation: type[Payload]
     ends: frozenset[str]
     ask: str
     cancel: str
