@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, TypeVar
 import msgspec
 
 from contracts.payload import Correlated, Payload
-from events.blobs import BLOB_BYTES_MAX
 from events.event import Event
+from events.storage import BLOB_BYTES_MAX
 
 S = TypeVar("S")
 

@@ -14,9 +14,9 @@ from actors.actor import StoredBlob
 from actors.outcomes import fact_of, unrecorded
 from contracts.effect import EffectFailed, may_end
 from contracts.payload import decode, encode, type_of
-from events.blobs import BLOB_BYTES_MAX, BlobStore, BlobWriter
 from events.event import DATA_BYTES_MAX, Draft, Event
 from events.redact import Redactor
+from events.storage import BLOB_BYTES_MAX, Blobs, BlobWriter
 
 _encode: Final = msgspec.json.Encoder().encode
 
@@ -24,7 +24,7 @@ _encode: Final = msgspec.json.Encoder().encode
 class Intake:
     """Makes drafts of facts. ``blobs`` is where large payloads go."""
 
-    def __init__(self, redactor: Redactor, blobs: BlobStore) -> None:
+    def __init__(self, redactor: Redactor, blobs: Blobs) -> None:
         self._redactor = redactor
         self._blobs = blobs
 
@@ -80,7 +80,7 @@ class ContentStream:
     The limit is one of the masked content, so that it cannot cut a secret in two and keep the first part.
     """
 
-    def __init__(self, redactor: Redactor, blobs: BlobStore, limit: int) -> None:
+    def __init__(self, redactor: Redactor, blobs: Blobs, limit: int) -> None:
         if not 0 <= limit <= BLOB_BYTES_MAX:
             raise ValueError(f"a stream keeps 0 to {BLOB_BYTES_MAX} bytes, not {limit}")
         self._redaction = redactor.stream()

@@ -12,9 +12,8 @@ import msgspec
 from benchmarks.harness import Bench, Row, Spread
 from benchmarks.workload import Noted, draft, note, open_new
 from events.commit import Committer
-from events.disk import RealDisk
+from events.evidence import log_in
 from events.log import now, open_log
-from events.segments import SegmentReader
 from events.sequencer import Sequencer
 
 _BLOCK = 100
@@ -71,7 +70,7 @@ def run(bench: Bench) -> list[Row]:
 def _interleaved(folder: Path, blocks: int, size: int) -> tuple[float, float]:
     """Seconds for all blocks of ours, and of the raw writes of the same lines."""
     storage, committer, sequencer = open_new(folder)
-    reader = SegmentReader(RealDisk(), str(folder))
+    reader = log_in(folder).reader()
     descriptor = os.open(folder / "raw", os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
     appender = _Appender(committer, sequencer)
     ours = raw = 0.0

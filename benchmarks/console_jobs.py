@@ -26,13 +26,12 @@ from benchmarks.plans import exited, graph, request, run_id
 from benchmarks.workload import StepAsked, Steps, _finish, draft, note, open_new
 from contracts.orchestra_events import RunEnded, TaskAttemptRequested
 from contracts.payload import encode, type_of
-from events.blobs import BlobStore
 from events.commit import Committer
-from events.disk import RealDisk
 from events.event import DATA_BYTES_MAX, Draft, Event
-from events.evidence import evidence
+from events.evidence import evidence, log_of
 from events.log import now
 from events.sequencer import Sequencer
+from events.storage import Blobs
 
 FIRST_SECONDS = 4.0
 AGAIN_SECONDS = 0.25
@@ -83,7 +82,7 @@ def _row(what: str, name: str, figure: Spread, first: float, note: str) -> Row:
 class _Writer:
     """The engine with all its actors, over a log on the disk; a simulated tool answers at once."""
 
-    def __init__(self, sequencer: Sequencer, committer: Committer, blobs: BlobStore) -> None:
+    def __init__(self, sequencer: Sequencer, committer: Committer, blobs: Blobs) -> None:
         self._engine = Engine(all_actors(), sequencer)
         self._committer = committer
         self._blobs = blobs
@@ -131,7 +130,7 @@ def _commit(committer: Committer) -> None:
 def _write(workspace: Path, events: int, tasks: int, numbers: Sequence[int] = range(2 * RUNS)) -> None:
     """A log of about ``events`` events of others; half of the runs stand before them."""
     kept = evidence(workspace)
-    blobs = BlobStore(RealDisk(), str(kept.blobs))
+    blobs = log_of(workspace).blobs()
     blobs.put(b"")
     storage, committer, sequencer = open_new(kept.log)
     writer = _Writer(sequencer, committer, blobs)

@@ -23,11 +23,10 @@ from actors.intake import Intake
 from actors.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child
 from benchmarks.workload import RecordRequested, StepAsked, StepRequested, Steps, note, outcome
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.event import Event
-from events.log import now, open_storage, opening_events
+from events.log import now, opening_events
 from events.redact import Redactor
+from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
 from events.verify import require_intact
 from pmagent.daemon import spare_collector
@@ -71,14 +70,15 @@ def _unread(position: int) -> Event:
 
 
 async def _measure(folder: Path, each: int) -> dict[str, Any]:
-    disk = RealDisk()
-    storage = open_storage(disk, str(folder / "log"))
+    store = SegmentLog(str(folder / "log"))
+    storage = store.open()
     engine = Engine([Steps()], Sequencer(storage.tail()))
-    intake = Intake(Redactor(["a secret that nobody writes"]), BlobStore(disk, str(folder / "blobs")))
+    intake = Intake(Redactor(["a secret that nobody writes"]), store.blobs())
     performed = _Performed()
     performers: Performers = {StepRequested: performed, RecordRequested: performed}
     runtime = Runtime(engine, storage, performers, intake, RealIo(folder, intake, _unread))
-    runtime.submit(Output(opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now()), [], []))
+    first = opening_events(storage, storage.log_id(), storage.recovered, engine.sequencer, now())
+    runtime.submit(Output(first, [], []))
     ended = anyio.Event()
     steps = WRITERS * each
     times: list[float] = []

@@ -26,11 +26,10 @@ from actors.intake import Intake
 from actors.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child
 from contracts.payload import Effect, Payload, event_type
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.event import Event
-from events.log import now, open_storage, opening_events
+from events.log import now, opening_events
 from events.redact import Redactor
+from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
 from pmagent.daemon import spare_collector
 from pmagent.io import RealIo
@@ -133,12 +132,13 @@ def _unread(position: int) -> Event:
 
 
 async def _ours(folder: Path, tasks: int, steps: int) -> dict[str, Any]:
-    disk = RealDisk()
-    storage = open_storage(disk, str(folder / "log"))
+    store = SegmentLog(str(folder / "log"))
+    storage = store.open()
     engine = Engine([Rows()], Sequencer(storage.tail()))
-    intake = Intake(Redactor(["a secret that nobody writes"]), BlobStore(disk, str(folder / "blobs")))
+    intake = Intake(Redactor(["a secret that nobody writes"]), store.blobs())
     runtime = Runtime(engine, storage, {RowStepRequested: _perform}, intake, RealIo(folder, intake, _unread))
-    runtime.submit(Output(opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now()), [], []))
+    first = opening_events(storage, storage.log_id(), storage.recovered, engine.sequencer, now())
+    runtime.submit(Output(first, [], []))
     ended = anyio.Event()
 
     def hear(_events: object, _sums: object) -> None:

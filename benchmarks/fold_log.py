@@ -10,9 +10,8 @@ from pathlib import Path
 from actors.engine import Engine
 from benchmarks.harness import Bench, Row, Spread, alternate, child, peak_memory
 from benchmarks.workload import Steps, write_steps
-from events.disk import RealDisk
 from events.event import Tail
-from events.segments import SegmentReader
+from events.evidence import log_in
 from events.sequencer import Sequencer
 from replay.replayer import fold_log
 
@@ -58,7 +57,7 @@ def run(bench: Bench) -> list[Row]:
 
 def _fold(folder: Path) -> int:
     engine = Engine([Steps()], Sequencer(Tail()))
-    reader = SegmentReader(RealDisk(), str(folder))
+    reader = log_in(folder).reader()
     fold_log(reader, engine)
     reader.close()
     return engine.sequencer.position

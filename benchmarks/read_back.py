@@ -7,11 +7,9 @@ from pathlib import Path
 
 from benchmarks.harness import Bench, Row, Spread, alternate, seconds
 from benchmarks.workload import write_notes
-from events.disk import RealDisk
+from events.evidence import log_in
 from events.line import TAIL_BYTES, decode_chunk
 from events.reader import runs
-from events.segments import SegmentReader
-from events.verify import verify_log
 
 
 def run(bench: Bench) -> list[Row]:
@@ -54,7 +52,7 @@ def _measure(bench: Bench, folder: Path, size: int) -> list[Row]:
 
 
 def _chunks(folder: Path, events: int) -> list[bytes]:
-    reader = SegmentReader(RealDisk(), str(folder))
+    reader = log_in(folder).reader()
     chunks: list[bytes] = []
     position = 1
     while position <= events and (chunk := reader.read(position)):
@@ -65,7 +63,7 @@ def _chunks(folder: Path, events: int) -> list[bytes]:
 
 
 def _verified(folder: Path) -> None:
-    found = verify_log(str(folder))
+    found = log_in(folder).verify()
     assert found.ok, found
 
 
@@ -77,7 +75,7 @@ def _hashed(bodies: list[bytes]) -> bytes:
 
 
 def _read(folder: Path, size: int) -> None:
-    reader = SegmentReader(RealDisk(), str(folder))
+    reader = log_in(folder).reader()
     found = sum(len(run) for run in runs(reader))
     reader.close()
     assert found == size, f"{found} events instead of {size}"

@@ -27,11 +27,10 @@ from actors.runtime import Runtime
 from benchmarks.harness import Bench, Row, Spread, child, percentile
 from contracts.reasoning import PROGRAM_IDS, PROGRAM_TOOLS, ReasoningEnvelope
 from contracts.reasoning_events import OaToolRequested, OaToolReturned, ReasoningRequested
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.event import Event, Tail
-from events.log import now, open_storage, opening_events
+from events.log import now, opening_events
 from events.redact import Redactor
+from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
 from pmagent.daemon import spare_collector
 from pmagent.io import RealIo
@@ -114,17 +113,18 @@ def _alone(envelopes: list[ReasoningEnvelope]) -> float:
 
 
 async def _measure(folder: Path, seen: int, each: int) -> dict[str, Any]:
-    disk = RealDisk()
-    storage = open_storage(disk, str(folder / "log"))
+    store = SegmentLog(str(folder / "log"))
+    storage = store.open()
     engine = Engine(all_actors(), Sequencer(Tail()))
     engine.states["reasoner"] = ReasonerState(
         seen=[{f"{n:036d}": n for n in range(first, first + PAGE)} for first in range(1, seen + 1, PAGE)]
     )
-    intake = Intake(Redactor(["a secret that nobody writes"]), BlobStore(disk, str(folder / "blobs")))
+    intake = Intake(Redactor(["a secret that nobody writes"]), store.blobs())
     runtime = Runtime(
         engine, storage, {OaToolRequested: _call_tool}, intake, RealIo(folder, intake, _unread)
     )
-    runtime.submit(Output(opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, now()), [], []))
+    first = opening_events(storage, storage.log_id(), storage.recovered, engine.sequencer, now())
+    runtime.submit(Output(first, [], []))
     envelopes = [_envelope(n) for n in range(SOURCES * each)]
     times: list[float] = []
 

@@ -23,7 +23,7 @@ from benchmarks.workload import Clock, draft, open_new
 from contracts.daemon import DaemonStarted
 from contracts.oa import OaPermitRequested
 from events.log import now
-from events.segment_store import SEGMENT_BYTES
+from events.segments import SEGMENT_BYTES
 from pmagent import __version__, trust
 from pmagent.layout import Layout
 from pmagent.operations import call
@@ -112,7 +112,7 @@ def write_workspace(workspace: Path, events: int, *, fill: bool) -> tuple[int, i
             count += 1
         committer.commit()
     assert storage.tail().time <= now(), "what comes next is later"
-    Registry().note(workspace, describe(layout, storage.log_id, storage.tail()))
+    Registry().note(workspace, describe(layout, storage.log_id(), storage.tail()))
     storage.close()
     trust.accept(workspace)
     return sequencer.position, _newest(layout.log).stat().st_size

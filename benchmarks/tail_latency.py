@@ -16,10 +16,9 @@ from typing import Any
 from benchmarks.harness import ROOT, Bench, Row, Spread, percentile
 from benchmarks.workload import Noted, draft
 from contracts.payload import typed
-from events.disk import RealDisk
+from events.evidence import log_in
 from events.log import open_log
 from events.reader import Follower, Progress
-from events.segments import SegmentReader
 
 RATE = 1_000
 _END = "end"
@@ -67,7 +66,7 @@ async def _offer(folder: Path, count: int) -> list[float]:
 
 def _follow(folder: str) -> None:
     times: list[float] = []
-    reader = SegmentReader(RealDisk(), folder)
+    reader = log_in(Path(folder)).reader()
     for found in Follower(reader).follow():
         if isinstance(found, Progress):
             print(json.dumps("caught up"), flush=True)

@@ -16,11 +16,11 @@ import msgspec
 from actors.engine import Engine, Output
 from contracts.payload import Effect, Payload, encode, event_type, type_of
 from events.commit import Committer
-from events.disk import RealDisk
 from events.event import Draft, Event
-from events.log import now, open_storage, opening_events
-from events.segment_store import SegmentStorage
+from events.log import now, opening_events
+from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
+from events.storage import Storage
 
 DATA_BYTES = 256
 """Length of a fact's encoded data, as in the peers' measurements."""
@@ -147,12 +147,12 @@ def outcome(request: Event) -> Draft:
     return draft(done, f"{request.position}.outcome", causation=request.position)
 
 
-def open_new(folder: Path) -> tuple[SegmentStorage, Committer, Sequencer]:
+def open_new(folder: Path) -> tuple[Storage, Committer, Sequencer]:
     """A new log in ``folder`` with its first event."""
-    storage = open_storage(RealDisk(), str(folder))
+    storage = SegmentLog(str(folder)).open()
     sequencer = Sequencer(storage.tail())
     committer = Committer(storage)
-    committer.submit(opening_events(storage, storage.log_id, storage.recovered, sequencer, now()))
+    committer.submit(opening_events(storage, storage.log_id(), storage.recovered, sequencer, now()))
     committer.commit()
     return storage, committer, sequencer
 

@@ -19,11 +19,10 @@ import msgspec
 from msgspec import inspect
 
 from contracts.payload import in_blob, types
-from events.blobs import BLOB_PREFIX, BlobStore
-from events.disk import Disk, RealDisk
 from events.errors import PmagentError
 from events.event import StoredEvent
 from events.named_blobs import BlobCheck, NamedBlob
+from events.storage import BLOB_PREFIX, Blobs
 
 NEEDLES: Final = (b'"sha256":"', b'"checksum":"')
 """One of them stands in every line that names a blob: the names of the marked fields."""
@@ -38,14 +37,14 @@ _REFERENCE: Final = frozenset(("sha256", "size", "media_type"))
 _Finder = Callable[[Any], Iterator[NamedBlob]]
 
 
-def blob_check(folder: str, disk: Disk | None = None) -> BlobCheck:
-    """A check of the blobs in ``folder`` that the events of this release's types, and of others, name."""
+def blob_check(blobs: Blobs) -> BlobCheck:
+    """A check of those of ``blobs`` that the events of this release's types, and of others, name."""
     for name in _WITH_EVENTS:
         import_module(f"contracts.{name}")
-    return BlobCheck(BlobStore(disk or RealDisk(), folder), NEEDLES, blobs_named)
+    return BlobCheck(blobs, NEEDLES, blobs_named)
 
 
-def blobs_named(event: StoredEvent, store: BlobStore) -> Iterator[NamedBlob]:
+def blobs_named(event: StoredEvent, store: Blobs) -> Iterator[NamedBlob]:
     """The blobs that ``event`` names. ``store`` is read where the whole payload lies in a blob; where that one is bad,
     nobody knows what it names."""
     raw = bytes(event.data)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 
-from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog, NotFound
 from events.event import Event, LogCreated, LogRecovered, StoredEvent
+from events.storage import BLOB_PREFIX
 
 
 class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -16,28 +16,22 @@ from typing import Final
 
 from events.disk import Disk, DiskFile
 from events.errors import CorruptLog, NotFound
-
-BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
-"""How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
-
-BLOB_BYTES_MAX: Final = 256 * 1024 * 1024
-"""Upper bound of one blob."""
+from events.storage import BLOB_BYTES_MAX, CHUNK_BYTES
 
 _UNFINISHED: Final = re.compile(r"(?:[0-9a-f]{64}|stream)\.[0-9]+\.tmp")
-_READ_BYTES: Final = 1 << 20
 _NO_FILE: Final = frozenset((errno.ELOOP, errno.EISDIR, errno.EINVAL, errno.ENXIO))
 """Errors of opening a link, a folder, or anything else that is no regular file."""
 
 
 class BlobStore:
-    """Blobs under ``folder``. Any number of readers; writers of equal content do not disturb each other."""
+    """The blobs under ``folder`` (see ``events.storage.Blobs``)."""
 
     def __init__(self, disk: Disk, folder: str) -> None:
         self._disk = disk
         self._folder = folder
 
     def put(self, content: bytes) -> str:
-        """Make ``content`` (redacted already) durable and return its SHA-256 in hex. Raises OSError, ValueError."""
+        """See Blobs."""
         if len(content) > BLOB_BYTES_MAX:
             raise ValueError(f"a blob holds at most {BLOB_BYTES_MAX} bytes, not {len(content)}")
         digest = sha256(content).hexdigest()
@@ -57,7 +51,7 @@ class BlobStore:
         return digest
 
     def get(self, sha256_hex: str) -> bytes:
-        """The content with this hash. Raises NotFound, and CorruptLog when the file is not what its name says."""
+        """See Blobs."""
         if len(sha256_hex) != 64 or not set(sha256_hex) <= set("0123456789abcdef"):
             raise NotFound(f"{sha256_hex!r} is not the name of a blob")
         try:
@@ -68,9 +62,8 @@ class BlobStore:
             raise _damaged(sha256_hex)
         return content
 
-    def reader(self, sha256_hex: str) -> BlobReader:
-        """A reader of the content with this hash, for what may be large: nothing is checked yet. Raises NotFound, and
-        CorruptLog for what is no file; OSError."""
+    def reader(self, sha256_hex: str) -> FileBlobReader:
+        """See Blobs. Raises CorruptLog for what is no regular file."""
         if len(sha256_hex) != 64 or not set(sha256_hex) <= set("0123456789abcdef"):
             raise NotFound(f"{sha256_hex!r} is not the name of a blob")
         try:
@@ -86,11 +79,10 @@ class BlobStore:
             if error.errno in _NO_FILE:
                 raise CorruptLog(blob_file(sha256_hex), 0, 0, "it is no regular file") from None
             raise
-        return BlobReader(sha256_hex, file)
+        return FileBlobReader(sha256_hex, file)
 
     def check(self, sha256_hex: str) -> int:
-        """Read the blob piece by piece; its size in bytes. Raises NotFound; CorruptLog when it is no regular file, or
-        its content is not what its name says; OSError."""
+        """See Blobs. Raises CorruptLog also for what is no regular file."""
         reader = self.reader(sha256_hex)
         try:
             for _ in reader.pieces():
@@ -99,14 +91,13 @@ class BlobStore:
         finally:
             reader.close()
 
-    def writer(self) -> BlobWriter:
-        """A writer of a blob whose content comes piece by piece. Raises OSError."""
+    def writer(self) -> FileBlobWriter:
+        """See Blobs."""
         self._disk.make_folder(self._folder)
-        return BlobWriter(self._disk, self._folder, *self._create(f"{self._folder}/stream"))
+        return FileBlobWriter(self._disk, self._folder, *self._create(f"{self._folder}/stream"))
 
     def clear_unfinished(self) -> int:
-        """Remove what writers that were killed have left; how much it was. Only for who holds the log's lock, before
-        it writes itself. Raises OSError."""
+        """See Blobs."""
         removed = 0
         for folder in (self._folder, *(f"{self._folder}/{number:02x}" for number in range(256))):
             for name in filter(_UNFINISHED.fullmatch, self._disk.names(folder)):
@@ -145,18 +136,16 @@ def _damaged(sha256_hex: str) -> CorruptLog:
     return CorruptLog(blob_file(sha256_hex), 0, 0, "its content is not what its name says")
 
 
-class BlobReader:
-    """A blob that is read piece by piece, checked against its name; made by ``BlobStore.reader``. ``size`` in bytes, as
-    it was when it was opened: what is written behind that end is not this blob's."""
+class FileBlobReader:
+    """A blob that is read piece by piece (see ``events.storage.BlobReader``). Made by ``BlobStore.reader``."""
 
     def __init__(self, sha256_hex: str, file: DiskFile) -> None:
         self._name = sha256_hex
         self._file = file
         self.size = file.size()
 
-    def pieces(self, size: int = _READ_BYTES) -> Iterator[bytes]:
-        """The content, from the beginning, in pieces of at most ``size`` bytes. The last one is handed out only when
-        all of them together are what the name says: who has it has checked content. Raises CorruptLog, OSError."""
+    def pieces(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
+        """See BlobReader."""
         found = sha256()
         held = b""
         for start in range(0, self.size, size):
@@ -170,13 +159,12 @@ class BlobReader:
             yield held
 
     def close(self) -> None:
-        """Let go of the file. Idempotent."""
+        """See BlobReader."""
         self._file.close()
 
 
-class BlobWriter:
-    """A blob that grows, in a file that nobody takes for one before it is whole. Made by ``BlobStore.writer``; for one
-    thread at a time. After an OSError it can only be abandoned: what the disk holds then is not known."""
+class FileBlobWriter:
+    """A blob that grows, in a file (see ``events.storage.BlobWriter``). Made by ``BlobStore.writer``."""
 
     def __init__(self, disk: Disk, folder: str, path: str, file: DiskFile) -> None:
         self._disk = disk
@@ -190,12 +178,11 @@ class BlobWriter:
 
     @property
     def size(self) -> int:
-        """How many bytes it has by now."""
+        """See BlobWriter."""
         return self._size
 
     def append(self, chunk: bytes) -> None:
-        """Write more (redacted already). Raises OSError; ValueError, and writes nothing, when it would become larger
-        than ``BLOB_BYTES_MAX``."""
+        """See BlobWriter."""
         if self._size + len(chunk) > BLOB_BYTES_MAX:
             raise ValueError(f"a blob holds at most {BLOB_BYTES_MAX} bytes, not {self._size + len(chunk)}")
         self._begin()
@@ -205,8 +192,7 @@ class BlobWriter:
         self._size += len(chunk)
 
     def finish(self) -> tuple[str, int]:
-        """Make it durable under its name, and return its SHA-256 in hex and its size. Raises OSError; what stands under
-        the name is then this content, or what stood there before."""
+        """See BlobWriter."""
         self._begin()
         digest = self._hash.hexdigest()
         folder = f"{self._folder}/{digest[:2]}"
@@ -221,7 +207,7 @@ class BlobWriter:
         return digest, self._size
 
     def abandon(self) -> None:
-        """Leave nothing that is unfinished; does nothing the second time. Raises OSError."""
+        """See BlobWriter."""
         self._writable = False
         self._file.close()
         if self._left:
@@ -240,8 +226,8 @@ class BlobWriter:
         try:
             file = self._disk.open(path)
             try:
-                for start in range(0, file.size(), _READ_BYTES):
-                    found.update(file.read_at(start, _READ_BYTES))
+                for start in range(0, file.size(), CHUNK_BYTES):
+                    found.update(file.read_at(start, CHUNK_BYTES))
             finally:
                 file.close()
         except OSError as error:

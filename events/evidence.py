@@ -14,7 +14,9 @@ from typing import Final
 
 import msgspec
 
-from events.head import NAME as HEAD_NAME
+from events.segment_log import SegmentLog
+from events.segments import SEGMENT_BYTES
+from events.store import LogStore
 
 FOLDER: Final = ".pmagent"
 """The folder of a workspace that belongs to pmagent; agents and tasks can never write it."""
@@ -27,11 +29,14 @@ _EARLIER: Final = ("log", "blobs", "operators.json")
 
 class Evidence(msgspec.Struct, frozen=True):
     """Absolute paths. ``home`` holds all that git must leave alone; ``log`` and ``blobs`` lie in it unless the
-    workspace has a ``log_dir``, and always beside each other."""
+    workspace has a ``log_dir``, and always beside each other. ``locks``: all that the log's one writer holds locked:
+    the log's folder, which counts; the file that an earlier release locks, which knows no other; and the file that says
+    for people who the writer is."""
 
     home: Path
     log: Path
     blobs: Path
+    locks: tuple[Path, ...] = ()
 
 
 def evidence(workspace: Path) -> Evidence:
@@ -43,7 +48,20 @@ def evidence(workspace: Path) -> Evidence:
     if not os.path.lexists(home) and any(os.path.lexists(folder / name) for name in _EARLIER):
         home = folder
     where = log_dir(workspace) or home
-    return Evidence(home, where / "log", where / "blobs")
+    log = where / "log"
+    return Evidence(home, log, where / "blobs", tuple(dict.fromkeys((log, folder / "LOCK", home / "LOCK"))))
+
+
+def log_of(workspace: Path, kept: Evidence | None = None) -> LogStore:
+    """The store of the workspace's log, whether or not there is one; ``kept``: its evidence, where that is known."""
+    kept = kept or evidence(workspace)
+    return SegmentLog(str(kept.log), kept.locks)
+
+
+def log_in(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> LogStore:
+    """The store of the log in ``folder``, whether or not that is a workspace's: for reading and checking it, and for
+    programs that keep a log without a workspace. ``segment_bytes``: the size at which a new segment begins."""
+    return SegmentLog(str(folder), (folder, folder.parent / "LOCK"), segment_bytes=segment_bytes)
 
 
 def log_dir(workspace: Path) -> Path | None:
@@ -71,8 +89,3 @@ def kept_outside(workspace: Path) -> tuple[str, ...]:
     if Path(within).is_relative_to(real):
         return (os.path.realpath(f"{real}/log"), os.path.realpath(f"{real}/blobs"))
     return (real,)
-
-
-def holds_log(folder: Path) -> bool:
-    """Whether ``folder`` holds a log, or what is left of one."""
-    return (folder / HEAD_NAME).exists() or any(folder.glob("*.jsonl"))

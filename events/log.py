@@ -9,7 +9,6 @@ Appending the same fact twice gives the event that stands in the log already.
 from __future__ import annotations
 
 import asyncio
-import os
 import secrets
 import threading
 import time
@@ -22,12 +21,11 @@ from typing import ClassVar, Final
 import msgspec
 
 from events.commit import Durable
-from events.disk import Disk, RealDisk
 from events.errors import PmagentError
 from events.event import Draft, Event, LogCreated, Tail, format_time, parse_time
-from events.lock import WriterLock
+from events.evidence import log_in
 from events.reader import event_at, runs
-from events.segment_store import SEGMENT_BYTES, SegmentStorage
+from events.segments import SEGMENT_BYTES
 from events.sequencer import RECENT_FACTS_MAX, Sequencer
 from events.storage import Storage
 from events.writer import Writer
@@ -119,11 +117,6 @@ def _written(time_ns: int) -> str:
         text = format_time(datetime.fromtimestamp(second, UTC))[:20]
         _Second.last = (second, text)
     return f"{text}{micros:06d}Z"
-
-
-def open_storage(disk: Disk, folder: str, segment_bytes: int = SEGMENT_BYTES) -> SegmentStorage:
-    """The segment storage in ``folder``; a new log gets a random id."""
-    return SegmentStorage(disk, folder, secrets.token_hex(16), segment_bytes)
 
 
 def opening_events(
@@ -223,14 +216,11 @@ async def open_log(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> AsyncIte
 
     Raises LogLocked, CorruptLog, OSError.
     """
-    disk = RealDisk()
-    disk.make_folder(str(folder))
-    lock = WriterLock(folder.parent / "LOCK", f"pid {os.getpid()}, thread {threading.get_ident()}", folder)
-    try:
-        storage = open_storage(disk, str(folder), segment_bytes)
+    with log_in(folder, segment_bytes).lease(f"thread {threading.get_ident()}") as lease:
+        storage = lease.open()
         try:
             sequencer = Sequencer(storage.tail(), recent_facts(storage, storage.tail()))
-            first = opening_events(storage, storage.log_id, storage.recovered, sequencer, now())
+            first = opening_events(storage, storage.log_id(), storage.recovered, sequencer, now())
             log = Log(storage, sequencer)
         except BaseException:
             storage.close()
@@ -241,5 +231,3 @@ async def open_log(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> AsyncIte
             yield log
         finally:
             await log.aclose()
-    finally:
-        lock.release()

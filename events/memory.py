@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from itertools import islice
 
@@ -12,11 +13,15 @@ from events.storage import CHUNK_BYTES
 
 
 class MemoryStorage:
-    """The storage contract over a list of lines."""
+    """The storage contract over a list of lines. ``log_id``: the log's id."""
 
-    def __init__(self) -> None:
+    recovered: None = None
+
+    def __init__(self, log_id: str = "0" * 32) -> None:
+        self._log_id = log_id
         self._lines: list[bytes] = []
         self._tail = Tail()
+        self._grown = threading.Condition()
 
     def tail(self) -> Tail:
         """See StorageReader."""
@@ -39,13 +44,24 @@ class MemoryStorage:
         """See StorageReader."""
         return "memory", sum(map(len, self._lines[: position - 1]))
 
+    def changes(self, position: int, seconds: float) -> bool:
+        """See StorageReader."""
+        with self._grown:
+            return self._grown.wait_for(lambda: self._tail.position > position, seconds)
+
+    def log_id(self) -> str:
+        """See LogReader."""
+        return self._log_id
+
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """See Storage."""
         if expected != self._tail:
             raise TailMoved(f"the tail is at position {self._tail.position}, not {expected.position}")
         check_batch(expected, lines, tail)
-        self._lines.extend(lines)
-        self._tail = tail
+        with self._grown:
+            self._lines.extend(lines)
+            self._tail = tail
+            self._grown.notify_all()
 
     def settle(self) -> None:
         """Nothing to do."""

@@ -13,9 +13,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from events.blobs import BlobStore, blob_file
+from events.blobs import blob_file
 from events.errors import CorruptLog, NotFound
 from events.event import StoredEvent
+from events.storage import Blobs
 
 FINDINGS_MAX: Final = 100
 """So many bad blobs are named one by one; all are counted."""
@@ -57,7 +58,7 @@ class BlobCheck:
     """
 
     def __init__(
-        self, store: BlobStore, needles: Sequence[bytes], names: Callable[[StoredEvent, BlobStore], Iterable[NamedBlob]]
+        self, store: Blobs, needles: Sequence[bytes], names: Callable[[StoredEvent, Blobs], Iterable[NamedBlob]]
     ) -> None:
         self.needles = needles
         self._store = store

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import Final
@@ -29,8 +28,8 @@ CAUGHT_UP: Final = Progress.CAUGHT_UP
 RUN_BYTES: Final = 256 * 1024
 """How much is read, checked and decoded at once: what stays in the processor's cache meanwhile."""
 
-POLL_SECONDS: Final = 0.004
-"""How often a waiting follower in another process looks at HEAD: a look is one small pread."""
+_WAIT_SECONDS: Final = 60.0
+"""A follower without a ``wait`` of its own waits so long for news at once."""
 
 
 class Reader:
@@ -170,12 +169,12 @@ class Follower:
 
     def follow(self, wait: Callable[[], bool] | None = None) -> Iterator[Sequence[StoredEvent] | Progress]:
         """``poll`` for ever. ``wait`` is called while there is nothing new and ends the following by False;
-        the default sleeps ``POLL_SECONDS``."""
+        the default waits for news for ever."""
         while True:
             found = self.poll()
             if found is not None:
                 yield found
             elif wait is None:
-                time.sleep(POLL_SECONDS)
+                self._storage.changes(self.position - 1, _WAIT_SECONDS)
             elif not wait():
                 return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final
 
 from events.disk import Disk, DiskFile, Status
 from events.errors import CorruptLog, ForeignChange, OutcomeUnknown, TailMoved
@@ -13,18 +12,15 @@ from events.head import NAME as HEAD_NAME
 from events.head import HeadFile, HeadSlot
 from events.line import check_batch
 from events.recovery import Opening, open_segments
-from events.segments import SegmentReader, segment_name
+from events.segments import SEGMENT_BYTES, SegmentReader, segment_name
 from events.storage import CHUNK_BYTES
-
-SEGMENT_BYTES: Final = 64 * 1024 * 1024
-"""A segment that holds so much is followed by a new one (DESIGN §2, roll)."""
 
 
 class SegmentStorage:
     """The log in ``folder``, opened for writing. The caller holds the lock (``events.lock``).
 
-    ``new_log_id`` is for a log that does not exist yet; ``log_id`` is the log's. ``recovered`` is what opening had to
-    cut, to be appended as ``log.recovered``. Raises CorruptLog, and OSError of the disk, when it cannot be opened.
+    ``new_log_id`` is for a log that does not exist yet. Raises CorruptLog, and OSError of the disk, when it cannot be
+    opened.
     """
 
     def __init__(
@@ -43,8 +39,8 @@ class SegmentStorage:
             reading = self._reader.head()
             if reading.newest is None:
                 raise CorruptLog(HEAD_NAME, 0, 0, "both slots are damaged, so it is unknown what was durable")
-            self.log_id = reading.newest.log_id
-            self._head = HeadFile(disk.open(f"{folder}/{HEAD_NAME}", write=True), self.log_id)
+            self._log_id = reading.newest.log_id
+            self._head = HeadFile(disk.open(f"{folder}/{HEAD_NAME}", write=True), self._log_id)
         except BaseException:
             self._reader.close()
             raise
@@ -86,6 +82,14 @@ class SegmentStorage:
     def place(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
         return self._reader.place(position)
+
+    def changes(self, position: int, seconds: float) -> bool:
+        """See StorageReader."""
+        return self._reader.changes(position, seconds)
+
+    def log_id(self) -> str:
+        """See LogReader."""
+        return self._log_id
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """See Storage. An error of the disk poisons the storage: fsync is never tried again (DESIGN §2).

@@ -6,6 +6,7 @@ There is no index: a position is found by bisecting the segments' names, then by
 from __future__ import annotations
 
 import re
+import time
 from typing import Final
 
 from events.disk import Disk, DiskFile
@@ -16,11 +17,15 @@ from events.head import HeadReading, HeadSlot, read_head
 from events.storage import CHUNK_BYTES
 
 SUFFIX: Final = ".jsonl"
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+"""A segment that holds so much is followed by a new one (DESIGN §2, roll)."""
 _NAME: Final = re.compile(r"([0-9]{20})\.jsonl")
 _START: Final = re.compile(rb'\{"position":([1-9][0-9]{0,18}),"batch":([1-9][0-9]{0,18}),')
 _BISECT_BYTES: Final = 64 * 1024
 _LINE_BYTES: Final = 4096
 """Most lines are shorter: so much is read first where one line is wanted."""
+_POLL_SECONDS: Final = 0.004
+"""How often a waiting reader looks at HEAD: a look is one small pread."""
 
 
 def segment_name(first: int) -> str:
@@ -36,6 +41,11 @@ def segment_firsts(disk: Disk, folder: str) -> list[int]:
 def firsts_of(names: list[str]) -> list[int]:
     """First positions of the segments among a folder's ``names``, which are sorted."""
     return [int(match[1]) for name in names if (match := _NAME.fullmatch(name))]
+
+
+def no_log(folder: str) -> NotFound:
+    """The error for a folder without a log."""
+    return NotFound(f"there is no log in {folder}", "pmagent init makes a workspace, pmagent up starts its log")
 
 
 def line_start(line: bytes) -> tuple[int, int] | None:
@@ -72,7 +82,8 @@ def first_line(file: DiskFile) -> bytes:
 class SegmentReader:
     """Reads the log in ``folder`` up to HEAD. Never writes or repairs anything, so any number of them may run.
 
-    Raises NotFound when there is no log, and for each reading after it was removed or replaced.
+    Raises NotFound when there is no log, and for each reading after it was removed or replaced; CorruptLog when there
+    are segments, but no HEAD.
     """
 
     def __init__(self, disk: Disk, folder: str) -> None:
@@ -82,8 +93,11 @@ class SegmentReader:
         try:
             self._head = disk.open(self._head_path)
         except FileNotFoundError:
-            hint = "pmagent init makes a workspace, pmagent up starts its log"
-            raise NotFound(f"there is no log in {folder}", hint) from None
+            if any(name.endswith(SUFFIX) for name in disk.names(folder)):
+                raise CorruptLog(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable") from None
+            raise no_log(folder) from None
+        except NotADirectoryError:
+            raise no_log(folder) from None
         self._head_is = self._head.status()[:2]
         self._firsts: list[int] = []
         self._open: dict[int, DiskFile] = {}
@@ -94,7 +108,7 @@ class SegmentReader:
         return read_head(self._head)
 
     def log_id(self) -> str:
-        """The log's id, as HEAD says. Raises CorruptLog when HEAD is damaged."""
+        """See LogReader: as HEAD says."""
         return self._newest().log_id
 
     def tail(self) -> Tail:
@@ -135,6 +149,16 @@ class SegmentReader:
         except CorruptLog as error:
             return error.file, error.offset
         return segment_name(first), offset
+
+    def changes(self, position: int, seconds: float) -> bool:
+        """See StorageReader."""
+        end = time.monotonic() + seconds
+        while self.tail().position <= position:
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(_POLL_SECONDS, left))
+        return True
 
     def locate(self, position: int) -> tuple[int, int]:
         """The segment (its first position) and the byte offset in it where the line of ``position`` begins.

@@ -1,15 +1,21 @@
-"""Storage: where lines are kept. A protocol, with local segments as the embedded default (DESIGN §2).
+"""Storage: protocols for keeping lines and blobs, with local files as the embedded default (DESIGN §2).
 
-It holds no idea of files, so that a database can implement it: one batch is one row, appended if the tail is still
-the expected one. One contract test suite runs over every implementation.
+They hold no idea of files, so that a database can implement them: one batch is one row, appended if the tail is still
+the expected one. One contract test suite runs over every implementation. ``events.store`` opens a storage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, Protocol
 
-from events.event import Tail
+from events.event import LogRecovered, Tail
+
+BLOB_PREFIX: Final = b'{"blob":{"sha256":"'
+"""How ``data`` begins when the payload lies in the blob store; no payload type has a single field ``blob``."""
+
+BLOB_BYTES_MAX: Final = 256 * 1024 * 1024
+"""Upper bound of one blob."""
 
 CHUNK_BYTES: Final = 1 << 20
 """How much a reader takes at once unless it says otherwise. Memory does not grow with the log."""
@@ -35,9 +41,33 @@ class StorageReader(Protocol):
         Answers for a damaged line too."""
         ...
 
+    def changes(self, position: int, seconds: float) -> bool:
+        """Wait until the durable end lies behind ``position``, for ``seconds`` at most; whether it does. Blocking.
 
-class Storage(StorageReader, Protocol):
+        Raises what ``tail`` raises.
+        """
+        ...
+
+
+class LogReader(StorageReader, Protocol):
+    """A reader as ``LogStore.reader`` opens it. For one thread at a time."""
+
+    def log_id(self) -> str:
+        """The log's id. Raises what ``tail`` raises."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is held. Idempotent."""
+        ...
+
+
+class Storage(LogReader, Protocol):
     """One writer's view: reading, and appending batches."""
+
+    @property
+    def recovered(self) -> LogRecovered | None:
+        """The torn tail that opening had to cut, to be appended as ``log.recovered``; None: it cut nothing."""
+        ...
 
     def append_batch(self, expected: Tail, lines: Sequence[bytes], tail: Tail) -> None:
         """Make ``lines`` durable behind ``expected``; ``tail`` is the new end. Durable when it returns.
@@ -55,4 +85,75 @@ class Storage(StorageReader, Protocol):
 
     def close(self) -> None:
         """Settle and let go of what is held. Idempotent."""
+        ...
+
+
+class BlobReader(Protocol):
+    """A blob that is read piece by piece, checked against its name. ``size`` in bytes, as it was when it was opened:
+    what is written behind that end is not this blob's."""
+
+    size: int
+
+    def pieces(self, size: int = CHUNK_BYTES) -> Iterator[bytes]:
+        """The content, from the beginning, in pieces of at most ``size`` bytes. The last one is handed out only when
+        all of them together are what the name says: who has it has checked content. Raises CorruptLog, OSError."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the blob. Idempotent."""
+        ...
+
+
+class BlobWriter(Protocol):
+    """A blob that grows, and that nobody takes for one before it is whole. For one thread at a time. After an OSError
+    it can only be abandoned: the stored content is not known then."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes it has by now."""
+        ...
+
+    def append(self, chunk: bytes) -> None:
+        """Write more (redacted already). Raises OSError; ValueError, and writes nothing, when it would become larger
+        than ``BLOB_BYTES_MAX``."""
+        ...
+
+    def finish(self) -> tuple[str, int]:
+        """Make it durable under its name, and return its SHA-256 in hex and its size. Raises OSError; under the name
+        stands then this content, or what stood there before."""
+        ...
+
+    def abandon(self) -> None:
+        """Leave nothing that is unfinished; does nothing the second time. Raises OSError."""
+        ...
+
+
+class Blobs(Protocol):
+    """The content-addressed store. Any number of readers; writers of equal content do not disturb each other."""
+
+    def put(self, content: bytes) -> str:
+        """Make ``content`` (redacted already) durable and return its SHA-256 in hex. Raises OSError, ValueError."""
+        ...
+
+    def get(self, sha256_hex: str) -> bytes:
+        """The content with this hash. Raises NotFound, and CorruptLog when the content is not what its name says."""
+        ...
+
+    def reader(self, sha256_hex: str) -> BlobReader:
+        """A reader of the content with this hash, for what may be large: nothing is checked yet. Raises NotFound, and
+        CorruptLog for what is no blob; OSError."""
+        ...
+
+    def check(self, sha256_hex: str) -> int:
+        """Read the blob piece by piece; its size in bytes. Raises NotFound; CorruptLog when its content is not what
+        its name says; OSError."""
+        ...
+
+    def writer(self) -> BlobWriter:
+        """A writer of a blob whose content comes piece by piece. Raises OSError."""
+        ...
+
+    def clear_unfinished(self) -> int:
+        """Remove what killed writers have left, and return how much it was. Only for the holder of the log's lease,
+        before it writes itself. Raises OSError."""
         ...

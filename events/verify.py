@@ -18,55 +18,17 @@ from events.event import LINE_BYTES_MAX, Tail
 from events.head import NAME as HEAD_NAME
 from events.head import SLOT_BYTES, HeadSlot, read_head
 from events.line import ChainChecker, decode_chunk, decode_line
-from events.named_blobs import BlobCheck, BlobsChecked
+from events.named_blobs import BlobCheck
 from events.reader import RUN_BYTES
 from events.segments import SUFFIX, firsts_of, segment_firsts, segment_name
-
-
-class Finding(msgspec.Struct, frozen=True):
-    """Something wrong: in ``file``, from byte ``offset`` on, first at ``position`` (0: not an event). Of a blob,
-    ``position`` is that of the event that names it."""
-
-    file: str
-    offset: int
-    position: int
-    reason: str
-
-
-class Verification(msgspec.Struct, frozen=True):
-    """The extent of a check and its findings. ``ok`` means: nothing is wrong up to the durable end, nor with a blob.
-
-    ``finding`` is the first that is wrong with the lines, or else with a blob; ``blobs`` says all of these (None: they
-    were not looked at).
-
-    ``events``, ``bytes`` and ``tail`` describe the intact part. ``beyond_bytes`` follow it behind the durable end (a
-    batch being written, or a torn tail that the next opening settles), ``beyond`` says from where on and what they
-    are: they are no finding.
-    """
-
-    ok: bool
-    log_id: str
-    events: int
-    bytes: int
-    segments: int
-    tail: Tail
-    durable: Tail
-    beyond_bytes: int
-    finding: Finding | None
-    beyond: Finding | None = None
-    blobs: BlobsChecked | None = None
+from events.store import Finding, Verification
 
 
 def verify_log(
     folder: str, disk: Disk | None = None, *, decode: bool = False, blobs: BlobCheck | None = None,
     told: Callable[[int], None] | None = None,
 ) -> Verification:  # fmt: skip
-    """Verify the log in ``folder``. ``decode`` also decodes each line, as strictly as a reader does; ``blobs`` also
-    checks each blob that an event names (``contracts.blobs.blob_check``); ``told`` is called, now and then, with how
-    many bytes of segments and blobs have been checked.
-
-    Raises NotFound when there is no log at all.
-    """
+    """Verify the log in ``folder`` (see ``events.store.LogStore.verify``). Raises NotFound when there is no log."""
     return _Verifier(folder, disk or RealDisk(), decode, blobs, told).run()
 
 

@@ -21,7 +21,7 @@ from pmagent.host import Host, open_host
 from pmagent.jobs.asking import open_jobs
 from pmagent.jobs.kinds import KINDS
 from pmagent.layout import Layout
-from pmagent.log_files import check_files, owner_of, shown
+from pmagent.log_files import check_files, shown
 from pmagent.open_work import open_work
 from pmagent.operations import folded, perform
 from pmagent.pla.reading import warden
@@ -60,7 +60,7 @@ def look(workspace: Path) -> Found:
     why = distrust(layout)
     known = Registry().log_of(workspace)
     try:
-        uid = owner_of(layout)
+        uid = layout.store.identity().owner
         check_files(layout, uid)
         with folded(workspace) as (engine, log_id, tail):
             if not log_id:
@@ -84,7 +84,7 @@ def adopt(workspace: Path, found: Found, operator: str) -> None:
 
 async def _adopt(workspace: Path, found: Found, operator: str) -> None:
     async with open_host(workspace, SURFACE, adopting=True) as host:
-        if host.storage.log_id != found.log_id:
+        if host.storage.log_id() != found.log_id:
             raise NotEnded("the log was exchanged meanwhile", "look again: pmagent log adopt")
         adopted = LogAdopted(
             operator_id=operator, channel="cli", uid=found.uid, folder=_text(host.layout.log),

@@ -16,7 +16,6 @@ from anyio.abc import SocketAttribute
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from events.errors import PmagentError
-from events.lock import is_locked
 from events.log import now
 from pmagent.answer import Answer
 from pmagent.layout import Layout
@@ -158,7 +157,7 @@ class _Call:
             except TimeoutError:  # nobody takes connections, and no more can wait
                 raise self._unanswered(f"does not answer ({self._whose}, since {short(self._since)} UTC)") from None
             except (FileNotFoundError, ConnectionRefusedError):
-                if not is_locked(*self._layout.locks):
+                if not self._layout.store.holder().live:
                     raise _unreachable(self._layout, "has ended", gone=True) from None
             else:
                 raw: socket.socket = stream.extra(SocketAttribute.raw_socket)
@@ -218,7 +217,7 @@ class _Call:
 
     @property
     def _whose(self) -> str:
-        return _holder(self._layout) or f"pid {self._pid}"
+        return self._layout.store.holder().note or f"pid {self._pid}"
 
     def _unanswered(self, what: str) -> Unanswered:
         """That the daemon ``what``, with all that is known of what becomes of the request."""
@@ -266,24 +265,17 @@ def daemon_listens(layout: Layout) -> bool:
 
 
 def _starting(layout: Layout) -> DaemonStarting:
-    holder = _holder(layout) or "unknown"
-    if holder.endswith(", daemon"):
-        what = f"the daemon ({holder}) does not listen: it is starting, or stopping"
+    holder = layout.store.holder()
+    note = holder.note or "unknown"
+    if holder.role == "daemon":
+        what = f"the daemon ({note}) does not listen: it is starting, or stopping"
         return DaemonStarting(what, "ask again in a moment; pmagent doctor looks closer", "starting")
-    what = f"the process that holds the log ({holder}) takes no requests"
+    what = f"the process that holds the log ({note}) takes no requests"
     return DaemonStarting(what, "wait for that command to end, or stop it; pmagent doctor looks closer", "none")
 
 
 def _unreachable(layout: Layout, what: str, *, gone: bool = False) -> DaemonUnreachable:
     return (HolderGone if gone else DaemonUnreachable)(
-        f"the process that holds the log ({_holder(layout) or 'unknown'}) {what}",
+        f"the process that holds the log ({layout.store.holder().note or 'unknown'}) {what}",
         "ask again; pmagent doctor looks closer",
     )
-
-
-def _holder(layout: Layout) -> str:
-    """The note of the process that holds the log about itself; "" if it cannot be read."""
-    try:
-        return layout.lock.read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""

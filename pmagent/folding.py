@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 from actors.engine import Engine
 from actors.registry import all_actors
 from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.event import Tail
 from events.log import now
 from events.reader import runs
-from events.segments import SegmentReader
 from events.sequencer import Sequencer
-from events.storage import StorageReader
+from events.storage import Blobs, StorageReader
 from pmagent.layout import Layout
 from pmagent.open_work import open_work
 from projections.documents import Documents, Taken
@@ -22,7 +20,7 @@ from projections.registry import all_projections
 
 
 def fold_into(
-    storage: StorageReader, engine: Engine, documents: Documents, blobs: BlobStore, start: int,
+    storage: StorageReader, engine: Engine, documents: Documents, blobs: Blobs, start: int,
     retired: Callable[[Taken], None] = lambda _: None,
 ) -> None:
     """Fold what the log holds behind position ``start``. ``retired`` is given the documents that leave the fold
@@ -39,10 +37,7 @@ def work_in(layout: Layout) -> list[str]:
     """The open work in the workspace's log as it lies there; no cache of its state is believed. Raises CorruptLog,
     HistoryError."""
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    disk = RealDisk()
-    storage = SegmentReader(disk, str(layout.log))
-    try:
-        fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), 0)
-    finally:
-        storage.close()
+    store = layout.store
+    with closing(store.reader()) as storage:
+        fold_into(storage, engine, documents, store.blobs(), 0)
     return open_work(engine, now())

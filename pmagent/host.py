@@ -44,23 +44,21 @@ from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, RequestRefused
 from contracts.kernel import KernelObserved
 from contracts.payload import effect_of, typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Draft, Event, Tail
-from events.lock import WriterLock
-from events.log import open_storage, opening_events
+from events.log import opening_events
 from events.reader import event_at
 from events.redact import Redactor
-from events.segment_store import SegmentStorage
 from events.sequencer import Sequencer
+from events.storage import Blobs, Storage
+from events.store import LogStore
 from pmagent import __version__
 from pmagent.admission import admitted, keep_registry
 from pmagent.cache import SnapshotTaker, load
 from pmagent.folding import fold_into
 from pmagent.io import RealIo
 from pmagent.layout import Layout
-from pmagent.log_files import check_files, owner_of
+from pmagent.log_files import check_files
 from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.pla.vault import Vault
 from pmagent.registry import Keeper, check_before
@@ -94,7 +92,7 @@ class Host:
     """A live workspace. Made by ``open_host``."""
 
     def __init__(
-        self, layout: Layout, runtime: Runtime, documents: Documents, storage: SegmentStorage, blobs: BlobStore,
+        self, layout: Layout, runtime: Runtime, documents: Documents, storage: Storage, blobs: Blobs,
         models: Models, line: Line, vault: Vault, keeper: Keeper,
     ) -> None:
         self._blobs = blobs
@@ -102,7 +100,7 @@ class Host:
         """Of the registry's entry of this log."""
         self.layout = layout
         self.runtime = runtime
-        self._requests = Requests(layout, blobs)
+        self._requests = Requests(layout.store)
         self.writer = DocumentWriter(layout.workspace, documents, blobs)
         self.storage = storage
         self.models = models
@@ -297,46 +295,43 @@ async def open_host(
     if configured and not adopting:
         require_accepted(workspace)
     if adopting:
-        check_files(layout, owner_of(layout))
+        check_files(layout, layout.store.identity().owner)
     else:
         check_before(layout)
         require_log(layout)
     layout.prepare()
-    lock = WriterLock(layout.lock, f"pid {os.getpid()}, {surface}", *layout.locks)
-    try:
-        disk = RealDisk()
+    store = layout.store
+    with store.lease(surface) as lease:
         known = None if adopting else admitted(layout)
         sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)
         end_cut_off()
-        storage = open_storage(disk, str(layout.log))
+        storage = lease.open()
         try:
             keeper = Keeper(layout, known, storage, idle=adopting)
             made = Models({}) if adopting else models or Models(os.environ)
-            async with _live(layout, disk, storage, surface, stop_reason, made, keeper, must_write=must_write) as host:
+            async with _live(layout, store, storage, surface, stop_reason, made, keeper, must_write=must_write) as host:
                 yield host
         finally:
             storage.close()
-    finally:
-        lock.release()
 
 
 @asynccontextmanager
 async def _live(
-    layout: Layout, disk: RealDisk, storage: SegmentStorage, surface: str, stop_reason: Callable[[], str],
+    layout: Layout, store: LogStore, storage: Storage, surface: str, stop_reason: Callable[[], str],
     models: Models, keeper: Keeper, *, must_write: bool,
 ) -> AsyncIterator[Host]:
     adopting = keeper.idle
-    blobs = BlobStore(disk, str(layout.blobs))
+    blobs, log_id = store.blobs(), storage.log_id()
     blobs.clear_unfinished()
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    start = load(layout.snapshot, keeper.snapshot, storage.log_id, storage, engine, documents)
+    start = load(layout.snapshot, keeper.snapshot, log_id, storage, engine, documents)
     old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
-    taker = SnapshotTaker(layout.snapshot, storage.log_id, engine, documents, keeper.snapshot_written)
+    taker = SnapshotTaker(layout.snapshot, log_id, engine, documents, keeper.snapshot_written)
     intake = Intake(Redactor(known_secrets(os.environ)), blobs)
-    io = RealIo(layout.workspace, intake, partial(read_event, layout, blobs), storage.tail().time)
+    io = RealIo(layout.workspace, intake, partial(read_event, store), storage.tail().time)
 
-    first = opening_events(storage, storage.log_id, storage.recovered, engine.sequencer, io.now())
+    first = opening_events(storage, log_id, storage.recovered, engine.sequencer, io.now())
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     line, vault = Line(), Vault()
@@ -359,7 +354,7 @@ async def _live(
     async with runtime.run(recovered, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
-        await runtime.append(started, f"daemon.started:{storage.log_id}:{engine.sequencer.position}", "daemon")
+        await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")
         tasks.start_soon(_release_outward, host)
         await host.writer.first()
         tasks.start_soon(host.writer.go)
@@ -369,7 +364,7 @@ async def _live(
             yield host
         finally:
             with anyio.CancelScope(shield=True):
-                await _stop(host, storage, stop_reason())
+                await _stop(host, log_id, stop_reason())
     final = taker.final(storage.tail())
     if final is not None:
         taker.write(final)
@@ -388,10 +383,10 @@ async def _end_adopted(event: Event, _: Io) -> EffectCancelled:
 
 
 
-async def _stop(host: Host, storage: SegmentStorage, reason: str) -> None:
+async def _stop(host: Host, log_id: str, reason: str) -> None:
     if host.runtime.failure is None:
         position = host.runtime.engine.sequencer.position
-        await host.runtime.final(DaemonStopped(reason=reason), f"daemon.stopped:{storage.log_id}:{position}", "daemon")
+        await host.runtime.final(DaemonStopped(reason=reason), f"daemon.stopped:{log_id}:{position}", "daemon")
         await host.write_last()
 
 

@@ -12,9 +12,9 @@ import anyio.to_thread
 
 from actors.actor import StoredBlob
 from actors.intake import ContentStream, Intake
-from events.blobs import BLOB_BYTES_MAX
 from events.event import Event
 from events.log import LogClock
+from events.storage import BLOB_BYTES_MAX
 
 _NAP_SECONDS = 60.0
 """A sleeper looks at the clock at least so often, so that a clock that was set, or a machine that slept, is noticed."""

@@ -8,7 +8,8 @@ from typing import Final
 import msgspec
 
 from events.atomic import write_atomic
-from events.evidence import FOLDER, Evidence, evidence
+from events.evidence import FOLDER, Evidence, evidence, log_of
+from events.store import LogStore
 
 __all__ = ["FOLDER", "GITIGNORE", "Layout"]
 
@@ -47,24 +48,18 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def log(self) -> Path:
-        """The segments and HEAD."""
+        """The folder of the log, for messages and rules about files; ``store`` opens the log."""
         return self.evidence.log
 
     @property
     def blobs(self) -> Path:
-        """The content-addressed store."""
+        """The folder of the content-addressed store."""
         return self.evidence.blobs
 
     @property
-    def lock(self) -> Path:
-        """Says, for people, who the one writer is."""
-        return self.home / "LOCK"
-
-    @property
-    def locks(self) -> tuple[Path, ...]:
-        """All that the one writer holds locked: the log's folder, which counts; ``lock``; and the file that an earlier
-        release locks, which knows no other."""
-        return tuple(dict.fromkeys((self.log, self.folder / "LOCK", self.lock)))
+    def store(self) -> LogStore:
+        """The store of the log and its blobs, whether or not there is a log."""
+        return log_of(self.workspace, self.evidence)
 
     @property
     def snapshot(self) -> Path:

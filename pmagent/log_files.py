@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Final
 
 from events.errors import PmagentError
-from events.head import NAME as HEAD_NAME
-from events.segments import SUFFIX
 from pmagent.clean import clean_line
 from pmagent.layout import Layout
 
@@ -64,11 +62,6 @@ def check_files(layout: Layout, uid: int | None) -> None:
     _check_disk(layout.log)
 
 
-def owner_of(layout: Layout) -> int:
-    """The user to whom the log's folder belongs. Raises OSError."""
-    return layout.log.lstat().st_uid
-
-
 def _check_file(path: Path, found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise LogFilesUnsafe(f"{shown(path)} is no file", "move it away")
@@ -79,12 +72,12 @@ def _check_file(path: Path, found: os.stat_result) -> None:
 
 def _concerned(layout: Layout) -> Iterator[Path]:
     """Folders from ``.pmagent`` on, first those above, with the locks; then what is written in place. Each once."""
-    ends = (layout.log, layout.blobs, layout.snapshot.parent, *layout.locks)
+    files = layout.store.files()
+    ends = (*files.folders, layout.snapshot.parent, *files.lease)
     within = (path for end in ends for path in (*reversed(end.parents), end))
     places = (path for path in within if path in ends or path.is_relative_to(layout.folder))
     links = (path for path in _entries(layout.folder) if path.is_symlink() and path.name not in _LINKS_ALLOWED)
-    written = (path for path in _entries(layout.log) if path.name == HEAD_NAME or path.name.endswith(SUFFIX))
-    yield from dict.fromkeys((layout.folder, *places, *links, *written))
+    yield from dict.fromkeys((layout.folder, *places, *links, *files.written))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -10,7 +10,7 @@ import math
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -32,12 +32,8 @@ from contracts.oa import (
 )
 from contracts.oa_documents import SnapshotAnswer, StateDocument
 from contracts.reasoning_events import OaContextRequested
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import LogLocked, NotFound, PmagentError
 from events.event import Tail
-from events.lock import is_locked
-from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent import cache, control
 from pmagent.admission import admitted
@@ -166,7 +162,7 @@ async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
 async def status(host: Host, _: dict[str, Any]) -> Answer:
     """What stands: mode and reasons, sessions, permits, open effects, halted actors, the log's end."""
     halts = host.halted_projections
-    document = status_of(host.runtime.engine, host.storage.log_id, host.tail, halts, running=True)
+    document = status_of(host.runtime.engine, host.storage.log_id(), host.tail, halts, running=True)
     unaccepted = await anyio.to_thread.run_sync(unaccepted_of, host.layout.workspace)
     seen = {"distrust": _said(host.keeper.failure), "unaccepted": unaccepted, "unwritten": _unwritten(host)}
     return Answer(document={**document, **seen})
@@ -259,13 +255,13 @@ def call(
     """
     workspace = workspace.resolve()
     layout = Layout(workspace)
-    if layout.lock.is_symlink():
+    if any(path.is_symlink() for path in layout.store.files().lease):
         check_files(layout, None)
     arguments = {"request": new_request(name), **(arguments or {})}
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
-            if is_locked(*layout.locks) and not _only_reads_beside_a_job(layout, name):
+            if layout.store.holder().live and not _only_reads_beside_a_job(layout, name):
                 with flat_errors():
                     seconds = _answer_seconds(name, arguments)
                     return anyio.run(call_daemon, layout, name, arguments, seconds, say)
@@ -383,19 +379,17 @@ def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
     """The actors as the log has them, its id and its end; without a log as they begin, and "". Nothing is written.
     Raises CorruptLog, HistoryError."""
     layout = Layout(workspace)
-    disk = RealDisk()
+    store = layout.store
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
     try:
-        storage = SegmentReader(disk, str(layout.log))
+        storage = store.reader()
     except NotFound:
         yield engine, "", Tail()
         return
-    try:
+    with closing(storage):
         start = cache.load(layout.snapshot, snapshot_digest(layout), storage.log_id(), storage, engine, documents)
-        fold_into(storage, engine, documents, BlobStore(disk, str(layout.blobs)), start)
+        fold_into(storage, engine, documents, store.blobs(), start)
         yield engine, storage.log_id(), storage.tail()
-    finally:
-        storage.close()
 
 
 def _request(arguments: dict[str, Any], kind: str) -> str:

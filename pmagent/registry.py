@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from typing import Final, TypeVar
@@ -21,14 +22,10 @@ from typing import Final, TypeVar
 import msgspec
 
 from events.atomic import write_atomic
-from events.damage import sum_of
-from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
-from events.event import LINE_BYTES_MAX, Event, Tail
-from events.evidence import holds_log
-from events.head import NAME as HEAD_NAME
-from events.segment_store import SegmentStorage
-from events.segments import SUFFIX, SegmentReader, last_lines, line_start, segment_firsts, segment_name
+from events.event import Event, Tail
+from events.evidence import log_in
+from events.storage import Storage
 from events.user_state import state_folder
 from pmagent.layout import Layout
 from pmagent.log_files import check_files, shown
@@ -69,7 +66,7 @@ class EventsGone(CorruptLog):
     """Events that were durable here are gone: the log is shorter, or another chain."""
 
     def __init__(self, first: int, last: int, why: str) -> None:
-        super().__init__(segment_name(1), 0, first, f"events {first} to {last} were here and are gone: {why}")
+        super().__init__("", 0, first, f"events {first} to {last} were here and are gone: {why}")
         kept = f"; pmagent log export --until {first - 1} saves what is left" if first > 1 else ""
         self.message = f"events {first} to {last} were here and are gone: {why}"
         self.hint = f"restore the log from a copy, or go on without them: pmagent log adopt{kept}"
@@ -82,7 +79,7 @@ class LogMissing(PmagentError):
 
     def __init__(self, known: KnownLog, place: Path) -> None:
         where, name = shown(place), f"log {known.log_id}"
-        if known.folder != _text(os.path.realpath(place)) and holds_log(Path(known.folder)):
+        if known.folder != _text(os.path.realpath(place)) and log_in(Path(known.folder)).exists():
             what = f"{name} lies in {shown(known.folder)}, and there is none in {where}, where the settings look"
             mend = f"move it and the blobs beside it to {shown(place.parent)}, or change log_dir under [storage] back"
         else:
@@ -106,6 +103,11 @@ class KnownLog(msgspec.Struct, frozen=True, kw_only=True):
     position: int = 0
     sum: str = Tail().sum
     snapshot: str = ""
+
+    @property
+    def mark(self) -> tuple[int, int]:
+        """``events.store.Identity.mark`` of its place. The entry's names are those of the first kind of store."""
+        return self.device, self.inode
 
 
 class KnownFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,12 +245,12 @@ def trusted(layout: Layout, registry: Registry | None = None) -> KnownLog | None
     if known.log_id != log_id:  # nothing of it was ever durable
         raise _unknown(layout, log_id)
     check_chain(layout, known)
-    found, folder = layout.log.stat(), os.path.realpath(layout.log)
-    if _text(folder) != known.folder:
-        what = f"log {log_id} was known in {shown(known.folder)}, and lies in {shown(folder)} now"
+    found = layout.store.identity()
+    if _text(found.place) != known.folder:
+        what = f"log {log_id} was known in {shown(known.folder)}, and lies in {shown(found.place)} now"
         raise LogNotTrusted(f"{what}: it was moved or copied", ADOPT)
-    if (found.st_dev, found.st_ino) != (known.device, known.inode):
-        what = f"{shown(folder)} is another folder than the one that held log {log_id}: it was replaced or copied"
+    if found.mark != known.mark:
+        what = f"{shown(found.place)} is another folder than the one that held log {log_id}: it was replaced or copied"
         raise LogNotTrusted(what, ADOPT)
     return known
 
@@ -257,18 +259,10 @@ def check_chain(layout: Layout, known: KnownLog) -> None:
     """Look whether the log has the sum that is known, at its position. Raises EventsGone, CorruptLog."""
     if not known.position:
         return
-    disk, folder = RealDisk(), str(layout.log)
-    last = _last_position(disk, folder)
+    last, sum_ = layout.store.written(known.position)
     if last < known.position:
         raise EventsGone(last + 1, known.position, f"the log ends at position {last}")
-    reader = SegmentReader(disk, folder)
-    try:
-        # Not by HEAD, which may be older than its segments after a power loss.
-        first, offset = reader.locate(known.position)
-        line = reader.file(first).read_at(offset, LINE_BYTES_MAX)
-    finally:
-        reader.close()
-    if sum_of(line, 0) != known.sum:
+    if sum_ != known.sum:
         raise EventsGone(1, known.position, f"the chain has another sum at position {known.position}")
 
 
@@ -301,11 +295,10 @@ def check_before(layout: Layout) -> None:
 
 def describe(layout: Layout, log_id: str, tail: Tail | None = None) -> KnownLog:
     """The log as it lies there now, up to ``tail``. Raises OSError."""
-    found = layout.log.stat()
-    tail = tail or Tail()
+    found, tail = layout.store.identity(), tail or Tail()
     return KnownLog(
-        workspace=_text(os.path.realpath(layout.workspace)), folder=_text(os.path.realpath(layout.log)), log_id=log_id,
-        device=found.st_dev, inode=found.st_ino, uid=found.st_uid, position=tail.position, sum=tail.sum,
+        workspace=_text(os.path.realpath(layout.workspace)), folder=_text(found.place), log_id=log_id,
+        device=found.mark[0], inode=found.mark[1], uid=found.owner, position=tail.position, sum=tail.sum,
     )  # fmt: skip
 
 
@@ -335,12 +328,12 @@ class Keeper:
     ``failure``: why the entry could not be written the last time. Raises RegistryUnusable, OSError."""
 
     def __init__(
-        self, layout: Layout, known: KnownLog | None, storage: SegmentStorage, *, idle: bool = False
+        self, layout: Layout, known: KnownLog | None, storage: Storage, *, idle: bool = False
     ) -> None:
         self._layout = layout
         self.idle = idle
         self.failure: PmagentError | OSError | None = None
-        self._known = known or describe(layout, storage.log_id, storage.tail())
+        self._known = known or describe(layout, storage.log_id(), storage.tail())
         self._durable = (self._known.position, self._known.sum)
         self._snapshot = self._known.snapshot
         self._written = known
@@ -388,9 +381,7 @@ def _stranger(layout: Layout, log_id: str, registry: Registry) -> LogNotTrusted:
     if not others:
         return _unknown(layout, log_id)
     there = others[0]
-    found = layout.log.stat()
-    moved = (found.st_dev, found.st_ino) == (there.device, there.inode)
-    how = "the workspace was moved from" if moved else "it is a copy of the log in"
+    how = "the workspace was moved from" if layout.store.identity().mark == there.mark else "it is a copy of the log in"
     what = f"log {log_id} in {shown(layout.log)} is not known here: {how} {shown(there.workspace)}"
     return LogNotTrusted(what, ADOPT)
 
@@ -413,28 +404,10 @@ def _check_origin(layout: Layout, unknown: LogUnknown) -> None:
 def _id_of(layout: Layout) -> str | None:
     """The id of the workspace's log; None where there is none. Raises CorruptLog."""
     try:
-        reader = SegmentReader(RealDisk(), str(layout.log))
-    except (NotFound, NotADirectoryError):
-        if any(layout.log.glob(f"*{SUFFIX}")):
-            raise CorruptLog(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable") from None
+        with closing(layout.store.reader()) as reader:
+            return reader.log_id()
+    except NotFound:
         return None
-    try:
-        return reader.log_id()
-    finally:
-        reader.close()
-
-
-def _last_position(disk: RealDisk, folder: str) -> int:
-    """The position of the last whole line that is there; 0 without one."""
-    for first in reversed(segment_firsts(disk, folder)):
-        file = disk.open(f"{folder}/{segment_name(first)}")
-        try:
-            claim = line_start(last_lines(file)[1])
-        finally:
-            file.close()
-        if claim is not None:
-            return claim[0]
-    return 0
 
 
 def _text(path: str | os.PathLike[str]) -> str:

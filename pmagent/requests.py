@@ -9,19 +9,17 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from typing import Final
 
 import anyio.to_thread
 import msgspec
 
 from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.event import Event
 from events.reader import event_at
-from events.segments import SegmentReader
+from events.store import LogStore
 from pmagent.jobs.sifting import sifted
-from pmagent.layout import Layout
 
 OPERATOR: Final = "operator"
 """The actor of facts that a person's command makes."""
@@ -33,9 +31,8 @@ REQUESTS_MAX: Final = 4096
 class Requests:
     """The requests of one log and what came of them. For one event loop."""
 
-    def __init__(self, layout: Layout, blobs: BlobStore) -> None:
-        self._layout = layout
-        self._blobs = blobs
+    def __init__(self, store: LogStore) -> None:
+        self._store = store
         self._index: OrderedDict[str, tuple[int, dict[str, int]]] = OrderedDict()
         """Correlation -> the position of its first request, and of each type of event the first position."""
 
@@ -62,26 +59,20 @@ class Requests:
 
     async def event(self, position: int) -> Event:
         """The durable event at ``position``, its payload decoded. Raises NotFound, CorruptLog."""
-        return await anyio.to_thread.run_sync(read_event, self._layout, self._blobs, position)
+        return await anyio.to_thread.run_sync(read_event, self._store, position)
 
     def _search(self, request: int, correlation: str, answers: Collection[str]) -> Event | None:
-        log = SegmentReader(RealDisk(), str(self._layout.log))
-        try:
+        with closing(self._store.reader()) as log:
             wanted = re.compile(re.escape(msgspec.json.encode(correlation)))
             for run, _ in sifted(log, wanted, request, log.tail().position):
                 for stored in run:
                     if stored.correlation == correlation and stored.type in answers:
-                        return typed(stored, self._blobs)
-            return None
-        finally:
-            log.close()
+                        return typed(stored, self._store.blobs())
+        return None
 
 
-def read_event(layout: Layout, blobs: BlobStore, position: int) -> Event:
+def read_event(store: LogStore, position: int) -> Event:
     """The durable event at ``position``, in a thread of its own: with a reader of its own, because the storage's keeps
     files open and serves the event loop alone. Raises NotFound, CorruptLog."""
-    log = SegmentReader(RealDisk(), str(layout.log))
-    try:
-        return typed(event_at(log, position), blobs)
-    finally:
-        log.close()
+    with closing(store.reader()) as log:
+        return typed(event_at(log, position), store.blobs())

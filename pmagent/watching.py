@@ -27,7 +27,7 @@ async def watch_surfaces(host: Host) -> None:
         same = last is not None and last.existing == observed.existing
         if last is not None and same and digest(last.surfaces) == digest(observed.surfaces):
             continue  # a snapshot or boot has read the same meanwhile
-        id_ = f"kernel.observed:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
+        id_ = f"kernel.observed:{host.storage.log_id()}:{host.runtime.engine.sequencer.position}"
         draft = await anyio.to_thread.run_sync(host.runtime.intake.fact, observed, id_, WATCHER)
         await host.runtime.append_draft(draft)
 

@@ -4,15 +4,13 @@ DESIGN §4). One run at a time, whatever the length of the log."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from contracts.content import whole
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.event import StoredEvent
-from events.evidence import evidence
+from events.evidence import log_of
 from events.named_blobs import BlobCheck
-from events.segments import SegmentReader
 from projections.disk import Desk, Difference, note_halts
 from projections.documents import Documents, Taken, computed, folded
 from projections.projection import Halt, ProjectionHalted
@@ -22,7 +20,7 @@ from projections.registry import all_projections
 def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
     """All of the workspace's documents at once, rebuilt from its log: for small ones. Raises NotFound, CorruptLog,
     ProjectionHalted."""
-    blobs, documents, given = blobs_of(workspace), Documents(all_projections()), dict[str, bytes]()
+    blobs, documents, given = log_of(workspace).blobs(), Documents(all_projections()), dict[str, bytes]()
     for found in parts_of(workspace, documents, until):
         given.update({path: whole(content, blobs) for path, content in computed(found).items()})
     for halt in documents.halted.values():
@@ -33,7 +31,7 @@ def documents_of(workspace: Path, until: int | None = None) -> dict[str, bytes]:
 def check_documents(workspace: Path, blobs: BlobCheck | None = None) -> list[Difference]:
     """Each document of the log that is not on disk as it must be, and each projection whose documents are unknown
     because it is halted; ``blobs`` also checks each blob that the log names. Raises NotFound, CorruptLog."""
-    desk, documents = Desk(workspace, blobs_of(workspace)), Documents(all_projections())
+    desk, documents = Desk(workspace, log_of(workspace).blobs()), Documents(all_projections())
     wrong: dict[str, Difference] = {}
 
     def hear(run: Sequence[StoredEvent]) -> None:
@@ -57,7 +55,7 @@ def rewrite_documents(workspace: Path, documents: Documents | None = None) -> It
     """Write what is not on disk as the log says; each document's path, and whether it was written. ``documents`` have
     folded nothing yet, and know afterwards which projections are halted: their documents are left as they are. Raises
     NotFound, CorruptLog, DocumentUnwritable; ContentLost, when all others have been written."""
-    desk = Desk(workspace, blobs_of(workspace))
+    desk = Desk(workspace, log_of(workspace).blobs())
     documents = documents or Documents(all_projections())
     for found in parts_of(workspace, documents):
         written = set(desk.write(found))
@@ -74,13 +72,6 @@ def parts_of(
     hear: Callable[[Sequence[StoredEvent]], None] = lambda _: None,
 ) -> Iterator[Taken]:  # fmt: skip
     """What ``projections.documents.folded`` gives of the workspace's log."""
-    storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
-    try:
-        yield from folded(storage, documents, blobs_of(workspace), until, hear)
-    finally:
-        storage.close()
-
-
-def blobs_of(workspace: Path) -> BlobStore:
-    """The workspace's blobs."""
-    return BlobStore(RealDisk(), str(evidence(workspace).blobs))
+    store = log_of(workspace)
+    with closing(store.reader()) as storage:
+        yield from folded(storage, documents, store.blobs(), until, hear)

@@ -20,10 +20,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from events.disk import RealDisk
 from events.event import StoredEvent
+from events.evidence import log_in
 from events.reader import events
-from events.segments import SegmentReader
 from events.storage import StorageReader
 from replay.divergence import LISTED_MAX, unified
 
@@ -109,7 +108,7 @@ def diff_logs(a: str | Path | StorageReader, b: str | Path | StorageReader, *, e
         logs: list[StorageReader] = []
         for log in (a, b):
             if isinstance(log, (str, Path)):
-                reader = SegmentReader(RealDisk(), str(log))
+                reader = log_in(Path(log)).reader()
                 closing.callback(reader.close)
                 logs.append(reader)
             else:

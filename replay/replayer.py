@@ -9,18 +9,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 from actors.actor import AnyActor
 from actors.engine import ENGINE, Engine, HistoryError, RecordedReaction, about_whom
 from contracts.payload import BlobSource, Unknown, typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import CorruptLog
 from events.event import Event, StoredEvent, Tail
+from events.evidence import log_in
 from events.reader import runs
-from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from events.storage import StorageReader
 from replay.divergence import LISTED_MAX, Divergence, DivergenceCount, DivergenceKind, ReplayResult
@@ -40,18 +39,13 @@ def replay_log(
     """Replay ``log`` (its folder, or a storage) with ``actors`` up to position ``until`` (default: all of it).
 
     ``actor`` compares only that actor's decisions and the engine's about it. ``what_if`` goes on after differences.
-    Large payloads come from ``blobs``, by default the folder ``blobs`` beside the log. Memory does not grow with the
+    Large payloads come from ``blobs``, by default those beside the log's folder. Memory does not grow with the
     log. Raises CorruptLog, NotFound.
     """
     if isinstance(log, (str, Path)):
-        folder = Path(log)
-        disk = RealDisk()
-        reader = SegmentReader(disk, str(folder))
-        try:
-            store = blobs or BlobStore(disk, str(folder.parent / "blobs"))
-            return Replayer(reader, actors, actor, what_if, store).run(until)
-        finally:
-            reader.close()
+        store = log_in(Path(log))
+        with closing(store.reader()) as reader:
+            return Replayer(reader, actors, actor, what_if, blobs or store.blobs()).run(until)
     return Replayer(log, actors, actor, what_if, blobs).run(until)
 
 

@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -20,20 +20,16 @@ import msgspec
 
 from actors.extras import install
 from contracts.blobs import blob_check
-from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
-from events.lock import holder_of, is_locked
 from events.log import ahead_seconds
 from events.named_blobs import BlobsChecked
-from events.segments import SegmentReader
-from events.verify import verify_log
 from pmagent import __version__, _origin
 from pmagent.config import FILE, AuditSettings, ConfigError, ReasoningSettings, resolve, unknown_variables
 from pmagent.layout import Layout
 from pmagent.registry import Registry, trusted
 from pmagent.trust import NotAccepted, require_accepted
-from pmagent.when import sized, spoken
+from pmagent.when import short, sized, spoken
 from pmagent.workspace.presence import log_gone
 
 State = Literal["ok", "warn", "fail"]
@@ -187,12 +183,12 @@ def _surfaces(layout: Layout) -> Check:
 
 def _log(layout: Layout, note: Callable[[str], None]) -> Check:
     """Every line of the log, and every blob that it names."""
-    size = sum(path.stat().st_size for path in layout.log.glob("*.jsonl"))
-    whole = size + sum(path.lstat().st_size for path in layout.blobs.glob("??/*"))
-    if whole > TOLD_BYTES:
-        note(f"checking {sized(size)} of log and {sized(whole - size)} of blobs")
+    store = layout.store
+    size = store.size()
+    if sum(size) > TOLD_BYTES:
+        note(f"checking {sized(size.lines)} of log and {sized(size.blobs)} of blobs")
     try:
-        result = verify_log(str(layout.log), blobs=blob_check(str(layout.blobs)))
+        result = store.verify(blobs=blob_check(store.blobs()))
     except NotFound:
         gone = log_gone(layout)
         if gone is not None:
@@ -239,18 +235,19 @@ def _daemon(layout: Layout) -> Check:
     from pmagent.jobs.following import held_by_job
     from pmagent.wire import BadMessage, RemoteError
 
-    if not is_locked(*layout.locks):
+    found = layout.store.holder()
+    if not found.live:
         return Check("daemon", "ok", "not running; commands do their own work")
     job = held_by_job(layout)
     if job is not None:
         what = f"not running; the {job.kind.word} of another shell holds the log ({job.process})"
         return Check("daemon", "ok", what, "it takes no requests; others wait for its end")
-    holder = holder_of(layout.lock) or "an unknown process"
+    holder = found.note or "an unknown process"
     try:
         anyio.run(call_daemon, layout, "status", {})
     except (DaemonUnreachable, BadMessage, RemoteError) as error:
         return Check("daemon", "fail", f"{holder} holds the log: {error.message}", error.hint)
-    return Check("daemon", "ok", f"running: {holder}")
+    return Check("daemon", "ok", f"running: {holder}" + (f", since {short(found.since)} UTC" if found.since else ""))
 
 
 def _operators(layout: Layout) -> Check:
@@ -267,11 +264,9 @@ def _operators(layout: Layout) -> Check:
 
 def _permissions(layout: Layout) -> Check:
     """Nobody else may write what is ours, nor look into what is private."""
-    wrong = []
-    for path, forbidden in (
-        (layout.folder, 0o022), (layout.home, 0o022), (layout.log, 0o022), (layout.log / "HEAD", 0o022),
-        (layout.lock, 0o022), (layout.run, 0o077), (layout.socket, 0o077),
-    ):
+    files, wrong = layout.store.files(), []
+    ours = (layout.folder, layout.home, *files.folders, *files.written, *files.lease)
+    for path, forbidden in (*((path, 0o022) for path in ours), (layout.run, 0o077), (layout.socket, 0o077)):
         try:
             found = path.lstat()
         except FileNotFoundError:
@@ -316,13 +311,10 @@ def _space(layout: Layout) -> Check:
 
 def _clock_against_log(layout: Layout) -> Check:
     try:
-        storage = SegmentReader(RealDisk(), str(layout.log))
+        with closing(layout.store.reader()) as storage:
+            last = storage.tail().time
     except NotFound:
         return Check("log time", "ok", "no log to compare the clock with")
-    try:
-        last = storage.tail().time
-    finally:
-        storage.close()
     ahead = ahead_seconds(last)
     if ahead:
         return Check("log time", "warn", f"the log's time stands {spoken(ahead)} ahead of this machine's clock",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
-from pmagent.log.source import log_folder
+from pmagent.log.source import store_at
 
 if TYPE_CHECKING:
     from replay.diff import LogDiff
@@ -32,7 +33,8 @@ def diff(app: App, a: Path, b: Path, exact: bool, limit: int, format: str) -> in
     """
     from replay.diff import diff_logs
 
-    result = diff_logs(log_folder(a), log_folder(b), exact=exact)
+    with closing(store_at(a).reader()) as log_a, closing(store_at(b).reader()) as log_b:
+        result = diff_logs(log_a, log_b, exact=exact)
     if format == "json":
         app.output.document(_document(result, limit))
     else:

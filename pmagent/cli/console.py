@@ -219,7 +219,6 @@ def _entering(app: App, places: Places, name: str) -> Operator:
 
 def _served(app: App) -> Address:
     """Where the daemon's console is, once it is served. Raises DaemonUnreachable."""
-    from events.lock import is_locked
     from pmagent.client import DaemonUnreachable, daemon_listens
     from pmagent.console.address import read
     from pmagent.console.door.peers import serves
@@ -227,7 +226,7 @@ def _served(app: App) -> Address:
     layout, places = app.layout, _places(app)
     until = time.monotonic() + READY_SECONDS
     while True:
-        if not (is_locked(*layout.locks) and daemon_listens(layout)):
+        if not (layout.store.holder().live and daemon_listens(layout)):
             raise DaemonUnreachable("no daemon runs in this workspace, so nobody serves the console", "pmagent up")
         address = read(places.address)
         if address is not None and serves(address):

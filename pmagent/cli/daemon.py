@@ -72,9 +72,8 @@ def status(app: App, require_daemon: bool, format: str) -> int:
 
 def _holder(app: App) -> str | None:
     """What the process that holds the log wrote about itself; None when none does."""
-    from events.lock import holder_of, is_locked
-
-    return (holder_of(app.layout.lock) or "an unknown process") if is_locked(*app.layout.locks) else None
+    holder = app.layout.store.holder()
+    return (holder.note or "an unknown process") if holder.live else None
 
 
 def _screen(output: Output, document: dict[str, Any]) -> None:

@@ -51,7 +51,6 @@ def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
 
 
 def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *, as_json: bool) -> int:
-    from events.lock import is_locked
     from pmagent.cli.job_text import listing
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.history import opened
@@ -67,7 +66,7 @@ def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *
             output.document(shown.whole(view))
             return Exit.DONE
         shown.summary(output, view)
-        if not view.over and not is_locked(*app.layout.locks):
+        if not view.over and not app.layout.store.holder().live:
             output.line(f"  nobody carries it now; pmagent up, or {shown.next}, takes it up")
         shown.details(output, view)
         return Exit.DONE

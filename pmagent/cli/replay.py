@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,7 @@ from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
-from pmagent.layout import Layout
-from pmagent.log.source import log_folder
+from pmagent.log.source import store_at
 from pmagent.when import spoken
 
 if TYPE_CHECKING:
@@ -45,20 +45,21 @@ def replay(app: App, log: Path | None, until: int | None, actor: str | None, wha
     names = [GATE, *(known.name for known in actors), ENGINE]
     if actor is not None and actor not in names:
         raise click.BadParameter(f"no actor {actor!r}; there are {', '.join(names)}", param_hint="--actor")
-    folder = log_folder(log or app.workspace)
+    store = store_at(log or app.workspace)
     begun = time.perf_counter()
-    result = replay_log(folder, actors, until=until, actor=actor, what_if=what_if)
+    with closing(store.reader()) as reader:
+        result = replay_log(reader, actors, until=until, actor=actor, what_if=what_if, blobs=store.blobs())
     seconds = time.perf_counter() - begun
     if format == "json":
-        app.output.document(_result_document(folder, result))
+        app.output.document(_result_document(store.place, result))
     else:
         _result_screen(app.output, result, seconds, what_if=what_if)
     return Exit.DONE if result.equal else Exit.DIVERGED
 
 
-def _result_document(folder: Path, result: ReplayResult) -> dict[str, Any]:
+def _result_document(place: str, result: ReplayResult) -> dict[str, Any]:
     return {
-        "path": str(folder),
+        "path": place,
         "equal": result.equal,
         "events": result.events,
         "decisions": result.decisions,
@@ -136,7 +137,7 @@ def _rebuild_check(app: App, format: str) -> int:
     from contracts.blobs import blob_check
     from projections.rebuild import check_documents
 
-    check = blob_check(str(Layout(app.workspace).blobs))
+    check = blob_check(app.layout.store.blobs())
     differences = check_documents(app.workspace, check)
     blobs = check.result
     halted = [found for found in differences if found.state == "halted"]  # a bug of ours: its documents are unknown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,10 +112,10 @@ def _workspace(ctx: click.Context) -> Path:
 def complete_actors(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Actors of the latest events that begin so; none when there is no log."""
     from events.errors import PmagentError
-    from pmagent.log.source import line_runs, log_folder, opened
+    from pmagent.log.source import line_runs, store_at
 
     try:
-        with opened(log_folder(_workspace(ctx))) as storage:
+        with closing(store_at(_workspace(ctx)).reader()) as storage:
             start = max(1, storage.tail().position - 2000)
             found = {event.actor for run, _ in line_runs(storage, start) for event in run}
     except (PmagentError, OSError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -13,9 +14,7 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
-from events.segments import SegmentReader
 from pmagent.answer import Answer
 from pmagent.client import REPLY_SECONDS, HolderGone, Unanswered, call_daemon, new_request
 from pmagent.console.door.entrance import Visitor
@@ -67,27 +66,19 @@ class Desk:
     def position(self) -> int:
         """The log's durable end; 0 without a log. Raises CorruptLog, OSError."""
         try:
-            storage = SegmentReader(RealDisk(), str(self.layout.log))
+            with closing(self.layout.store.reader()) as storage:
+                return storage.tail().position
         except NotFound:
             return 0
-        try:
-            return storage.tail().position
-        finally:
-            storage.close()
 
     def log_id(self) -> str:
         """Which log it is, the same as long as this process lives; "" where that cannot be read."""
         if not self._log_id:
             try:
-                storage = SegmentReader(RealDisk(), str(self.layout.log))
-            except (NotFound, OSError):
+                with closing(self.layout.store.reader()) as storage:
+                    self._log_id = storage.log_id()
+            except (NotFound, CorruptLog, OSError):
                 return ""
-            try:
-                self._log_id = storage.log_id()
-            except CorruptLog:
-                return ""
-            finally:
-                storage.close()
         return self._log_id
 
     async def read(self, reader: Callable[..., T], *arguments: Any) -> T:

@@ -18,9 +18,8 @@ import structlog
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from events.blobs import BlobReader, BlobStore
-from events.disk import RealDisk
 from events.errors import CorruptLog
+from events.storage import BlobReader
 from pmagent.console.desk import Desk
 
 PIECE_BYTES: Final = 1 << 20
@@ -105,7 +104,7 @@ async def blob(desk: Desk, name: str, sha256_hex: str) -> BlobResponse:
     """
 
     def opened() -> tuple[BlobReader, bytes, Iterator[bytes]]:
-        reader = BlobStore(RealDisk(), str(desk.layout.blobs)).reader(sha256_hex)
+        reader = desk.layout.store.blobs().reader(sha256_hex)
         try:
             rest = reader.pieces(PIECE_BYTES)
             return reader, next(rest, b""), rest

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 import unicodedata
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -16,11 +17,9 @@ from typing import Any, Final
 from jinja2 import DictLoader, Environment, StrictUndefined, Undefined
 from markupsafe import Markup, escape
 
-from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import parse_time
 from events.log import LogClock
-from events.segments import SegmentReader
 from pmagent import __version__
 from pmagent.clean import clean_block, clean_line
 from pmagent.layout import Layout
@@ -55,15 +54,10 @@ def environment(workspace: Path) -> Environment:
 def _stood(workspace: Path) -> str:
     """The last time in the log; "" where there is none to be read."""
     try:
-        storage = SegmentReader(RealDisk(), str(Layout(workspace).log))
-    except (NotFound, OSError):
+        with closing(Layout(workspace).store.reader()) as storage:
+            return storage.tail().time
+    except (NotFound, CorruptLog, OSError):
         return ""
-    try:
-        return storage.tail().time
-    except CorruptLog:
-        return ""
-    finally:
-        storage.close()
 
 
 def shown(value: Any) -> Any:

@@ -103,7 +103,7 @@ async def serve(workspace: Path, ended: anyio.Event, ready: Callable[[Address], 
     desk.places.prepare()
     listener, address = bound(settings, desk.places)
     with listener:
-        streams = Streams(Feed(desk.layout.log), ended)
+        streams = Streams(Feed(desk.layout.store.reader), ended)
         config = uvicorn.Config(
             guarded(desk, settings, address, streams), http=_OwnUserOnly, ws="none", lifespan="off", log_config=None,
             access_log=False, server_header=False, proxy_headers=False, timeout_keep_alive=KEEP_ALIVE_SECONDS,

@@ -15,11 +15,10 @@ from typing import Final
 import msgspec
 
 from contracts.payload import typed
-from events.blobs import BLOB_PREFIX
 from events.errors import CorruptLog
 from events.event import Event, StoredEvent, Tail
 from events.reader import event_at, runs
-from events.segments import SegmentReader
+from events.storage import BLOB_PREFIX
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.sifting import sifted, stands
@@ -193,7 +192,6 @@ class Catalogue:
     def _catch_up(self, jobs: Jobs) -> None:
         """Read what has come since, or, the first time, nothing yet. A log that is another one is begun anew."""
         storage = jobs.storage
-        assert isinstance(storage, SegmentReader), "the log is a workspace's"
         tail, log_id = storage.tail(), storage.log_id()
         if log_id != self._log_id or not stands(storage, self._high):
             self._begin_anew(log_id)

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
 from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import LogLocked, PmagentError
 from events.event import StoredEvent
-from events.lock import is_locked
 from events.log import ahead_seconds
-from events.reader import POLL_SECONDS, Follower
+from events.reader import Follower
 from events.reader import Progress as Pause
+from events.storage import LogReader
 from pmagent.answer import Answer
 from pmagent.client import (
     PATIENCE_SECONDS,
@@ -45,6 +45,8 @@ from pmagent.wire import RemoteError
 from pmagent.workspace.presence import require_workspace
 from projections.jobs import Change, JobView
 
+NEWS_SECONDS: Final = 0.05
+"""A follower of another process waits so long for news at once: a cancellation waits for that, too."""
 LOOK_SECONDS: Final = 0.5
 """How often a follower looks whether the daemon is there."""
 ASK_SECONDS: Final = 5.0
@@ -80,12 +82,9 @@ class Holder(NamedTuple):
 
 def held_by_job(layout: Layout) -> Holder | None:
     """Who holds the log to carry a job of its own; None where nobody does."""
-    try:
-        holder = layout.lock.read_text("utf-8", "replace").strip()
-    except OSError:
-        return None
-    kind = next((kind for kind in KINDS if holder.endswith(f", {kind.ask}")), None)
-    return Holder(kind, holder) if kind is not None and is_locked(*layout.locks) else None
+    holder = layout.store.holder()
+    kind = next((kind for kind in KINDS if kind.ask == holder.role), None)
+    return Holder(kind, holder.note) if kind is not None and holder.live else None
 
 
 class Watcher(Protocol):
@@ -154,7 +153,7 @@ class Conductor:
 
     async def _carried(self, *, detach: bool) -> JobView | None:
         """``conduct``, once; asking again later is the same request."""
-        if is_locked(*self.layout.locks):
+        if self.layout.store.holder().live:
             return await self._through_daemon(detach=detach)
         if detach:
             raise NoDaemon(f"no daemon runs here that could carry the {self.kind.word}", "start it: pmagent up")
@@ -185,7 +184,8 @@ class Conductor:
         if detach and answer.document["end"] is None:
             return None
         with opened(self.layout) as jobs:
-            job = await self._follow(jobs, answer.document["position"], self._await_daemon)
+            news = partial(self._await_daemon, jobs.storage)
+            job = await self._follow(jobs, answer.document["position"], news)
         try:
             written = await self._ask_daemon(WRITTEN, {})
             for warning in written.warnings:
@@ -234,20 +234,21 @@ class Conductor:
                 answer = await ask(kind.ask, self.request.arguments)
                 self._begun.set()
                 news = _News(host)
-                jobs = Jobs(host.storage, BlobStore(RealDisk(), str(self.layout.blobs)))
+                jobs = Jobs(host.storage, self.layout.store.blobs())
                 job = await self._follow(jobs, answer.document["position"], news.wait)
                 for warning in (await ask(WRITTEN, {})).warnings:
                     self._watcher.say(warning)
                 tasks.cancel_scope.cancel()
         return job
 
-    async def _follow(self, jobs: Jobs, position: int, wait: Callable[[], Awaitable[None]]) -> JobView:
-        """Fold the job's events from its request at ``position`` on, telling of each; returns when it is over."""
+    async def _follow(self, jobs: Jobs, position: int, wait: Callable[[int], Awaitable[None]]) -> JobView:
+        """Fold the job's events from its request at ``position`` on, telling of each; returns when it is over. ``wait``
+        is called with the position behind which there may be news."""
         follower = Follower(jobs.storage, position)
         while True:
             found = follower.poll()
             if found is None or isinstance(found, Pause):
-                await wait()
+                await wait(follower.position - 1)
                 continue
             changes = self._folded(jobs, position, found)
             job = self.job
@@ -273,15 +274,15 @@ class Conductor:
                 changes += made
         return changes
 
-    async def _await_daemon(self) -> None:
+    async def _await_daemon(self, storage: LogReader, position: int) -> None:
         """Wait for news of another process. Raises DaemonGone when there will be none."""
-        await anyio.sleep(POLL_SECONDS)
+        await anyio.to_thread.run_sync(storage.changes, position, NEWS_SECONDS)
         now = time.monotonic()
         if now < self._look_at:
             return
         self._look_at = now + LOOK_SECONDS
         if self._gone_at is None:
-            if not is_locked(*self.layout.locks):
+            if not self.layout.store.holder().live:
                 self._gone_at = now
                 self._watcher.say(f"the daemon is gone; waiting {BACK_SECONDS:g} s for it to come back")
             elif now >= self._ask_at:
@@ -330,7 +331,7 @@ class _News:
     def _hear(self, *_: object) -> None:
         self._event.set()
 
-    async def wait(self) -> None:
+    async def wait(self, _: int) -> None:
         """Return when something has since the last time."""
         await self._event.wait()
         self._event = anyio.Event()

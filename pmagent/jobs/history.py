@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 import msgspec
 
 from contracts.payload import typed
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import Event
 from events.reader import event_at
 from events.reader import runs as event_runs
-from events.storage import StorageReader
+from events.storage import Blobs, LogReader
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.layout import Layout
-from pmagent.log.source import opened as opened_log
 from projections.jobs import End
 
 ID_CHARS: Final = 36
@@ -61,7 +58,7 @@ class Cancelling(msgspec.Struct, frozen=True):
 class Jobs:
     """The log of a workspace, and what lies beside it. Use ``opened``."""
 
-    def __init__(self, storage: StorageReader, blobs: BlobStore) -> None:
+    def __init__(self, storage: LogReader, blobs: Blobs) -> None:
         self.storage = storage
         self.blobs = blobs
 
@@ -100,14 +97,15 @@ class Jobs:
 
 @contextmanager
 def opened(layout: Layout) -> Iterator[Jobs]:
-    """The workspace's log, for reading; nothing is written. Raises NotFound where there is none; CorruptLog where there
-    are segments, but no HEAD."""
-    with ExitStack() as stack:
-        try:
-            storage = stack.enter_context(opened_log(layout.log))
-        except NotFound:
-            raise NotFound(
-                f"there is no log in {layout.workspace}",
-                "pmagent init makes a workspace, pmagent run or up begins its log",
-            ) from None
-        yield Jobs(storage, BlobStore(RealDisk(), str(layout.blobs)))
+    """The workspace's log, for reading; nothing is written. Raises NotFound where there is none; CorruptLog where it
+    cannot be told how far it is durable."""
+    store = layout.store
+    try:
+        storage = store.reader()
+    except NotFound:
+        raise NotFound(
+            f"there is no log in {layout.workspace}",
+            "pmagent init makes a workspace, pmagent run or up begins its log",
+        ) from None
+    with closing(storage):
+        yield Jobs(storage, store.blobs())

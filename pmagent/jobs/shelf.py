@@ -11,7 +11,6 @@ from typing import Any, Final, Generic, TypeVar
 from contracts.payload import typed
 from events.event import Event, StoredEvent, Tail
 from events.reader import event_at
-from events.segments import SegmentReader
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import Kind
@@ -68,7 +67,6 @@ class Shelf(Generic[S]):
             yield held.story, jobs
 
     def _up_to_date(self, jobs: Jobs, job_id: str, position: int) -> _Held[S]:
-        assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
         log_id = jobs.storage.log_id()
         held, tail = self._held.pop(job_id, None), jobs.storage.tail()
         if held is None or (held.log_id, held.requested) != (log_id, position) or not stands(jobs.storage, held.tail):

@@ -3,53 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import StoredEvent, Tail
-from events.evidence import FOLDER, evidence, holds_log
-from events.head import NAME as HEAD_NAME
+from events.evidence import FOLDER, log_in, log_of
 from events.line import decode_line
 from events.reader import RUN_BYTES, runs
-from events.segments import SegmentReader
 from events.storage import CHUNK_BYTES, StorageReader
+from events.store import LogStore
 from pmagent.layout import Layout
 
 
-def log_folder(path: Path) -> Path:
-    """The folder with the segments: ``path`` itself, or the log of the workspace ``path``, or of its ``.pmagent``.
+def store_at(path: Path) -> LogStore:
+    """The store of the log in ``path``: a log's own folder, a workspace, or its ``.pmagent``.
 
     Raises NotFound; LogGone where documents of the workspace tell of a log."""
     workspace = path.absolute().parent if path.name == FOLDER else path
-    for folder in (path, evidence(workspace).log, path / "log"):
-        if holds_log(folder):
-            return folder
+    for store in (log_in(path), log_of(workspace), log_in(path / "log")):
+        if store.exists():
+            return store
     from pmagent.workspace.presence import log_gone
 
     gone = log_gone(Layout(workspace))
     if gone is not None:
         raise gone
     raise NotFound(f"there is no log in {path}", "pmagent init makes a workspace, pmagent up starts its log")
-
-
-@contextmanager
-def opened(folder: Path) -> Iterator[SegmentReader]:
-    """The log in ``folder``, for reading; nothing is written. Raises NotFound; CorruptLog where there are segments, but
-    no HEAD."""
-    try:
-        storage = SegmentReader(RealDisk(), str(folder))
-    except NotFound:
-        if any(folder.glob("*.jsonl")):
-            raise CorruptLog(HEAD_NAME, 0, 0, "it is missing, so it is unknown what was durable") from None
-        raise
-    try:
-        yield storage
-    finally:
-        storage.close()
 
 
 class Tapped:
@@ -73,6 +54,10 @@ class Tapped:
     def place(self, position: int) -> tuple[str, int]:
         """See StorageReader."""
         return self._storage.place(position)
+
+    def changes(self, position: int, seconds: float) -> bool:
+        """See StorageReader."""
+        return self._storage.changes(position, seconds)
 
     def lines(self, count: int) -> list[bytes]:
         """The first ``count`` lines of what was read last, without their newlines."""

@@ -45,7 +45,7 @@ def _wanted(workspace: str) -> Wanted:
 
 async def _append(host: Host, fact: Payload) -> None:
     """Make it durable; people at the daemon's screen hear of what matters to them."""
-    name = f"{type_of(fact)}:{host.storage.log_id}:{host.runtime.engine.sequencer.position}"
+    name = f"{type_of(fact)}:{host.storage.log_id()}:{host.runtime.engine.sequencer.position}"
     try:
         draft = host.runtime.intake.fact(fact, name, SOURCE)
     except msgspec.ValidationError:  # the device's words, with masks for what looks like secrets in them, are too long

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import stat
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal
 
@@ -17,15 +18,12 @@ import msgspec
 
 from contracts.checking import check
 from contracts.content import Growing
-from events.disk import RealDisk
 from events.errors import PmagentError
-from events.evidence import evidence
-from events.segments import SegmentReader
+from events.evidence import log_of
 from projections.documents import Documents, computed, folded
 from projections.pla.chain import GENESIS, canonical, checksum
 from projections.pla.sessions import Sessions
 from projections.projection import ProjectionHalted
-from projections.rebuild import blobs_of
 from projections.runs.places import SESSIONS
 
 LINE_BYTES_MAX: Final = 64 * 1024
@@ -181,17 +179,15 @@ def session_log(workspace: Path, document: str) -> Growing | None:
 
 def _session_logs(workspace: Path) -> Iterator[tuple[str, Growing]]:
     """All of them, each as soon as it is complete, from the log alone. Raises NotFound, CorruptLog."""
-    storage = SegmentReader(RealDisk(), str(evidence(workspace).log))
-    try:
+    store = log_of(workspace)
+    with closing(store.reader()) as storage:
         documents = Documents([Sessions()])
-        for parts in folded(storage, documents, blobs_of(workspace)):
+        for parts in folded(storage, documents, store.blobs()):
             for document, content in computed(parts).items():
                 if document.startswith(f"{SESSIONS}/") and isinstance(content, Growing):
                     yield document, content
         for halt in documents.halted.values():
             raise ProjectionHalted(halt)
-    finally:
-        storage.close()
 
 
 # --- lines ---------------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -12,11 +13,8 @@ from typing import Any, Final
 import msgspec
 
 from actors.kernel.surfaces import SHARE
-from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
-from events.evidence import holds_log
-from events.lock import WriterLock
-from events.log import open_storage
+from events.evidence import log_in
 from pmagent.clean import escaped
 from pmagent.layout import FOLDER, Layout
 from pmagent.registry import NEW_LOG, Registry, describe
@@ -64,10 +62,10 @@ def require_log(layout: Layout) -> None:
 
 def log_gone(layout: Layout) -> LogGone | None:
     """The error for a workspace whose log is missing; None where nothing tells of one."""
-    if holds_log(layout.log):
+    if layout.store.exists():
         return None
     for place in (layout.folder / "data" / "log", layout.folder / "log"):
-        if place != layout.log and holds_log(place):
+        if place != layout.log and log_in(place).exists():
             return LogGone(
                 f"there is no log in {layout.log}, and one in {place}",
                 f"move {place} and the blobs beside it to {layout.log.parent}, or change log_dir under [storage]",
@@ -86,19 +84,13 @@ def log_gone(layout: Layout) -> LogGone | None:
 def begin_log(layout: Layout) -> str:
     """Begin an empty log, whatever the documents and this user's registry tell of; its id. Raises LogLocked, OSError;
     PmagentError where there is one; RegistryUnusable."""
-    if holds_log(layout.log):
+    store = layout.store
+    if store.exists():
         raise PmagentError(f"there is a log in {layout.log}", "move it away first, with the blobs beside it")
     layout.prepare()
-    lock = WriterLock(layout.lock, f"pid {os.getpid()}, init", *layout.locks)
-    try:
-        storage = open_storage(RealDisk(), str(layout.log))
-        try:
-            Registry().note(layout.workspace, describe(layout, storage.log_id))
-            return storage.log_id
-        finally:
-            storage.close()
-    finally:
-        lock.release()
+    with store.lease("init") as lease, closing(lease.open()) as storage:
+        Registry().note(layout.workspace, describe(layout, storage.log_id()))
+        return storage.log_id()
 
 
 def _tellers(workspace: Path) -> Iterator[tuple[str, str]]:

@@ -25,10 +25,9 @@ from events.event import Event, Tail
 from events.head import NAME as HEAD
 from events.head import decode_head
 from events.reader import runs
-from events.segments import SegmentReader
+from events.segment_log import SegmentLog
 from events.sequencer import Sequencer
 from events.storage import StorageReader
-from events.verify import verify_log
 from replay.replayer import fold_log, replay_log
 from replay.simulation.disk import SimDisk
 from replay.simulation.invariants_audits import check_audits
@@ -268,12 +267,11 @@ class Watch:
 
     def check_log(self) -> None:
         """The log as it lies on the disk: valid, complete, and reproduced by a replay; documents too."""
-        blobs = blob_check(f"{self._folder.rpartition('/')[0]}/blobs", self._disk)
-        checked = verify_log(self._folder, self._disk, decode=True, blobs=blobs)
+        log = SegmentLog(self._folder, disk=self._disk)
+        checked = log.verify(decode=True, blobs=blob_check(log.blobs()))
         require(checked.ok, f"log verify: {checked.finding}")
         require(checked.events >= len(self.history), f"{checked.events} of {len(self.history)} events are left")
-        reader = SegmentReader(self._disk, self._folder)
-        replayed = replay_log(reader, self._actors(), blobs=self._blobs)
+        replayed = replay_log(log.reader(), self._actors(), blobs=self._blobs)
         first = "\n".join(replayed.divergences[0].lines()) if replayed.divergences else replayed.stopped
         require(replayed.equal, f"replay differs: {first}")
         self.check_order()

@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from pmagent._origin import FIRST_PARTY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +17,13 @@ BANNED_WORDS = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X", "HA" 
 TERMINAL_WRITERS = {"pmagent/cli/output.py", "pmagent/_origin.py", "firmware/boot.py", "firmware/code.py"}
 """The one writer of text for people, the check that runs before anything of ours may be imported, and the programs of
 the board, which has only its own console."""
+
+KEEPING = frozenset((
+    "blobs", "damage", "disk", "head", "lock", "recovery", "segment_log", "segment_store", "segments", "verify",
+))  # fmt: skip
+"""The modules of events that know how a log is kept. An import contract closes them to the product's packages."""
+MEASURING = {"segment_log": "benchmarks write logs without a lease", "segments": "and fill a segment",
+             "verify": "and check what they wrote"}
 
 
 def modules(*folders: str) -> list[Path]:
@@ -51,6 +60,38 @@ def test_only_the_output_writer_writes_to_the_terminal() -> None:
             if direct or stream:
                 offenders.append(f"{file}:{getattr(node, 'lineno', '?')}: use the output writer")
     assert offenders == []
+
+
+def test_only_events_knows_how_a_log_is_kept() -> None:
+    offenders = []
+    for file in modules("benchmarks", "scripts", "examples"):
+        for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("events."):
+                name = str(node.module).partition(".")[2]
+                if name in KEEPING and not (name in MEASURING and file.parts[0] == "benchmarks"):
+                    offenders.append(f"{file}: imports events.{name}; ask a LogStore (events.evidence)")
+    for file in modules(*FIRST_PARTY):
+        if file.parts[0] == "events" or file.parts[:2] == ("replay", "simulation"):
+            continue
+        nodes = filter(_names_a_file_of_the_log, ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8"))))
+        offenders += [f"{file}:{getattr(node, 'lineno', '?')}: a file of the log; ask a LogStore" for node in nodes]
+    assert offenders == []
+
+
+def _names_a_file_of_the_log(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value="LOCK") | ast.BinOp(op=ast.Div(), right=ast.Constant(value="HEAD")):
+            return True
+        case ast.Call(func=ast.Attribute(value=folder, attr="glob"), args=[ast.Constant(value="*.jsonl"), *_]):
+            return ast.unparse(folder).endswith("log")
+    return False
+
+
+@pytest.mark.parametrize(
+    "line", ["x / 'LOCK'", "layout.log / 'HEAD'", "any(layout.log.glob('*.jsonl'))", "evidence(w).log.glob('*.jsonl')"]
+)
+def test_a_name_of_a_file_of_the_log_is_seen(line: str) -> None:
+    assert any(map(_names_a_file_of_the_log, ast.walk(ast.parse(line))))
 
 
 def test_no_package_below_tests() -> None:

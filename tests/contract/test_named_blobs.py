@@ -13,9 +13,12 @@ from contracts import blobs
 from contracts.blobs import NEEDLES, blob_check, mark_of
 from contracts.generate import load_all
 from contracts.payload import types
+from events.blobs import BlobStore
+from events.disk import RealDisk
 from events.verify import verify_log
+from tests.support.memory_disk import MemoryDisk
 
-blob_check("")  # loads the types that it knows
+blob_check(BlobStore(MemoryDisk(), "/blobs"))  # loads the types that it knows
 KNOWN = set(types())
 load_all()
 
@@ -89,7 +92,7 @@ def test_the_check_knows_every_type() -> None:
 @pytest.mark.parametrize("history", sorted(path.parent.name for path in HISTORIES.glob("*/log")))
 def test_recorded_histories_have_all_their_blobs(history: str) -> None:
     folder = HISTORIES / history
-    found = verify_log(str(folder / "log"), decode=True, blobs=blob_check(str(folder / "blobs")))
+    found = verify_log(str(folder / "log"), decode=True, blobs=blob_check(BlobStore(RealDisk(), str(folder / "blobs"))))
     assert found.ok, found.finding
     assert found.blobs is not None
     assert (found.blobs.checked > 0) == (folder / "blobs").exists()

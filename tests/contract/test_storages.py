@@ -1,16 +1,20 @@
-"""The storages that come with the log keep the storage contract."""
+"""The storages that come with the log, and the stores that open them, keep their contracts."""
 
 from __future__ import annotations
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from events.disk import RealDisk
+from events.evidence import log_in
 from events.memory import MemoryStorage
+from events.store import LogStore
 from tests.support.logs import open_segments
 from tests.support.memory_disk import MemoryDisk
-from tests.support.storage_contract import MakeStorage, StorageContract
+from tests.support.memory_log import MemoryLog
+from tests.support.storage_contract import MakeStorage, MakeStore, StorageContract, StoreContract
 
 
 class TestMemory(StorageContract):
@@ -41,3 +45,26 @@ class TestSegmentsOnMemoryDisk(StorageContract):
         """On one disk."""
         disk = MemoryDisk()
         return lambda: open_segments(disk)
+
+
+class TestMemoryStore(StoreContract):
+    """Nothing of it is a file."""
+
+    @pytest.fixture
+    def make(self) -> MakeStore:
+        """New ones."""
+        return MemoryLog
+
+
+class TestSegmentStore(StoreContract):
+    """Folders, with one segment and with several."""
+
+    @pytest.fixture(params=[1, 1 << 26])
+    def make(self, request: pytest.FixtureRequest, tmp_path: Path) -> MakeStore:
+        """Each in a folder of its own."""
+        numbers = count()
+        return lambda: log_in(tmp_path / str(next(numbers)) / "log", int(request.param))
+
+    def again(self, store: LogStore) -> LogStore:
+        """As another process would make it."""
+        return log_in(Path(store.place), 1 << 26)

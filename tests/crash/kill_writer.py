@@ -16,10 +16,9 @@ import traceback
 from pathlib import Path
 
 from events.commit import Committer
-from events.disk import RealDisk
 from events.event import Draft
-from events.lock import WriterLock
-from events.log import now, open_storage, opening_events
+from events.evidence import log_in
+from events.log import now, opening_events
 from events.sequencer import Sequencer
 
 SEGMENT_BYTES = 20_000
@@ -28,26 +27,23 @@ SEGMENT_BYTES = 20_000
 def write(folder: str, out: int, seed: int) -> None:
     """Open and append until killed; each acknowledged batch is told at once."""
     chance = random.Random(seed)
-    disk = RealDisk()
-    disk.make_folder(folder)
-    lock = WriterLock(Path(folder).parent / "LOCK", f"pid {os.getpid()}")
-    storage = open_storage(disk, folder, SEGMENT_BYTES)
-    sequencer = Sequencer(storage.tail())
-    committer = Committer(storage)
-    first = opening_events(storage, storage.log_id, storage.recovered, sequencer, now())
-    if first:
-        committer.submit(first)
-    for number in range(1_000_000):
-        size = chance.choice((20, 200, 3000))
-        raw = b'"%s"' % (b"x" * size)
-        ids = [f"{seed}.{number}.{n}" for n in range(chance.randint(1, 4))]
-        committer.submit([sequencer.admit(Draft("test.noted", None, raw, id, "source"), now()) for id in ids])
-        durable = committer.commit()
-        assert durable is not None
-        os.write(out, f"{durable.tail.position} {durable.tail.sum}\n".encode())
-        if chance.random() < 0.05:
-            storage.settle()
-    lock.release()
+    with log_in(Path(folder), SEGMENT_BYTES).lease("a test") as lease:
+        storage = lease.open()
+        sequencer = Sequencer(storage.tail())
+        committer = Committer(storage)
+        first = opening_events(storage, storage.log_id(), storage.recovered, sequencer, now())
+        if first:
+            committer.submit(first)
+        for number in range(1_000_000):
+            size = chance.choice((20, 200, 3000))
+            raw = b'"%s"' % (b"x" * size)
+            ids = [f"{seed}.{number}.{n}" for n in range(chance.randint(1, 4))]
+            committer.submit([sequencer.admit(Draft("test.noted", None, raw, id, "source"), now()) for id in ids])
+            durable = committer.commit()
+            assert durable is not None
+            os.write(out, f"{durable.tail.position} {durable.tail.sum}\n".encode())
+            if chance.random() < 0.05:
+                storage.settle()
 
 
 def play_round(folder: str, seed: int) -> str:

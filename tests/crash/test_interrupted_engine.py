@@ -51,7 +51,7 @@ def test_the_log_ends_with_what_was_whole(workspace: Path, where: str, command: 
         process.kill()
         process.communicate()
     assert process.returncode in (130, -signal.SIGINT, 70), errors
-    assert verify_log(str(Layout(workspace).log), blobs=blob_check(str(Layout(workspace).blobs))).ok
+    assert verify_log(str(Layout(workspace).log), blobs=blob_check(Layout(workspace).store.blobs())).ok
     left = types(workspace)
     assert where not in left
     assert "daemon.stopped" not in left, "an orderly stop would say something that is not so"

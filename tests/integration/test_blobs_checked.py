@@ -82,7 +82,7 @@ def blobs_of(workspace: Path) -> list[Path]:
 
 
 def looked(workspace: Path) -> BlobsChecked:
-    found = verify_log(str(Layout(workspace).log), blobs=blob_check(str(Layout(workspace).blobs))).blobs
+    found = verify_log(str(Layout(workspace).log), blobs=blob_check(Layout(workspace).store.blobs())).blobs
     assert found is not None
     return found
 

@@ -141,7 +141,7 @@ def test_a_holder_that_does_not_answer_is_unreachable(workspace: Path, monkeypat
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
     Layout(workspace).home.mkdir(parents=True)
     Layout(workspace).run.mkdir(mode=0o700, parents=True)
-    lock = WriterLock(Layout(workspace).lock, "pid 1, somebody")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, somebody")
     try:
         done = pmagent(workspace, "oa", "snapshot", "--format", "json")
     finally:

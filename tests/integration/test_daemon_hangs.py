@@ -87,7 +87,7 @@ def listening(workspace: Path, answer: Callable[[socket.socket], None]) -> Itera
     """Something that holds the log and the socket, and treats each connection so."""
     layout = Layout(workspace)
     layout.prepare()
-    lock = WriterLock(layout.lock, f"pid {os.getpid()}, daemon")
+    lock = WriterLock(layout.evidence.locks[-1], f"pid {os.getpid()}, daemon")
     try:
         with reachable(layout.socket) as address, socket.socket(socket.AF_UNIX) as listener:
             listener.bind(address)
@@ -155,7 +155,7 @@ def test_wherever_it_hangs_the_log_answers(workspace: Path, answer: Callable[[so
 def test_a_daemon_that_is_starting_is_not_said_to_hang(workspace: Path, holder: str, daemon: str) -> None:
     layout = Layout(workspace)
     layout.prepare()
-    lock = WriterLock(layout.lock, f"pid 1, {holder}")
+    lock = WriterLock(layout.evidence.locks[-1], f"pid 1, {holder}")
     try:
         with hurried():
             done = pmagent(workspace, "status", "--format", "json")
@@ -171,7 +171,7 @@ def test_who_waits_for_a_start_is_told(workspace: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(client, "CONNECT_SECONDS", 1.5)
     layout = Layout(workspace)
     layout.prepare()
-    lock = WriterLock(layout.lock, "pid 1, daemon")
+    lock = WriterLock(layout.evidence.locks[-1], "pid 1, daemon")
     try:
         done = pmagent(workspace, "boot", "oa", "--format", "json")
     finally:

@@ -87,7 +87,7 @@ def test_another_users_process_that_gets_at_the_socket_is_not_served(workspace: 
 def test_another_users_process_in_the_daemons_place_is_not_asked(workspace: Path, user: int) -> None:
     layout = Layout(workspace)
     layout.prepare()
-    lock = WriterLock(layout.lock, "pid 1, daemon")
+    lock = WriterLock(layout.evidence.locks[-1], "pid 1, daemon")
     try:
         with open_to_all(layout.run, 0o777) as folder:
             command = [sys.executable, "-I", "-c", _PRETEND, str(user), str(folder), ANSWER.decode()]

@@ -76,15 +76,15 @@ def test_a_pause_is_never_answered_as_done_when_the_log_is_gone(workspace: Path)
 
 
 @pytest.mark.parametrize("remove", [
-    lambda layout: layout.lock.unlink(),
-    lambda layout: [file.unlink() for file in (layout.lock, layout.folder / "LOCK")],
-    lambda layout: (layout.lock.unlink(), layout.lock.write_text("pid 1\n")),
+    lambda layout: layout.evidence.locks[-1].unlink(),
+    lambda layout: [file.unlink() for file in (layout.evidence.locks[-1], layout.folder / "LOCK")],
+    lambda layout: (layout.evidence.locks[-1].unlink(), layout.evidence.locks[-1].write_text("pid 1\n")),
 ], ids=["its own", "both", "replaced"])  # fmt: skip
 def test_without_lock_files_no_second_writer_comes_in(workspace: Path, remove: Callable[[Layout], object]) -> None:
     layout = Layout(workspace)
     with running(workspace) as daemon:
         remove(layout)
-        assert is_locked(*layout.locks)
+        assert is_locked(*layout.evidence.locks)
         assert call(workspace, "oa.snapshot").exit_code == 0
         with pytest.raises(AssertionError, match=LogLocked.__name__), running(workspace):
             pass
@@ -107,7 +107,7 @@ def test_git_passes_the_evidence_by_and_the_daemon_goes_on(committed: Path, how:
         assert daemon.end()[0] == 0
     status = git(committed, "status", "--porcelain", "--", ".pmagent").stdout
     assert status == ""
-    assert verify_log(str(layout.log), blobs=blob_check(str(layout.blobs)), decode=True).ok
+    assert verify_log(str(layout.log), blobs=blob_check(layout.store.blobs()), decode=True).ok
 
 
 @pytest.mark.parametrize("ignored", [True, False])

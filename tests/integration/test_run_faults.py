@@ -73,7 +73,7 @@ def test_a_full_disk_ends_the_command_with_what_is_known(workspace: Path) -> Non
 def test_who_waits_for_another_run_can_leave_and_has_asked_for_nothing(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
     try:
         with started(workspace, *RUN) as run:
             run.until("waiting for its end")
@@ -89,7 +89,7 @@ def test_who_waits_for_another_run_can_leave_and_has_asked_for_nothing(workspace
 def test_who_waits_for_another_run_goes_on_when_that_has_ended(workspace: Path) -> None:
     in_workspace(workspace, QUICK)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
     with started(workspace, *RUN) as run:
         run.until("waiting for its end")
         lock.release()

@@ -121,7 +121,7 @@ def test_a_holder_of_the_log_that_never_answers_is_unreachable(
     layout = Layout(workspace)
     layout.prepare()
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
-    lock = WriterLock(layout.lock, "pid 1, somebody")
+    lock = WriterLock(layout.evidence.locks[-1], "pid 1, somebody")
     try:
         with pytest.raises(DaemonUnreachable, match="somebody"):
             call(workspace, "oa.snapshot")

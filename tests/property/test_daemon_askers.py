@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.segment_log import SegmentLog
+from events.store import Holder
 from pmagent import client, daemon
 from pmagent.answer import Answer
 from pmagent.client import HolderGone, Unanswered, call_daemon
@@ -87,7 +89,7 @@ async def _play(asked: list[tuple[int, str]], silent: float) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         play = Play(Path(folder))
         patch.setattr(client, "SILENT_SECONDS", silent)
-        patch.setattr(client, "is_locked", lambda _: True)
+        patch.setattr(SegmentLog, "holder", lambda _: Holder(live=True))
         patch.setattr(daemon, "BEAT_SECONDS", 1e6)
         patch.setattr(daemon, "perform", play.perform)
         await play.run(asked)

@@ -6,7 +6,6 @@ import re
 import zlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -19,7 +18,8 @@ from starlette.types import ASGIApp
 
 from events.commit import Committer
 from events.event import Draft
-from events.log import now, open_storage, opening_events
+from events.log import now, opening_events
+from events.segment_log import SegmentLog
 from events.segments import SegmentReader
 from events.sequencer import Sequencer
 from pmagent.console.live.feed import Feed
@@ -225,12 +225,12 @@ class Console:
 
     def __init__(self, segment_bytes: int = 2_000, run_bytes: int = 900, kept_max: int = 4) -> None:
         self.disk = MemoryDisk()
-        self._storage = open_storage(self.disk, FOLDER, segment_bytes)
+        self._storage = SegmentLog(FOLDER, disk=self.disk, segment_bytes=segment_bytes).open()
         self._sequencer = Sequencer(self._storage.tail())
         self._committer = Committer(self._storage)
         self._sizes = (run_bytes, kept_max)
         self._count = 0
-        first = opening_events(self._storage, self._storage.log_id, None, self._sequencer, now())
+        first = opening_events(self._storage, self._storage.log_id(), None, self._sequencer, now())
         self._committer.submit(first)
         self._committer.commit()
         self.ended = anyio.Event()
@@ -258,7 +258,7 @@ class Console:
     def restart(self) -> None:
         """Another server over the same log: it knows nothing of the one before."""
         run_bytes, kept_max = self._sizes
-        self.feed = Feed(Path(FOLDER), lambda _: self.reader(), run_bytes=run_bytes, kept_max=kept_max)
+        self.feed = Feed(self.reader, run_bytes=run_bytes, kept_max=kept_max)
         self.streams = Streams(self.feed, self.ended)
         self.app = Starlette(routes=self.streams.routes)
 

@@ -104,7 +104,7 @@ class Console:
         self.desk.places.prepare()
         self.ended = anyio.Event()
         self.address = Address(1, ORIGIN, PORT)
-        streams = Streams(Feed(self.desk.layout.log), self.ended)
+        streams = Streams(Feed(self.desk.layout.store.reader), self.ended)
         self.app = guarded(self.desk, settings or ConsoleSettings(), self.address, streams)
         self.app._limits.posts = self.app._limits.gets = Bucket(1e4, 10_000, time.monotonic)  # quicker than people
         self.client = TestClient(self.app, base_url=ORIGIN, follow_redirects=False, raise_server_exceptions=False)

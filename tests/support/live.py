@@ -18,13 +18,14 @@ from actors.runtime import Runtime
 from contracts.effect import EffectCancelRequested
 from contracts.oa import OaPermitGranted
 from contracts.payload import Effect, Payload, effect_of, event_type, typed
-from events.blobs import BLOB_BYTES_MAX, BlobStore
+from events.blobs import BlobStore
 from events.event import Event, Tail
 from events.log import now, opening_events
 from events.memory import MemoryStorage
 from events.reader import events
 from events.redact import Redactor
 from events.sequencer import Sequencer
+from events.storage import BLOB_BYTES_MAX
 from tests.support.memory_disk import MemoryDisk
 from tests.support.toys import Asked, Done, FetchRequested, Grantor, Toy
 

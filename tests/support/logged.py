@@ -11,7 +11,7 @@ import msgspec
 
 from events.event import Draft, Event, Kind
 from events.log import open_log
-from events.segment_store import SEGMENT_BYTES
+from events.segments import SEGMENT_BYTES
 from pmagent.layout import Layout
 
 

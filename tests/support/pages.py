@@ -14,13 +14,14 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from contracts.payload import encode, typed
-from events.blobs import BLOB_PREFIX, BlobStore
+from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Event, LogCreated, Tail
 from events.line import seal
 from events.reader import events
 from events.segment_store import SegmentStorage
+from events.storage import BLOB_PREFIX
 from pmagent.answer import Answer
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk

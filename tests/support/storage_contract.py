@@ -1,4 +1,5 @@
-"""The storage contract, as tests: what every implementation of ``events.storage.Storage`` must do.
+"""The storage contracts, as tests: what every implementation of ``events.storage.Storage``, and of the
+``events.store.LogStore`` that opens it, must do.
 
 To run it against another implementation, make a test module with a subclass that says how a storage is made:
 
@@ -7,23 +8,33 @@ To run it against another implementation, make a test module with a subclass tha
         def make(self) -> MakeStorage:      # each call opens what the last one left; the first finds nothing
             return lambda: MyStorage(...)
 
-``persistent = False`` leaves out what is about opening again.
+``persistent = False`` leaves out what is about opening again. ``StoreContract`` is used alike: its ``make`` gives the
+store of another log each time, and ``again`` a store of the same log for another process.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable
+from contextlib import closing
+from hashlib import sha256
 
 import pytest
 
-from events.errors import BadEvent, TailMoved
-from events.event import DATA_BYTES_MAX, Draft, Event, Tail
+from events.errors import BadEvent, LogLocked, NotFound, TailMoved
+from events.event import DATA_BYTES_MAX, Draft, Event, Tail, time_after
 from events.line import ChainChecker, seal
+from events.log import now
 from events.reader import CAUGHT_UP, Follower, Progress, Reader, event_at, events, runs
 from events.storage import Storage
+from events.store import LogStore
 from tests.support.logs import LOG_ID, BatchWriter, draft, moment
 
 MakeStorage = Callable[[], Storage]
+MakeStore = Callable[[], LogStore]
+SECONDS = 60.0
+"""Nothing here waits so long."""
 
 
 class StorageContract:
@@ -183,6 +194,18 @@ class StorageContract:
         assert found == [2, 3, 4, CAUGHT_UP, *range(5, 34)]
         writer.storage.close()
 
+    def test_waiting_for_news_ends_with_them_or_when_the_time_is_up(self, make: MakeStorage) -> None:
+        writer = self.filled(make)
+        storage, end = writer.storage, writer.storage.tail().position
+        assert storage.changes(end - 1, 0)
+        assert not storage.changes(end, 0)
+        thread = threading.Thread(target=writer.write, args=([draft(end + 1)],))
+        thread.start()
+        assert storage.changes(end, SECONDS)
+        thread.join()
+        assert storage.tail().position == end + 1
+        storage.close()
+
     def test_closing_twice_is_harmless(self, make: MakeStorage) -> None:
         storage = self.filled(make).storage
         storage.close()
@@ -202,6 +225,118 @@ class StorageContract:
             whole = list(events(after.storage))
             after.storage.close()
         assert len(whole) == 11
+
+
+class StoreContract:
+    """Inherit, name the class ``Test…``, and give a fixture ``make``."""
+
+    def again(self, store: LogStore) -> LogStore:
+        """A store of the same log."""
+        return store
+
+    def written(self, store: LogStore, batches: tuple[int, ...] = (1, 2, 3)) -> list[Tail]:
+        """The tails after each batch that was written into a new log."""
+        with store.lease("tests") as lease, closing(lease.open()) as storage:
+            writer = BatchWriter(storage)
+            writer.create(storage.log_id())
+            for number in batches:
+                start = storage.tail().position
+                writer.write([draft(start + n + 1, 200) for n in range(number)])
+        return writer.acknowledged[1:]
+
+    def test_without_a_log_there_is_nothing_to_read(self, make: MakeStore) -> None:
+        store = make()
+        assert not store.exists()
+        assert not store.holder().live
+        assert (store.stat().newest, store.stat().parts, store.size()) == (None, [], (0, 0))
+        for ask in (store.reader, store.verify):
+            with pytest.raises(NotFound):
+                ask()
+
+    def test_a_reader_has_what_the_writer_wrote_and_both_know_the_log(self, make: MakeStore) -> None:
+        store = make()
+        with store.lease("tests") as lease, closing(lease.open()) as storage:
+            log_id = storage.log_id()
+            assert (len(log_id), storage.recovered) == (32, None)
+            writer = BatchWriter(storage)
+            writer.create(log_id)
+            other = self.again(store)
+            with closing(other.reader()) as reader:
+                writer.write([draft(2), draft(3)])
+                assert reader.changes(1, SECONDS)
+                assert (reader.log_id(), reader.tail()) == (log_id, storage.tail())
+                assert reader.read(1) == storage.read(1)
+        with self.again(store).lease("tests") as lease, closing(lease.open()) as storage:
+            assert (storage.log_id(), storage.tail().position, storage.recovered) == (log_id, 3, None)
+        assert other.exists()
+
+    def test_one_writer_holds_the_lease_and_says_who_it_is(self, make: MakeStore) -> None:
+        store, begun = make(), now()
+        other = self.again(store)
+        with store.lease("orchestra.run"):
+            holder = other.holder()
+            assert (holder.live, holder.pid, holder.role) == (True, os.getpid(), "orchestra.run")
+            assert time_after(begun, -60) <= holder.since <= now(), "file systems have coarser clocks"
+            with pytest.raises(LogLocked) as caught, other.lease("daemon"):
+                pass
+            assert caught.value.holder == holder.note
+        assert not other.holder().live
+        assert other.holder().role == "orchestra.run", "who had it last is known"
+        with pytest.raises(ZeroDivisionError), other.lease("daemon"):
+            raise ZeroDivisionError
+        with store.lease("daemon"):
+            assert other.holder().role == "daemon"
+
+    def test_the_facts_of_a_store_are_those_of_the_written_log(self, make: MakeStore) -> None:
+        store, told = make(), list[int]()
+        tails = self.written(store)
+        found = store.verify(decode=True, told=told.append)
+        assert (found.ok, found.finding, found.events) == (True, None, 7)
+        assert found.tail == found.durable == tails[-1]
+        assert told[-1] == found.bytes == store.size().lines
+        standing = store.stat()
+        assert (standing.log_id, standing.newest, standing.trouble) == (found.log_id, tails[-1], "")
+        assert standing.newest in standing.ends
+        edges = [edge for part in reversed(standing.parts) for edge in (part.first, part.last)]
+        assert (edges[0], edges[-1], standing.bytes) == (1, 7, found.bytes)
+        assert all(last + 1 == first for last, first in zip(edges[1::2], edges[2::2], strict=False))
+
+    def test_the_sum_at_each_position_can_be_compared_with_what_was_known(self, make: MakeStore) -> None:
+        store = make()
+        self.written(store)
+        with closing(store.reader()) as reader:
+            for event in events(reader):
+                assert store.written(event.position) == (7, event.sum)
+        assert store.written(8) == store.written(0) == (7, "")
+
+    def test_the_identity_is_the_place_s_and_no_other_log_has_it(self, make: MakeStore) -> None:
+        store, other = make(), make()
+        self.written(other)
+        with store.lease("tests") as lease, closing(lease.open()):
+            first = store.identity()
+        self.written(self.again(store))
+        assert self.again(store).identity() == first
+        assert first.owner == os.getuid()
+        assert other.identity().mark != first.mark
+
+    def test_blobs_lie_beside_the_log(self, make: MakeStore) -> None:
+        store = make()
+        with store.lease("tests"):
+            name = store.blobs().put(b"some content")
+            stream = store.blobs().writer()
+            for piece in (b"more ", b"content"):
+                stream.append(piece)
+            assert stream.finish() == (sha256(b"more content").hexdigest(), 12)
+            left = store.blobs().writer()
+            left.append(b"left behind")
+            assert store.blobs().clear_unfinished() == 1
+            left.abandon()
+        blobs = self.again(store).blobs()
+        assert (blobs.get(name), blobs.check(name)) == (b"some content", 12)
+        with closing(blobs.reader(name)) as reader:
+            assert b"".join(reader.pieces(5)) == b"some content"
+        with pytest.raises(NotFound):
+            blobs.get("0" * 64)
 
 
 def _event(position: int) -> Event:

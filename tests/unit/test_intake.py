@@ -11,13 +11,14 @@ from actors.intake import Intake
 from contracts.daemon import DaemonStopped
 from contracts.kernel import KernelObserved, SurfaceReading
 from contracts.payload import Unknown, encode, typed
-from events.blobs import BLOB_PREFIX, BlobStore
+from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import CorruptLog
 from events.event import DATA_BYTES_MAX, LINE_BYTES_MAX, Event, StoredEvent, Tail
 from events.line import decode_line, seal
 from events.redact import MASK, Redactor
 from events.sequencer import Sequencer
+from events.storage import BLOB_PREFIX
 
 SECRET = "correct-horse-battery"
 NOW = "2026-11-21T20:00:00.000000Z"

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from actors.actor import BlobStream, Io, StoredBlob
 from actors.intake import Intake, text_end
-from events.blobs import BLOB_BYTES_MAX, BlobStore
+from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.redact import MASK, Redactor
+from events.storage import BLOB_BYTES_MAX
 from pmagent.io import RealIo
 from tests.support.live import on_loop
 from tests.support.memory_disk import MemoryDisk

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from events.storage import StorageReader
 from pmagent.cli.frame import App, Command, pass_app
 from pmagent.cli.output import write_file
 from pmagent.exitcodes import Exit
-from pmagent.log.source import line_runs, log_folder, opened
+from pmagent.log.source import line_runs, store_at
 from pmagent.when import sized
 
 
@@ -29,7 +30,7 @@ def export(app: App, path: Path | None, first: int, until: int | None, file: Pat
     Every line is checked before it is handed out. At the first bad one the command ends with exit code 4; what came
     before it has been exported.
     """
-    with opened(log_folder(path or app.workspace)) as storage:
+    with closing(store_at(path or app.workspace).reader()) as storage:
         chunks = _chunks(storage, first, until)
         if file is None:
             for chunk in chunks:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from contextlib import closing
 
 import click
 import msgspec
 
-from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import StoredEvent
 from events.reader import event_at
-from events.segments import SegmentReader
+from events.storage import BLOB_PREFIX, StorageReader
+from events.store import LogStore
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
 from pmagent.cli.log.why import plain
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.log.find import position_of
-from pmagent.log.source import log_folder, opened
+from pmagent.log.source import store_at
 from pmagent.log.tracing import Node, causes, consequences
 
 _LABEL = 12
@@ -32,13 +32,13 @@ _LABEL = 12
 @pass_app
 def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
     """One event: its causes above, its data, its direct consequences below, and what proves it."""
-    folder = log_folder(app.workspace)
-    with opened(folder) as storage:
+    store = store_at(app.workspace)
+    with closing(store.reader()) as storage:
         found = event_at(storage, position_of(storage, event))
         above, _ = causes(storage, found)
         below, more = consequences(storage, found, limit, 1)
         proof = _proof(storage, found)
-    content = _blob(folder, found) if blob else None
+    content = _blob(store, found) if blob else None
     if format == "json":
         document = {
             "event": plain(found), "verified": proof, "causes": [plain(cause) for cause in above[:-1]],
@@ -50,19 +50,17 @@ def show(app: App, event: str, limit: int, blob: bool, format: str) -> int:
     return Exit.DONE
 
 
-def _proof(storage: SegmentReader, event: StoredEvent) -> dict[str, object]:
+def _proof(storage: StorageReader, event: StoredEvent) -> dict[str, object]:
     """Where the line stands. It was checked against its sum and the sum of the line before it when it was read."""
     file, offset = storage.place(event.position)
     return {"file": file, "offset": offset, "sum": event.sum, "ok": True}
 
 
-def _blob(folder: Path, event: StoredEvent) -> str | None:
-    from events.blobs import BLOB_PREFIX, BlobStore
-
+def _blob(store: LogStore, event: StoredEvent) -> str | None:
     if not bytes(event.data).startswith(BLOB_PREFIX):
         return None
     digest = msgspec.json.decode(event.data)["blob"]["sha256"]
-    return BlobStore(RealDisk(), str(folder.parent / "blobs")).get(str(digest)).decode("utf-8", "replace")
+    return store.blobs().get(str(digest)).decode("utf-8", "replace")
 
 
 def _screen(

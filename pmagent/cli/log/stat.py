@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
 
-from events.disk import RealDisk
 from events.event import StoredEvent
-from events.segments import SegmentReader, segment_firsts
+from events.storage import StorageReader
+from events.store import LogStore
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
-from pmagent.log.source import line_runs, log_folder, opened
+from pmagent.log.source import line_runs, store_at
 from pmagent.when import seconds_between, sized, spoken
 
 NAMES_MAX: Final = 1000
@@ -46,12 +47,12 @@ class Counts(msgspec.Struct):
 @pass_app
 def stat(app: App, path: Path | None, format: str) -> int:
     """Events by type, actor and kind; segments, bytes, time span, rates, batch sizes; the chain's state."""
-    folder = log_folder(path or app.workspace)
-    with opened(folder) as storage:
+    store = store_at(path or app.workspace)
+    with closing(store.reader()) as storage:
         counts = _counted(storage)
         tail = storage.tail()
         log_id = storage.log_id()
-    document = _document(folder, counts, log_id)
+    document = _document(store, counts, log_id)
     document["chain"] = {"ok": True, "position": tail.position, "sum": tail.sum}
     if format == "json":
         app.output.document(document)
@@ -60,7 +61,7 @@ def stat(app: App, path: Path | None, format: str) -> int:
     return Exit.DONE
 
 
-def _counted(storage: SegmentReader) -> Counts:
+def _counted(storage: StorageReader) -> Counts:
     counts = Counts()
     batch, in_batch = 0, 0
     for run, tap in line_runs(storage):
@@ -93,14 +94,14 @@ def _close_batch(counts: Counts, size: int) -> None:
         counts.batches[1 << (size.bit_length() - 1)] += 1
 
 
-def _document(folder: Path, counts: Counts, log_id: str) -> dict[str, object]:
-    seconds = seconds_between(counts.first, counts.last)
+def _document(store: LogStore, counts: Counts, log_id: str) -> dict[str, object]:
+    seconds, standing = seconds_between(counts.first, counts.last), store.stat()
     return {
-        "path": str(folder),
+        "path": store.place,
         "log_id": log_id,
         "events": counts.events,
         "bytes": counts.bytes,
-        "segments": len(segment_firsts(RealDisk(), str(folder))),
+        "segments": standing.older + len(standing.parts),
         "first": counts.first or None,
         "last": counts.last or None,
         "seconds": seconds,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from events.event import StoredEvent
-from events.reader import CAUGHT_UP, POLL_SECONDS, Follower
+from events.reader import CAUGHT_UP, Follower
 from events.storage import StorageReader
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import event_line
@@ -19,8 +20,11 @@ from pmagent.cli.shell import complete_actors, complete_types
 from pmagent.exitcodes import Exit
 from pmagent.log.query import Query, compiled, globs
 from pmagent.log.ranges import Range, range_of, start_of_last
-from pmagent.log.source import Tapped, line_runs, log_folder, opened
+from pmagent.log.source import Tapped, line_runs, store_at
 from pmagent.when import duration
+
+LOOK_SECONDS: Final = 0.05
+"""How often a follower looks whether anybody still reads what it shows."""
 
 
 @click.command(
@@ -63,7 +67,7 @@ def tail(
     matches = compiled(query)
     count = _count(lines, app, since is not None or after is not None)
     seconds = duration(timeout) if timeout is not None else None
-    with opened(log_folder(app.workspace)) as storage:
+    with closing(store_at(app.workspace).reader()) as storage:
         span = range_of(storage, since, until, after or 0, datetime.now(UTC))
         start = start_of_last(storage, span, lambda run: [*filter(matches, run)], count)
         show = _Show(app.output, matches, span, globs([exit_on]) if exit_on else None, format == "json")
@@ -158,16 +162,18 @@ def _live(
     """
     output = show.output
     tap = Tapped(storage)
+    follower = Follower(tap, start)
 
     def wait() -> bool:
-        if deadline is not None and time.monotonic() >= deadline:
+        left = deadline - time.monotonic() if deadline is not None else LOOK_SECONDS
+        if left <= 0:
             return False
         if output.reader_gone():
             raise PipeClosed
-        time.sleep(POLL_SECONDS)
+        storage.changes(follower.position - 1, min(left, LOOK_SECONDS))
         return True
 
-    for found in Follower(tap, start).follow(wait):
+    for found in follower.follow(wait):
         if found is CAUGHT_UP:
             output.note(f"— caught up at {show.cursor} —")
         elif not isinstance(found, type(CAUGHT_UP)):

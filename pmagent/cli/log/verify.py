@@ -10,12 +10,12 @@ import click
 import msgspec
 
 from contracts.blobs import blob_check
-from events.verify import Verification, verify_log
+from events.store import LogStore, Verification
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import blob_lines
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
-from pmagent.log.source import log_folder
+from pmagent.log.source import store_at
 from pmagent.when import sized, spoken
 
 
@@ -33,34 +33,34 @@ def verify(app: App, path: Path | None, decode: bool, no_blobs: bool, format: st
     and the position of the event that names it. So does a log that is shorter, or another chain, than what this user's
     registry knows of it. Whether it is trusted is told as well.
     """
-    folder = log_folder(path or app.workspace)
+    store = store_at(path or app.workspace)
     begun = time.perf_counter()
-    blobs = None if no_blobs else blob_check(str(folder.parent / "blobs"))
-    result = verify_log(str(folder), decode=decode, blobs=blobs)
+    blobs = None if no_blobs else blob_check(store.blobs())
+    result = store.verify(decode=decode, blobs=blobs)
     seconds = time.perf_counter() - begun
-    distrusted, gone = _distrust(folder)
+    distrusted, gone = _distrust(store)
     if format == "json":
         told = {"ok": result.ok and not gone, "distrust": distrusted or None}
-        app.output.document({"path": str(folder), **msgspec.to_builtins(result), **told})
+        app.output.document({"path": store.place, **msgspec.to_builtins(result), **told})
     else:
-        _screen(app.output, folder, result, seconds, f" {shlex.quote(str(path))}" if path else "")
+        _screen(app.output, store.place, result, seconds, f" {shlex.quote(str(path))}" if path else "")
         if distrusted:
             app.output.line(Styled("✗ not trusted", "red"), f": {distrusted}")
     return Exit.DONE if result.ok and not gone else Exit.CORRUPT
 
 
-def _distrust(folder: Path) -> tuple[str, bool]:
+def _distrust(store: LogStore) -> tuple[str, bool]:
     """Why the log is not trusted ("": it is), and whether that is because events are gone. A folder that is no
     workspace's own (a copy, an export) is only verified."""
     from pmagent.layout import workspace_of_log
     from pmagent.registry import EventsGone, LogMissing, distrust
 
-    layout = workspace_of_log(folder)
+    layout = workspace_of_log(Path(store.place))
     error = distrust(layout) if layout is not None else None
     return (str(error) if error is not None else ""), isinstance(error, EventsGone | LogMissing)
 
 
-def _screen(output: Output, folder: Path, result: Verification, seconds: float, argument: str) -> None:
+def _screen(output: Output, place: str, result: Verification, seconds: float, argument: str) -> None:
     amount = f"{result.events:,} events, {sized(result.bytes)} in {result.segments} segment(s)"
     only_blobs = result.finding is not None and result.finding.file.startswith("blobs/")
     if result.finding is None:
@@ -76,7 +76,7 @@ def _screen(output: Output, folder: Path, result: Verification, seconds: float, 
         output.line("  blobs     not checked")
     else:
         blob_lines(output, result.blobs)
-    output.line(f"  log       {result.log_id or 'unknown'}, in {folder}")
+    output.line(f"  log       {result.log_id or 'unknown'}, in {place}")
     tail = result.tail
     output.line(f"  tail      position {tail.position}, batch {tail.batch}, {tail.time or 'no time'}")
     output.line(f"  sum       {result.tail.sum}")

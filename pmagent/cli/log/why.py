@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import click
 import msgspec
 
@@ -12,7 +14,7 @@ from pmagent.cli.log.lines import marker
 from pmagent.cli.output import Output, Styled
 from pmagent.exitcodes import Exit
 from pmagent.log.find import position_of
-from pmagent.log.source import log_folder, opened
+from pmagent.log.source import store_at
 from pmagent.log.summaries import summary
 from pmagent.log.tracing import Tree, drawn, tree
 from pmagent.when import seconds_between, short, spoken
@@ -29,7 +31,7 @@ def why(app: App, event: str, limit: int, depth: int, format: str) -> int:
 
     Each line: position, time since the first cause, how long after its own cause, what happened.
     """
-    with opened(log_folder(app.workspace)) as storage:
+    with closing(store_at(app.workspace).reader()) as storage:
         found = tree(storage, position_of(storage, event), limit, depth)
     if format == "json":
         app.output.document(_document(found))

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from events.lock import is_locked
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.output import Output, Styled
 from pmagent.cli.pla.common import ask
@@ -37,7 +36,7 @@ def device(app: App, format: str) -> int:
         "linked": None, "probed": None, "trouble": None,
     }  # fmt: skip
     trouble: PortUnusable | None = None
-    status = ask(app, "pla.status").document if is_locked(*app.layout.locks) else None
+    status = ask(app, "pla.status").document if app.layout.store.holder().live else None
     if status is not None and status["daemon"] != "none":  # a port that a daemon holds is opened by nobody else
         document["linked"], document["trouble"] = status["device"], status["trouble"]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final
 
 import msgspec
@@ -22,14 +22,12 @@ from contracts.pla_events import (
     PlaProposalRequested,
     PlaProposed,
 )
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import NotFound
 from events.event import StoredEvent
 from events.reader import event_at
-from events.storage import StorageReader
+from events.storage import Blobs, StorageReader
 from pmagent.layout import Layout
-from pmagent.log.source import line_runs, opened
+from pmagent.log.source import line_runs
 from pmagent.log.summaries import summary
 from pmagent.log.tracing import causes
 
@@ -101,13 +99,13 @@ class Stories:
 
     @contextmanager
     def _reading(self) -> Iterator[_Reading]:
-        disk = RealDisk()
-        with opened(self._layout.log) as storage:
+        store = self._layout.store
+        with closing(store.reader()) as storage:
             if storage.log_id() != self._log_id:  # another log lies there now
                 self._log_id = storage.log_id()
                 self._known.clear()
                 self._found.clear()
-            yield _Reading(storage, BlobStore(disk, str(self._layout.blobs)))
+            yield _Reading(storage, store.blobs())
 
 
 class _Told:
@@ -132,7 +130,7 @@ class _Told:
 class _Reading:
     """One look at the log."""
 
-    def __init__(self, storage: StorageReader, blobs: BlobStore) -> None:
+    def __init__(self, storage: StorageReader, blobs: Blobs) -> None:
         self._storage = storage
         self._blobs = blobs
 

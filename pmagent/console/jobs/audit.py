@@ -12,7 +12,6 @@ from actors.audit.justice.dissent import NAMES
 from actors.audit.justice.scores import shown
 from contracts.audit_events import EvidenceItem, JudgeName, OpinionItem, RuleItem
 from events.log import now
-from events.segments import SegmentReader
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import AuditStory
 from pmagent.when import seconds_between, spoken
@@ -145,7 +144,6 @@ def file_name(audit: Audit, ending: str) -> str:
 
 def report_of(story: AuditStory, jobs: Jobs) -> Mapping[str, bytes]:
     """The report's documents by their endings. Raises CorruptLog."""
-    assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
     return story.report(jobs.storage.log_id())
 
 

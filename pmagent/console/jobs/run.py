@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from contracts.orchestra_events import PlannedTask
 from events.log import now
-from events.segments import SegmentReader
 from pmagent.clean import shorten
 from pmagent.console.drawing import dag, waterfall
 from pmagent.console.drawing.waterfall import Lane, Part
@@ -211,7 +210,6 @@ def _has(run: Run, name: str) -> bool:
 def document(story: RunStory, jobs: Jobs, name: str) -> bytes | None:
     """One of the run's documents, ``report.md``, ``plan.json`` or ``metrics.json``: the bytes that its projection makes
     of the same events; None where the run has no such document. Raises CorruptLog."""
-    assert isinstance(jobs.storage, SegmentReader), "the log is a workspace's"
     at = places(story.view.asked.config.paths, story.view.id)
     path = {"report.md": at.report, "plan.json": at.plan, "metrics.json": at.metrics}[name]
     part = documents(story.view, None, jobs.storage.log_id()).get(path)

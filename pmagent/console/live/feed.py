@@ -1,4 +1,4 @@
-"""The one follower of the log for all browsers: it looks at HEAD, and what is new is read, checked and decoded once.
+"""The one follower of the log for all browsers: it looks for news, which are read, checked and decoded once.
 
 Nobody is handed anything: each connection takes the runs behind its own position at its own pace, from the newest ones,
 which are kept, or from the log. So a slow connection slows nobody, and holds one run at most.
@@ -9,21 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
-from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import StoredEvent, Tail
 from events.reader import Reader
-from events.segments import SegmentReader
+from events.storage import LogReader
 from pmagent.console.live.packing import Piece
 
 LOOK_SECONDS: Final = 0.1
-"""How often HEAD is looked at while nothing happens: one small pread."""
+"""How often the end is looked at while nothing happens: one small pread."""
 PACE_SECONDS: Final = 0.25
 """News are told no more often: what happens meanwhile is told together."""
 HEARTBEAT_SECONDS: Final = 15.0
@@ -73,10 +71,6 @@ class Run:
         self.cost += _cost(made)
 
 
-def _opened(folder: Path) -> SegmentReader:
-    return SegmentReader(RealDisk(), str(folder))
-
-
 class Group:
     """Some who are woken together. ``told``: of what they know; ``woken``: when, on the steady clock."""
 
@@ -94,22 +88,21 @@ class Group:
 
 
 class Feed:
-    """The log of ``folder`` as it grows. ``run`` is to run as a task; everything else is called on the same loop.
+    """A log as it grows, of which ``opened`` opens a reader. ``run`` is to run as a task; everything else is called on
+    the same loop.
 
     ``log_id`` says which log it is, ``tail`` is its durable end at the last look, ``trouble`` why there was none to be
     seen, ``ended`` says that the server stops.
     """
 
     def __init__(
-        self, folder: Path, opened: Callable[[Path], SegmentReader] = _opened, *, run_bytes: int = RUN_BYTES,
-        kept_max: int = KEPT_MAX,
+        self, opened: Callable[[], LogReader], *, run_bytes: int = RUN_BYTES, kept_max: int = KEPT_MAX
     ) -> None:
-        self._folder = folder
         self._open = opened
         self._run_bytes = run_bytes
         self._kept_max = kept_max
-        self._head: SegmentReader | None = None
-        self._storage: SegmentReader | None = None  # the reading thread's own: it remembers where it stands
+        self._head: LogReader | None = None
+        self._storage: LogReader | None = None  # the reading thread's own: it remembers where it stands
         self._reader: Reader | None = None
         self._thread = anyio.CapacityLimiter(1)
         self._kept: dict[int, Run] = {}
@@ -137,9 +130,9 @@ class Feed:
             pause = PACE_SECONDS if news else LOOK_SECONDS
 
     def look(self) -> None:
-        """Look at HEAD now."""
+        """Look at the durable end now."""
         try:
-            self._head = self._head or self._open(self._folder)
+            self._head = self._head or self._open()
             self.tail = self._head.tail()
             self.log_id = self.log_id or self._head.log_id()
             self.trouble = None
@@ -232,7 +225,7 @@ class Feed:
         """In the thread. Whoever goes on where the last one stopped needs no search."""
         reader, self._reader = self._reader, None
         if self._storage is None:
-            self._storage = self._open(self._folder)
+            self._storage = self._open()
         if reader is None or reader.tail.position + 1 != wanted:
             reader = Reader(self._storage, wanted, self._run_bytes)
         events = reader.next_run()

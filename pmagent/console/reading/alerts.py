@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any, Final
 
 import msgspec
@@ -16,7 +17,7 @@ import msgspec
 from events.errors import NotFound
 from events.event import StoredEvent
 from pmagent.layout import Layout
-from pmagent.log.source import line_runs, opened
+from pmagent.log.source import line_runs
 from pmagent.log.summaries import summary
 
 KEPT: Final = 20
@@ -57,7 +58,7 @@ class Alerts:
         """The newest first, and the position from which on they are known. Blocking. Raises CorruptLog."""
         with self._lock:
             try:
-                with opened(self._layout.log) as storage:
+                with closing(self._layout.store.reader()) as storage:
                     end = storage.tail().position
                     if storage.log_id() != self._log_id or end + 1 < self._next:  # another log lies there now
                         self._log_id = storage.log_id()

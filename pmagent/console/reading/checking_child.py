@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +18,9 @@ import msgspec
 
 from contracts.blobs import blob_check
 from events.errors import PmagentError
-from events.verify import verify_log
 from pmagent.clean import json_bytes
 from pmagent.console.giving_way import give_way
 from pmagent.layout import Layout
-from pmagent.log.source import opened
 from projections.rebuild import check_documents
 
 DIFFERENCES_MAX: Final = 100
@@ -47,8 +46,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _log(layout: Layout) -> Any:
-    blobs = blob_check(str(layout.blobs))
-    whole = sum(path.stat().st_size for path in layout.log.glob("*.jsonl")) + _size_of(layout.blobs)
+    store = layout.store
+    whole = sum(store.size())
     last = 0.0
 
     def told(done: int) -> None:
@@ -57,19 +56,15 @@ def _log(layout: Layout) -> Any:
             last = time.monotonic()
             _say(done=done, of=max(whole, done))
 
-    return msgspec.to_builtins(verify_log(str(layout.log), decode=True, blobs=blobs, told=told))
-
-
-def _size_of(blobs: Path) -> int:
-    """How many bytes the blobs have, nearly."""
-    return sum(path.lstat().st_size for path in blobs.glob("??/*"))
+    return msgspec.to_builtins(store.verify(decode=True, blobs=blob_check(store.blobs()), told=told))
 
 
 def _documents(layout: Layout) -> Any:
     """With the log that they were held against, and how far it went at least."""
-    with opened(layout.log) as storage:
+    store = layout.store
+    with closing(store.reader()) as storage:
         log_id, end = storage.log_id(), storage.tail()
-    blobs = blob_check(str(layout.blobs))
+    blobs = blob_check(store.blobs())
     found = check_documents(layout.workspace, blobs)
     shown = [msgspec.to_builtins(one) for one in found[:DIFFERENCES_MAX]]
     return {

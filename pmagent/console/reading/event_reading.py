@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from binascii import unhexlify
 from collections.abc import Sequence
+from contextlib import closing
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
-from events.blobs import BLOB_PREFIX, BlobStore
-from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import ZERO_SUM, StoredEvent
 from events.line import TAIL_BYTES, decode_line
 from events.reader import event_at
-from events.segments import SegmentReader
+from events.storage import BLOB_PREFIX, StorageReader
+from events.store import LogStore
 from pmagent.console.reading.searching import until
-from pmagent.layout import Layout
-from pmagent.log.source import opened
 from pmagent.log.summaries import at_path, summary
 from pmagent.log.tracing import Node, Tree, tree
 
@@ -68,9 +65,9 @@ class Branch(msgspec.Struct):
     below: list[Branch]
 
 
-def seen(folder: Path, position: int, limit: int) -> Seen:
+def seen(store: LogStore, position: int, limit: int) -> Seen:
     """The event at ``position``. Raises NotFound where the log has none; CorruptLog where its line cannot be found."""
-    with opened(folder) as storage:
+    with closing(store.reader()) as storage:
         end = storage.tail().position
         if not 1 <= position <= end:
             raise NotFound(f"the log has no position {position}; it ends with {end}", "Log shows its end")
@@ -90,20 +87,20 @@ def gist(event: StoredEvent) -> StoredEvent:
     return msgspec.structs.replace(event, data=msgspec.Raw(msgspec.json.encode(text)))
 
 
-def line_at(folder: Path, position: int) -> bytes:
+def line_at(store: LogStore, position: int) -> bytes:
     """The stored line, newline included, whatever it holds. Raises NotFound, CorruptLog."""
-    with opened(folder) as storage:
+    with closing(store.reader()) as storage:
         return _line(storage, position) + b"\n"
 
 
-def _line(storage: SegmentReader, position: int) -> bytes:
+def _line(storage: StorageReader, position: int) -> bytes:
     line, newline, _ = storage.read(position, 1).partition(b"\n")
     if not newline:
         raise NotFound(f"the log has no position {position}", "Log shows its end")
     return line
 
 
-def _proof(storage: SegmentReader, position: int) -> Proof:
+def _proof(storage: StorageReader, position: int) -> Proof:
     """Raises CorruptLog where no line claims the position."""
     line = _line(storage, position)
     file, offset = storage.place(position)
@@ -166,21 +163,21 @@ def blob_of(event: StoredEvent) -> dict[str, Any] | None:
     return blob if isinstance(blob, dict) else None
 
 
-def blob_at(folder: Path, position: int) -> str:
+def blob_at(store: LogStore, position: int) -> str:
     """The name of the blob in which the payload of the event at ``position`` lies. Raises NotFound, CorruptLog."""
-    with opened(folder) as storage:
+    with closing(store.reader()) as storage:
         blob = blob_of(event_at(storage, position))
     if blob is None:
         raise NotFound(f"the payload of event {position} stands in its line, and in no blob", "its page shows it")
     return str(blob.get("sha256"))
 
 
-def blob_content(layout: Layout, blob: dict[str, Any]) -> tuple[bytes, str]:
+def blob_content(store: LogStore, blob: dict[str, Any]) -> tuple[bytes, str]:
     """The payload that lies in a blob, checked; or why it is not to be had here."""
     if not isinstance(blob.get("size"), int) or blob["size"] > BLOB_BYTES_MAX:
         return b"", "It is too large for a page."
     try:
-        return BlobStore(RealDisk(), str(layout.blobs)).get(str(blob.get("sha256"))), ""
+        return store.blobs().get(str(blob.get("sha256"))), ""
     except PmagentError as error:
         return b"", f"{error.message}. {error.hint}"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from contextlib import closing
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from pmagent.console.reading.searching import until
 from pmagent.console.reading.session_list import began, payload
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
-from pmagent.log.source import opened, sifted
+from pmagent.log.source import sifted
 
 LOOK_SECONDS: Final = 3.0
 PERMITS_SHOWN: Final = 100
@@ -44,7 +45,7 @@ def story(layout: Layout, session_id: str) -> Story:
     escalations: list[tuple[StoredEvent, dict[str, Any]]] = []
     permits: deque[StoredEvent] = deque(maxlen=PERMITS_SHOWN)
     ended, cut, trouble = None, False, None
-    with opened(layout.log) as storage:
+    with closing(layout.store.reader()) as storage:
         first = began(storage, "oa", session_id, storage.tail().position, going)
         if first is None:
             raise NotFound(f"the log tells of no session {session_id[:64]!r}", "Sessions lists them")

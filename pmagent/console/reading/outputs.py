@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 from markupsafe import Markup, escape
 
-from events.blobs import BlobStore
 from events.errors import CorruptLog, NotFound
+from events.storage import Blobs
 from events.unseen import UNSEEN
 from pmagent.clean import clean_block
 
@@ -38,7 +38,7 @@ class Shown(msgspec.Struct, frozen=True):
     trouble: str = ""
 
 
-def shown(blobs: BlobStore, sha256: str, end_bytes: int = END_BYTES) -> Shown:
+def shown(blobs: Blobs, sha256: str, end_bytes: int = END_BYTES) -> Shown:
     """The blob of this name, once all of it has been checked against it. Raises OSError."""
     nothing = Markup("")
     try:

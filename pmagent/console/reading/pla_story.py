@@ -6,23 +6,22 @@ import io
 import os
 import stat
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any, BinaryIO, Final
 
 import msgspec
 
 from contracts.payload import BlobSource, typed, types
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import NotFound, PmagentError
 from events.event import StoredEvent
 from events.reader import event_at
-from events.segments import SegmentReader
+from events.storage import LogReader
 from pmagent.console.reading.searching import until
 from pmagent.console.reading.session_list import began, payload
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Range, last_of
-from pmagent.log.source import opened, sifted
+from pmagent.log.source import sifted
 from pmagent.pla.verifying import LINE_BYTES_MAX, SessionLogUnreadable, Verdict, verify_stream
 from projections.pla.chain import Chain
 from projections.pla.places import job_path, log_path, usable, violations_path
@@ -198,12 +197,13 @@ def _job(layout: Layout, session_id: str) -> dict[str, Any] | None:
 def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told, Session | None]:
     """What the log tells, and the session as its documents must show it (None where that was not found out)."""
     told, going = Told(), until(LOOK_SECONDS)
-    with opened(layout.log) as storage:
+    store = layout.store
+    with closing(store.reader()) as storage:
         try:
             told.began = _began(storage, session_id, content, going)
             if told.began is None:
                 return told, None
-            fold = _Fold(storage, BlobStore(RealDisk(), str(layout.blobs)), told.began, going)
+            fold = _Fold(storage, store.blobs(), told.began, going)
             _go_through(storage, told, fold, session_id, going)
             told.trouble = fold.trouble
         except PmagentError as error:
@@ -213,7 +213,7 @@ def _told(layout: Layout, session_id: str, content: bytes | None) -> tuple[Told,
 
 
 def _go_through(
-    storage: SegmentReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]
+    storage: LogReader, told: Told, fold: _Fold, session_id: str, going: Callable[[], bool]
 ) -> None:
     assert told.began is not None, "it was found"
     for run, through in sifted(storage, told.began.position, storage.tail().position, [fold.needles]):
@@ -229,7 +229,7 @@ def _go_through(
 
 
 def _began(
-    storage: SegmentReader, session_id: str, content: bytes | None, going: Callable[[], bool]
+    storage: LogReader, session_id: str, content: bytes | None, going: Callable[[], bool]
 ) -> StoredEvent | None:
     """The event with which the session began: where its log says so, else the last one found."""
     end = storage.tail().position
@@ -294,7 +294,7 @@ class _Fold:
     and which sessions were over. So much is needed for just what folding the whole log would give."""
 
     def __init__(
-        self, storage: SegmentReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]
+        self, storage: LogReader, blobs: BlobSource, began: StoredEvent, going: Callable[[], bool]
     ) -> None:
         self._blobs = blobs
         self._projection = Sessions()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -15,7 +16,7 @@ from pmagent.console.reading.searching import until
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
 from pmagent.log.ranges import Found, Range, last_of
-from pmagent.log.source import Needles, opened, sifted
+from pmagent.log.source import Needles, sifted
 from projections.runs.places import SESSIONS
 
 Kind = Literal["pla", "oa"]
@@ -82,7 +83,7 @@ def listed(layout: Layout, kind: Kind, before: int, end: int) -> Listing:
         _end(ends, run, kind)
         return [_row(event) for event in run if event.type in BEGAN[kind]]
 
-    with opened(layout.log) as storage:
+    with closing(layout.store.reader()) as storage:
         found = last_of(storage, Range(1, before - 1 if before else end, ""), pick, COUNT, going, NEEDLES[kind])
         if before:
             _look_on(storage, before, end, kind, ends, {row.session_id for row in found.events}, going)

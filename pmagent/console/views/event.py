@@ -54,14 +54,14 @@ async def show(request: Request) -> Response:
     """``GET /log/{position}``; ``?limit=`` so many consequences at most. Raises NotFound, CorruptLog."""
     desk, position = desk_of(request), _position(request)
     limit = _limit(request)
-    found = await desk.read(seen, desk.layout.log, position, limit)
+    found = await desk.read(seen, desk.layout.store, position, limit)
     event = found.event
     above, left_out, root = nested(found.tree) if found.tree is not None else ((), 0, None)
     content, missing, named = b"", "", None
     if event is not None:
         content, named = bytes(event.data), blob_of(event)
         if named is not None:
-            content, missing = await desk.read(blob_content, desk.layout, named)
+            content, missing = await desk.read(blob_content, desk.layout.store, named)
     data = decoded(await desk.read(pretty, content))
     line = decoded(found.proof.line)
     return await desk.page(
@@ -121,14 +121,14 @@ async def raw(request: Request) -> Response:
     """``GET /log/{position}/raw``: the stored line, newline included, byte for byte, also where it is corrupt. Raises
     NotFound, CorruptLog."""
     desk, position = desk_of(request), _position(request)
-    line = await desk.read(line_at, desk.layout.log, position)
+    line = await desk.read(line_at, desk.layout.store, position)
     return downloads.whole(f"event-{position}.jsonl", line)
 
 
 async def blob(request: Request) -> Response:
     """``GET /log/{position}/blob``: the blob in which the event's payload lies. Raises NotFound, CorruptLog."""
     desk, position = desk_of(request), _position(request)
-    named = await desk.read(blob_at, desk.layout.log, position)
+    named = await desk.read(blob_at, desk.layout.store, position)
     return await downloads.blob(desk, f"event-{position}.json", named)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -11,8 +12,6 @@ from starlette.routing import BaseRoute, Route
 
 from actors.pla.frames.folder import BYTES_MAX
 from actors.pla.frames.pictures import NotAPicture, TooLarge, picture
-from events.blobs import BlobStore
-from events.disk import RealDisk
 from events.errors import NotFound
 from events.event import StoredEvent
 from events.reader import event_at
@@ -22,7 +21,7 @@ from pmagent.console.reading.searching import until
 from pmagent.console.reading.session_list import payload
 from pmagent.layout import Layout
 from pmagent.log.query import Query, needles
-from pmagent.log.source import opened, sifted
+from pmagent.log.source import sifted
 
 LOOK_SECONDS: Final = 2.0
 
@@ -50,12 +49,12 @@ async def show(request: Request) -> Response:
 
 def _picture(layout: Layout, session_id: str, position: int) -> tuple[bytes, str]:
     """The bytes of the picture, and what they are: as their beginning says, whatever the event does."""
-    with opened(layout.log) as storage:
+    with closing(layout.store.reader()) as storage:
         event = event_at(storage, position)
         frame = payload(event) if event.type == "pla.frame_observed" else {}
         if not (frame.get("kept") and _rests_on(storage, event, session_id)):
             raise _none(session_id, str(position))
-    blob = BlobStore(RealDisk(), str(layout.blobs)).reader(str(frame.get("sha256")))
+    blob = layout.store.blobs().reader(str(frame.get("sha256")))
     try:
         if blob.size > BYTES_MAX:
             raise NotFound(f"what was kept of the frame at {position} is larger than a picture may be")

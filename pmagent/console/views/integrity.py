@@ -15,9 +15,10 @@ from starlette.routing import BaseRoute, Route
 
 from events.errors import PmagentError
 from events.event import Tail
+from events.store import Standing
 from pmagent.console.desk import Desk, desk_of, visitor_of
 from pmagent.console.reading.checking import Check, Checks, Kind
-from pmagent.console.reading.standing_of_log import Held, Snapshots, Standing, held, passed_over, standing
+from pmagent.console.reading.standing_of_log import Held, Snapshots, held, passed_over
 from pmagent.exitcodes import MEANINGS, Exit
 
 _POSITION: Final = re.compile(r"[1-9][0-9]{0,15}", re.ASCII)
@@ -76,7 +77,7 @@ async def _page(request: Request) -> Response:
     trouble, seen, snapshot = "", None, None
     outdated = {"log": "", "documents": ""}
     try:
-        seen = await desk.read(standing, desk.layout)
+        seen = await desk.read(desk.layout.store.stat)
         snapshot = await desk.read(_snapshots_of(desk).look)
         outdated["log"] = await desk.read(_passed_over, desk, log, "tail")
         outdated["documents"] = await desk.read(_passed_over, desk, docs, "end")

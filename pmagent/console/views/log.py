@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -15,13 +15,13 @@ from starlette.routing import BaseRoute, Route
 
 from events.errors import NotFound, PmagentError
 from events.event import StoredEvent
+from events.store import LogStore
 from pmagent.console.desk import desk_of
 from pmagent.console.reading.lines import rows
 from pmagent.console.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked, read
 from pmagent.console.reading.searching import picking, until
 from pmagent.log.find import position_of
 from pmagent.log.ranges import Found, Range, first_of, last_of, range_of
-from pmagent.log.source import opened
 from pmagent.log.summaries import KNOWN
 
 LOOK_SECONDS: Final = 2.0
@@ -53,7 +53,7 @@ async def show(request: Request) -> Response:
     if not wrong:
         try:
             position = getattr(request.state, "position", 0) or desk.position()
-            looked = await desk.read(look, desk.layout.log, asked, position)
+            looked = await desk.read(look, desk.layout.store, asked, position)
         except NotFound:
             looked = None
         except PmagentError as error:
@@ -73,9 +73,9 @@ async def show(request: Request) -> Response:
     )
 
 
-def look(folder: Path, asked: Asked, position: int) -> Looked:
+def look(store: LogStore, asked: Asked, position: int) -> Looked:
     """The page's events among those up to ``position``; blocking, for a bounded time. Raises NotFound, CorruptLog."""
-    with opened(folder) as storage, picking(asked.query) as pick:
+    with closing(store.reader()) as storage, picking(asked.query) as pick:
         span = range_of(storage, asked.since, asked.until, asked.after or 0, datetime.now(UTC))
         stops = [stop for stop in (span.stop, asked.before - 1 if asked.before else None) if stop is not None]
         known = msgspec.structs.replace(span, stop=min([*stops, position]))
@@ -141,12 +141,12 @@ async def find(request: Request) -> Response:
     if not named:
         return RedirectResponse(PATH, status_code=303)
     desk = desk_of(request)
-    position = await desk.read(_found, desk.layout.log, named)
+    position = await desk.read(_found, desk.layout.store, named)
     return RedirectResponse(f"{PATH}/{position}", status_code=303)
 
 
-def _found(folder: Path, named: str) -> int:
-    with opened(folder) as storage:
+def _found(store: LogStore, named: str) -> int:
+    with closing(store.reader()) as storage:
         return position_of(storage, named, until(LOOK_SECONDS))
 
 

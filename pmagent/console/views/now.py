@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any, Final, get_args
 from weakref import WeakKeyDictionary
 
@@ -20,7 +21,7 @@ from pmagent.console.desk import Desk, desk_of
 from pmagent.console.reading.alerts import Alert, Alerts
 from pmagent.console.views.integrity import checks_of
 from pmagent.layout import Layout
-from pmagent.log.source import opened, time_at
+from pmagent.log.source import time_at
 from pmagent.when import seconds_between
 
 LIVE: Final = (
@@ -124,7 +125,7 @@ def grouped(effects: Sequence[dict[str, Any]]) -> list[Effects]:
 def _times(layout: Layout, positions: Sequence[int]) -> list[str]:
     """The times of these positions, "" where they cannot be read. Blocking."""
     try:
-        with opened(layout.log) as storage:
+        with closing(layout.store.reader()) as storage:
             return [time_at(storage, position) for position in positions]
     except (NotFound, CorruptLog):
         return ["" for _ in positions]

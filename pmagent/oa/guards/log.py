@@ -5,8 +5,7 @@ from __future__ import annotations
 from contracts.blobs import blob_check
 from contracts.oa_documents import OADiagnostic
 from events.errors import CorruptLog, NotFound
-from events.evidence import evidence
-from events.verify import verify_log
+from events.evidence import evidence, log_of
 from pmagent.oa.guards.reading import Given
 from pmagent.oa.guards.report import Findings, lacking
 from projections.disk import Difference
@@ -19,8 +18,8 @@ def log_integrity(given: Given) -> Findings:
     """Every line of the log up to its durable end is as it was written, and so is every blob that it names."""
     found = Findings()
     try:
-        kept = evidence(given.workspace)
-        result = verify_log(str(kept.log), blobs=blob_check(str(kept.blobs)))
+        store = log_of(given.workspace)
+        result = store.verify(blobs=blob_check(store.blobs()))
     except NotFound:
         _lacks_log(found, given)
         return found

@@ -15,11 +15,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
-from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import StoredEvent
 from events.reader import Follower
-from events.segments import SegmentReader
 from pmagent.layout import Layout
 from pmagent.operations import call
 from pmagent.pla.demo.picture import picture
@@ -221,14 +219,14 @@ class Stage:
 
     def position(self) -> int:
         """The log's end. Raises PmagentError."""
-        with closing(self._log()) as log:
+        with closing(Layout(self.workspace).store.reader()) as log:
             return log.tail().position
 
     def await_event(self, type: str, after: int, **fields: object) -> None:
         """Return when the log holds an event of this type, with these ``fields``, behind position ``after``. Raises
         Surprise."""
         deadline = time.monotonic() + SECONDS
-        with closing(self._log()) as log:
+        with closing(Layout(self.workspace).store.reader()) as log:
             follower = Follower(log, after + 1)
             while True:
                 found = follower.poll()
@@ -238,10 +236,7 @@ class Stage:
                 elif time.monotonic() > deadline:
                     raise Surprise(f"there was no {type} in {SECONDS:g} s")
                 else:
-                    time.sleep(POLL_SECONDS)
-
-    def _log(self) -> SegmentReader:
-        return SegmentReader(RealDisk(), str(Layout(self.workspace).log))
+                    log.changes(follower.position - 1, POLL_SECONDS)
 
     def expect(self, what: str, expected: object, seen: object) -> None:
         """Say what was expected and seen. Raises Surprise when they differ."""

@@ -122,7 +122,7 @@ def test_a_link_in_the_place_of_the_log_fails(healthy: Path, tmp_path: Path) -> 
 
 def test_a_holder_without_a_socket_fails(healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
-    lock = WriterLock(Layout(healthy).lock, "pid 1, somebody")
+    lock = WriterLock(Layout(healthy).evidence.locks[-1], "pid 1, somebody")
     try:
         found = looked(healthy, "daemon")
     finally:

@@ -139,7 +139,7 @@ def test_5_no_daemon(workspace: Path) -> None:
 def test_5_a_holder_of_the_log_that_is_no_daemon(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pmagent.client.CONNECT_SECONDS", 0.05)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).lock, "pid 1, a test")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, a test")
     try:
         code, out, errors = on(workspace, "oa", "snapshot")
     finally:

@@ -212,7 +212,7 @@ def test_a_workspace_with_a_hostile_name_is_named_harmlessly(workspace: Path, na
 
 def test_what_the_holder_of_the_log_says_of_itself_is_shown_harmlessly(workspace: Path) -> None:
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).lock, CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], CORPUS["clipboard_osc52"] + CORPUS["fake_line"])
     try:
         assert shown("doctor", workspace=workspace).code == Exit.NO
     finally:

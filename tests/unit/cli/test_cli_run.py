@@ -168,7 +168,7 @@ def test_a_run_in_another_shell_is_waited_for_and_named(workspace: Path, monkeyp
     monkeypatch.setattr(following, "PATIENCE_SECONDS", 0.05)
     monkeypatch.setattr(job_screen, "REST_SECONDS", 0.0)
     Layout(workspace).home.mkdir(parents=True)
-    lock = WriterLock(Layout(workspace).lock, "pid 1, orchestra.run")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "pid 1, orchestra.run")
     try:
         done = run(workspace)
     finally:

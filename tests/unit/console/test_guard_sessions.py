@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from events.event import Tail
+from events.evidence import log_in
 from pmagent.console.door import forms, operators
 from pmagent.console.door import guard as guard_module
 from pmagent.console.door.entrance import Entered
@@ -406,7 +407,7 @@ def test_the_last_word_to_who_is_signed_out_is_in_the_coding_of_all_before_it(
         raise AssertionError
 
     async def listened() -> None:
-        streams = Streams(Feed(tmp_path / "log"), anyio.Event())
+        streams = Streams(Feed(log_in(tmp_path / "log").reader), anyio.Event())
         streams.feed.look = lambda: None  # type: ignore[method-assign]
         if reading:
             streams.feed.tail = Tail(5, 0, "2026-11-22T09:00:00.000000Z", "")

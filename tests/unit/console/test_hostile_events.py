@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from events.event import StoredEvent
 from pmagent.console.reading.lines import rows
 from pmagent.console.reading.texts import decoded, marked
 from pmagent.layout import Layout
-from pmagent.log.source import line_runs, opened
+from pmagent.log.source import line_runs
 from tests.support.commands import pmagent
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.hostile import CORPUS, FAKE, hostile_log
@@ -31,7 +32,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def events(workspace: Path) -> list[StoredEvent]:
     """All of them."""
-    with opened(Layout(workspace).log) as storage:
+    with closing(Layout(workspace).store.reader()) as storage:
         return [event for run, _ in line_runs(storage) for event in run]
 
 

@@ -4,6 +4,7 @@ the first page do nothing with it but show it."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ from contracts.payload import types
 from events.event import StoredEvent
 from pmagent.console.reading.lines import rows
 from pmagent.layout import Layout
-from pmagent.log.source import line_runs, opened
+from pmagent.log.source import line_runs
 from pmagent.log.summaries import KNOWN
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.furnished import MARKUP
@@ -76,7 +77,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[StoredE
             drafts.append(note(3 * number + turn, data, type=name, actor=hostile, correlation=hostile, causation=1))
     assert texts > 500
     fill_log(workspace, drafts)
-    with opened(Layout(workspace).log) as storage:
+    with closing(Layout(workspace).store.reader()) as storage:
         return workspace, [event for run, _ in line_runs(storage) for event in run]
 
 

@@ -15,7 +15,6 @@ import pytest
 from events.segments import segment_name
 from pmagent.console.places import Places
 from pmagent.console.reading.checking import Busy, Check, Checks
-from pmagent.console.reading.standing_of_log import standing
 from pmagent.console.views import integrity
 from pmagent.layout import Layout
 from tests.conftest import fresh_example
@@ -57,14 +56,14 @@ def browser(workspace: Path) -> Iterator[Reader]:
 def test_segments_are_listed_with_their_positions(workspace: Path, browser: Reader) -> None:
     files = segments(workspace)
     page = browser.page("/integrity")
-    found = standing(Layout(workspace))
-    assert [one.name for one in reversed(found.segments)] == [path.name for path in files]
-    edges = [(one.first, one.last) for one in reversed(found.segments)]
+    found = Layout(workspace).store.stat()
+    assert [one.name for one in reversed(found.parts)] == [path.name for path in files]
+    edges = [(one.first, one.last) for one in reversed(found.parts)]
     assert edges[0][0] == 1
     assert all(last + 1 == first for (_, last), (first, _) in pairwise(edges))
     assert edges[-1][1] == 41
-    assert sum(one.bytes for one in found.segments) == sum(path.stat().st_size for path in files) == found.bytes
-    assert [one.sealed for one in found.segments] == [False] + [True] * (len(files) - 1)
+    assert sum(one.bytes for one in found.parts) == sum(path.stat().st_size for path in files) == found.bytes
+    assert [one.sealed for one in found.parts] == [False] + [True] * (len(files) - 1)
     for path in files:
         assert path.name in page.text
     assert page.text.count("sealed, read-only") == len(files) - 1

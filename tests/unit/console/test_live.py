@@ -7,7 +7,6 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import anyio
 import anyio.lowlevel
@@ -17,7 +16,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from events.event import Draft, StoredEvent
-from events.segments import SegmentReader
+from events.segments import SegmentReader, segment_name
 from pmagent.console.live import feed as feeds
 from pmagent.console.live import filters
 from pmagent.console.live.filters import EXPRESSIONS_MAX
@@ -150,7 +149,7 @@ def test_all_that_is_intact_is_told_before_a_corrupt_place() -> None:
 
 @on_loop
 async def test_a_log_that_cannot_be_read_is_told_of_and_may_be_mended() -> None:
-    def refused(_: Path) -> SegmentReader:
+    def refused() -> SegmentReader:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
     console = filled(1)
@@ -158,17 +157,18 @@ async def test_a_log_that_cannot_be_read_is_told_of_and_may_be_mended() -> None:
     browser = console.browser("/live/log", [("after", "1")])
     await browser.connect()
     assert browser.source.told[-1].data == {"why": "unreadable", "text": "the log cannot be read: Permission denied"}
-    console.feed._open = lambda _: console.reader()
+    console.feed._open = console.reader
     await whole(console, browser)
     assert browser.source.rows() == [2]
 
 
-def test_without_a_log_the_stream_says_so() -> None:
+def test_without_a_log_or_without_its_head_the_stream_says_so() -> None:
     console = Console()
-    console.disk.unlink(f"{FOLDER}/HEAD")
-    browser = console.browser("/live")
-    anyio.run(browser.connect)
-    assert browser.source.told[-1].data["why"] == "missing"
+    for name, why in (("HEAD", "corrupt"), (segment_name(1), "missing")):
+        console.disk.unlink(f"{FOLDER}/{name}")
+        browser = console.browser("/live")
+        anyio.run(browser.connect)
+        assert browser.source.told[-1].data["why"] == why
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_what_is_followed_begins_where_the_page_ends_and_has_its_filters(browser
 
 
 def test_a_page_shows_nothing_that_came_after_its_position(workspace: Path) -> None:
-    found = log_view.look(Layout(workspace).log, Asked(count=5), 20).found
+    found = log_view.look(Layout(workspace).store, Asked(count=5), 20).found
     assert [event.position for event in found.events] == [16, 17, 18, 19, 20]
 
 

@@ -24,7 +24,7 @@ from tests.support.recorded import as_event
 def history_of(folder: Path, name: str) -> tuple[list[Event], str]:
     """A recorded history, and the id of its log."""
     with opened(Layout(recorded(folder, name))) as jobs:
-        return [as_event(stored) for stored in events(jobs.storage)], jobs.storage.log_id()  # type: ignore[attr-defined]
+        return [as_event(stored) for stored in events(jobs.storage)], jobs.storage.log_id()
 
 
 def runs_told(jobs: JobsAtHand) -> list[Any]:

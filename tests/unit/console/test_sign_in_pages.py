@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pmagent.console.door import operators, passwords
 from pmagent.console.door.entrance import invite
 from pmagent.console.door.guard import cookie_name
 from pmagent.layout import Layout
-from pmagent.log.source import line_runs, opened
+from pmagent.log.source import line_runs
 from tests.support.consoles import ORIGIN, Console, LiveHost, live_host
 from tests.support.entrances import SECRET, cheap_secrets
 from tests.support.hostile import CORPUS, assert_harmless
@@ -60,7 +61,7 @@ def typed(browser: Console, name: str, secret: str, **more: str) -> Any:
 
 def recorded(live: LiveHost, after: int) -> list[tuple[str, dict[str, Any]]]:
     """What the log tells of the console, behind a position."""
-    with opened(Layout(live.workspace).log) as storage:
+    with closing(Layout(live.workspace).store.reader()) as storage:
         told = [event for run, _ in line_runs(storage, after + 1) for event in run]
     return [(event.type, msgspec.json.decode(event.data)) for event in told if event.type.startswith("console.")]
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from events.blobs import BlobReader, BlobStore
+from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
+from events.storage import BlobReader
 
 CONTENT = bytes(range(256)) * 40
 

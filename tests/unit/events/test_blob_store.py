@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from contracts.blobs import blob_check
-from events.blobs import BLOB_BYTES_MAX, BlobStore, blob_file
+from events.blobs import BlobStore, blob_file
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound
 from events.event import Draft
 from events.named_blobs import FINDINGS_MAX
-from events.verify import Finding, verify_log
+from events.storage import BLOB_BYTES_MAX
+from events.store import Finding
+from events.verify import verify_log
 from tests.support.logs import FOLDER, LOG_ID, BatchWriter, open_segments
 from tests.support.memory_disk import MemoryDisk
 
@@ -166,7 +168,7 @@ def test_a_payload_that_lies_in_a_blob_names_it_and_what_it_holds_names_blobs_to
     storage.close()
 
     def found() -> tuple[bool, int, int, Finding | None]:
-        result = verify_log(FOLDER, disk, blobs=blob_check("/blobs", disk))
+        result = verify_log(FOLDER, disk, blobs=blob_check(BlobStore(disk, "/blobs")))
         assert result.blobs is not None
         return result.ok, result.events, result.blobs.checked, result.finding
 
@@ -192,7 +194,7 @@ def test_every_bad_blob_is_counted_once_and_the_first_are_named(count: int) -> N
         raw = b'{"sha256":"%s","size":1,"media_type":"image/png"}' % name.encode()
         writer.write([Draft("other.seen", None, raw, f"n{number}", "source")])
     storage.close()
-    result = verify_log(FOLDER, disk, blobs=blob_check("/blobs", disk))
+    result = verify_log(FOLDER, disk, blobs=blob_check(BlobStore(disk, "/blobs")))
     assert result.blobs is not None
     assert (result.ok, result.events) == (False, 2 * count + 1)
     assert (result.blobs.checked, result.blobs.bad) == (count, count)
@@ -209,4 +211,4 @@ def test_the_size_that_the_event_says_is_the_blobs(size: int, ok: bool) -> None:
     raw = b'{"sha256":"%s","size":%d,"media_type":"image/png"}' % (digest.encode(), size)
     writer.write([Draft("other.seen", None, raw, "n", "source")])
     storage.close()
-    assert verify_log(FOLDER, disk, blobs=blob_check("/blobs", disk)).ok == ok
+    assert verify_log(FOLDER, disk, blobs=blob_check(BlobStore(disk, "/blobs"))).ok == ok

@@ -168,7 +168,7 @@ def test_recovery_is_told_once_in_the_log() -> None:
     writer = BatchWriter(storage)
     assert storage.recovered is not None
     at = format_time(parse_time("2026-11-22T00:00:00.000000Z"))
-    events = opening_events(storage, storage.log_id, storage.recovered, writer.sequencer, at)
+    events = opening_events(storage, storage.log_id(), storage.recovered, writer.sequencer, at)
     assert [event.type for event in events] == ["log.recovered"]
     writer.committer.submit(events)
     writer.committer.commit()

@@ -9,7 +9,8 @@ from events.event import Tail
 from events.head import NAME as HEAD
 from events.reader import event_at
 from events.segments import SegmentReader, segment_name
-from events.verify import Finding, Verification, verify_log
+from events.store import Finding, Verification
+from events.verify import verify_log
 from tests.support.logs import (
     FOLDER,
     HEAD_PATH,

@@ -184,7 +184,7 @@ def test_a_model_that_answers_nothing_that_fits_fails_or_is_replaced_by_the_rule
 def test_a_model_of_the_callers_own_cannot_run_beside_a_daemon(workspace: Path) -> None:
     asked = envelope(workspace)
     run(asked, workspace=workspace)
-    lock = WriterLock(Layout(workspace).lock, "a daemon of the tests")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "a daemon of the tests")
     try:
         with (
             listening(Layout(workspace).socket),
@@ -210,7 +210,7 @@ def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(envelope(workspace), workspace=workspace)
-    lock = WriterLock(Layout(workspace).lock, "a command of the tests")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "a command of the tests")
     waited: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -226,7 +226,7 @@ def test_a_model_of_the_callers_own_waits_for_a_command_that_holds_the_log(
 def test_a_command_that_holds_the_log_for_too_long_is_named(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run(envelope(workspace), workspace=workspace)
     monkeypatch.setattr("pmagent.oa.asking.PATIENCE_SECONDS", 0.0)
-    lock = WriterLock(Layout(workspace).lock, "a command of the tests")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "a command of the tests")
     try:
         with pytest.raises(ModelOutOfReach, match="a command of the tests"):
             run(envelope(workspace), workspace=workspace, model=FakeListChatModel(responses=["x"]))
@@ -265,7 +265,7 @@ def test_a_daemon_is_waited_for_as_long_as_the_run_may_take(
     monkeypatch.setattr(operations, "call_daemon", answer)
     asked = envelope(workspace)
     run(asked, workspace=workspace)
-    lock = WriterLock(Layout(workspace).lock, "a daemon of the tests")
+    lock = WriterLock(Layout(workspace).evidence.locks[-1], "a daemon of the tests")
     try:
         with pytest.raises(BadOperation):
             run(asked, workspace=workspace, limits={"seconds": 300}, **options)

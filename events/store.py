@@ -1,0 +1,189 @@
+"""A log's store: opens the log for reading, or takes its lease and opens it for writing.
+
+``events.evidence.log_of`` gives the store of a workspace's log. Only the package ``events`` knows how a store keeps
+lines and excludes a second writer; a database can implement the same protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from events.event import Tail
+from events.named_blobs import BlobCheck, BlobsChecked
+from events.storage import Blobs, LogReader, Storage
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something wrong: in ``file``, from byte ``offset`` on, first at ``position`` (0: not an event). Of a blob,
+    ``position`` is that of the event that names it."""
+
+    file: str
+    offset: int
+    position: int
+    reason: str
+
+
+class Verification(msgspec.Struct, frozen=True):
+    """The extent of a check and its findings. ``ok`` means: nothing is wrong up to the durable end, nor with a blob.
+
+    ``finding`` is the first that is wrong with the lines, or else with a blob; ``blobs`` says all of these (None: they
+    were not looked at).
+
+    ``events``, ``bytes`` and ``tail`` describe the intact part. ``beyond_bytes`` follow it behind the durable end (a
+    batch being written, or a torn tail that the next opening settles), ``beyond`` says from where on and what they
+    are: they are no finding.
+    """
+
+    ok: bool
+    log_id: str
+    events: int
+    bytes: int
+    segments: int
+    tail: Tail
+    durable: Tail
+    beyond_bytes: int
+    finding: Finding | None
+    beyond: Finding | None = None
+    blobs: BlobsChecked | None = None
+
+
+class Holder(msgspec.Struct, frozen=True):
+    """The writer that has the lease (``live``), or had it last. ``note``: its own words about itself, for people ("":
+    none); of them the process ``pid`` (0: not known) and its ``role``, which is ``daemon`` or a command's name.
+    ``since``: the time at which it took the lease, as the log writes times ("": not known)."""
+
+    live: bool
+    note: str = ""
+    pid: int = 0
+    role: str = ""
+    since: str = ""
+
+
+class Identity(NamedTuple):
+    """The place in which a log lies. ``mark``: two numbers that stay the same as long as it stays there, and that no
+    copy of it has. ``owner``: the user id to which it belongs."""
+
+    place: str
+    mark: tuple[int, int]
+    owner: int
+
+
+class LocalFiles(NamedTuple):
+    """The files of this machine that a store relies on, whether or not they are there: the ``folders``, the files that
+    the log's writer changes in place (``written``), and those by which it holds its ``lease``. None of them for a store
+    that lies elsewhere."""
+
+    folders: tuple[Path, ...] = ()
+    written: tuple[Path, ...] = ()
+    lease: tuple[Path, ...] = ()
+
+
+class Part(msgspec.Struct, frozen=True):
+    """A part of the log: its name, its positions (``last`` 0: not known), its bytes, and whether it is sealed (nobody
+    may write it any more)."""
+
+    name: str
+    first: int
+    last: int
+    bytes: int
+    sealed: bool
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """The state of a store at first sight. ``ends``: the durable end as each of its records notes it, None for a
+    damaged one; no record, no ends. ``newest``: the end that counts. ``parts``: the newest first; ``older``: how many
+    more there are; ``bytes``: of all of them. ``aside``: names of what else lies there. ``trouble``: the fault that
+    shows ("": none)."""
+
+    log_id: str
+    ends: tuple[Tail | None, ...]
+    newest: Tail | None
+    parts: list[Part]
+    older: int
+    bytes: int
+    aside: list[str]
+    trouble: str
+
+
+class Size(NamedTuple):
+    """About how many bytes the lines have, and the blobs."""
+
+    lines: int
+    blobs: int
+
+
+class Lease(Protocol):
+    """The right to write a log."""
+
+    def open(self) -> Storage:
+        """Open the log for writing; begins it where there is none. The storage must be closed before the lease ends.
+        Raises CorruptLog, OSError."""
+        ...
+
+
+class LogStore(Protocol):
+    """One log and its blobs. Nothing is held open between two calls; any number of threads may call it."""
+
+    @property
+    def place(self) -> str:
+        """The log's place, for people."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether there is a log, or what is left of one."""
+        ...
+
+    def reader(self) -> LogReader:
+        """Open the log for reading, beside any writer; nothing is written. Raises NotFound where there is none,
+        CorruptLog where it cannot be told how far it is durable."""
+        ...
+
+    def blobs(self) -> Blobs:
+        """The content-addressed store beside the log."""
+        ...
+
+    def lease(self, role: str) -> AbstractContextManager[Lease]:
+        """Hold the lease of the log's one writer for the length of the block, in this ``role``. Entering raises
+        LogLocked when another one has it; OSError."""
+        ...
+
+    def holder(self) -> Holder:
+        """The writer that has the lease, or had it last. Raises OSError."""
+        ...
+
+    def verify(
+        self, *, decode: bool = False, blobs: BlobCheck | None = None, told: Callable[[int], None] | None = None
+    ) -> Verification:
+        """Make every check that can be made of the log. ``decode`` also decodes each line, as strictly as a reader
+        does; ``blobs`` also checks each blob that an event names (``contracts.blobs.blob_check``); ``told`` is called,
+        now and then, with how many bytes of lines and blobs have been checked.
+
+        Raises NotFound when there is no log at all.
+        """
+        ...
+
+    def stat(self) -> Standing:
+        """Look at the store without reading all of it. Raises OSError."""
+        ...
+
+    def size(self) -> Size:
+        """About how much there is to verify. Raises OSError."""
+        ...
+
+    def identity(self) -> Identity:
+        """The place in which the log lies. Raises OSError (FileNotFoundError where there is none)."""
+        ...
+
+    def written(self, position: int) -> tuple[int, str]:
+        """The last position that has a line, durable or not, and the sum that the line at ``position`` claims ("":
+        there is none): for comparing the log with what was durable in it. Raises NotFound, CorruptLog, OSError."""
+        ...
+
+    def files(self) -> LocalFiles:
+        """The files that others must not be able to change."""
+        ...

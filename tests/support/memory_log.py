@@ -1,0 +1,113 @@
+"""The store of a log in memory: shows that nothing in the protocol needs files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import count
+
+import msgspec
+
+from events.blobs import BlobStore
+from events.errors import LogLocked, NotFound
+from events.log import now
+from events.memory import MemoryStorage
+from events.named_blobs import BlobCheck
+from events.reader import events
+from events.store import Holder, Identity, LocalFiles, Part, Size, Standing, Verification
+from tests.support.memory_disk import MemoryDisk
+
+_numbers = count(1)
+
+
+class MemoryLog:
+    """A log that lies nowhere else."""
+
+    place = "memory"
+
+    def __init__(self) -> None:
+        self._number = next(_numbers)
+        self._storage: MemoryStorage | None = None
+        self._holder = Holder(live=False)
+        self._blobs = BlobStore(MemoryDisk(), "/blobs")
+
+    def exists(self) -> bool:
+        """See LogStore."""
+        return self._storage is not None
+
+    def reader(self) -> MemoryStorage:
+        """See LogStore."""
+        if self._storage is None:
+            raise NotFound("there is no log in memory")
+        return self._storage
+
+    def blobs(self) -> BlobStore:
+        """See LogStore."""
+        return self._blobs
+
+    @contextmanager
+    def lease(self, role: str) -> Iterator[MemoryLog]:
+        """See LogStore."""
+        if self._holder.live:
+            raise LogLocked(self.place, self._holder.note)
+        pid = os.getpid()
+        self._holder = Holder(live=True, note=f"pid {pid}, {role}", pid=pid, role=role, since=now())
+        try:
+            yield self
+        finally:
+            self._holder = msgspec.structs.replace(self._holder, live=False)
+
+    def open(self) -> MemoryStorage:
+        """See Lease."""
+        self._storage = self._storage or MemoryStorage(f"{self._number:032x}")
+        return self._storage
+
+    def holder(self) -> Holder:
+        """See LogStore."""
+        return self._holder
+
+    def verify(
+        self, *, decode: bool = False, blobs: BlobCheck | None = None,  # noqa: ARG002 - a reader decodes anyway
+        told: Callable[[int], None] | None = None,
+    ) -> Verification:  # fmt: skip
+        """See LogStore."""
+        reader = self.reader()
+        for event in events(reader):
+            if blobs is not None:
+                blobs.look(event)
+        tail, size = reader.tail(), self.size().lines
+        if told is not None:
+            told(size)
+        checked = blobs.result if blobs is not None else None
+        log_id, count = reader.log_id(), tail.position
+        return Verification(
+            ok=True, log_id=log_id, events=count, bytes=size, segments=1, tail=tail, durable=tail, beyond_bytes=0,
+            finding=None, blobs=checked,
+        )  # fmt: skip
+
+    def stat(self) -> Standing:
+        """See LogStore."""
+        if self._storage is None:
+            return Standing("", (), None, [], 0, 0, [], "")
+        tail, size = self._storage.tail(), self.size().lines
+        part = Part("memory", 1, tail.position, size, sealed=False)
+        return Standing(self._storage.log_id(), (tail,), tail, [part] if size else [], 0, size, [], "")
+
+    def size(self) -> Size:
+        """See LogStore."""
+        return Size(len(self._storage.read(1, 1 << 62)) if self._storage is not None else 0, 0)
+
+    def identity(self) -> Identity:
+        """See LogStore."""
+        self.reader()
+        return Identity(self.place, (0, self._number), os.getuid())
+
+    def written(self, position: int) -> tuple[int, str]:
+        """See LogStore."""
+        reader = self.reader()
+        return reader.tail().position, next((event.sum for event in events(reader, max(1, position), position)), "")
+
+    def files(self) -> LocalFiles:
+        """See LogStore."""
+        return LocalFiles()
