@@ -29,6 +29,14 @@ class End(msgspec.Struct, frozen=True):
     failed: int = 0
     score: float | None = None
 
+    @property
+    def gist(self) -> str:
+        """The score, or how many tasks are done; "" where it has neither."""
+        if self.score is not None:
+            return f"{self.score:g}/5"
+        total = self.done + self.failed
+        return f"{self.done} of {total}" if total else ""
+
 
 class JobView(msgspec.Struct, frozen=True, kw_only=True):
     """A job that was requested at position ``requested``, at log time ``at``; ``asked`` is the request, without what
@@ -72,9 +80,19 @@ class JobView(msgspec.Struct, frozen=True, kw_only=True):
         return self.end or self.doing
 
     @property
+    def so_far(self) -> str:
+        """How much of it is done, where that can be counted; else ""."""
+        return ""
+
+    @property
     def weight(self) -> int:
         """How much it holds."""
         raise NotImplementedError
+
+    def until(self, now: str) -> str:
+        """The log time up to which it is known at log time ``now``: its end, else the later of now and its newest
+        event."""
+        return self.ended or max(self.updated, now)
 
 
 V = TypeVar("V", bound=JobView)

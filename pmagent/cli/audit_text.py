@@ -11,10 +11,9 @@ from pmagent.clean import pad, shorten
 from pmagent.cli.job_text import Rendering, duration_ms, elapsed, fitted, heading, mark, name_columns, reasons
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.exitcodes import Exit
-from pmagent.jobs.catalogue import Ending
 from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import AUDITS
-from pmagent.when import seconds_between, spoken
+from pmagent.when import took
 from projections.audits.view import JUDGES, SOURCES, Audit, Source, Standing
 
 TIMED_OUT: Final = ("timed_out", "pdf_timed_out")
@@ -108,8 +107,8 @@ def summary(output: Output, audit: Audit, copies: Sequence[Path] = ()) -> None:
     sign, score, criteria = mark(audit.state), audit.score, audit.standings
     judge = audit.asked.model or audit.asked.engine
     said = f"{score:g}/5, judged by {judge}" if score is not None else audit.asked.repo_url
-    took = elapsed(audit, now())
-    output.line(Styled(f"{sign.text} {audit.state}", sign.style), ": ", shorten(said, 200), f", {took}")
+    stands = Styled(f"{sign.text} {audit.state}", sign.style)
+    output.line(stands, ": ", shorten(said, 200), f", {elapsed(audit, now())}")
     reasons(output, audit)
     if audit.over and score is None and any(one.evidence >= 0 for one in criteria):
         output.line("  what was collected is kept:")
@@ -171,8 +170,8 @@ def _heading(audit: Audit, criteria: Sequence[Standing], now: str, columns: int)
 
 
 def _source_row(name: str, source: Source, now: str, columns: int) -> list[Piece]:
-    took = spoken(seconds_between(source.started, source.ended or now)) if source.started else ""
-    cells = [f" {pad(name, 12)}", f"  {pad(source.state, STATE_COLUMNS)}", f"{took:>9}", f"  {source.text}"]
+    spent = took(source.started, source.ended or now)
+    cells = [f" {pad(name, 12)}", f"  {pad(source.state, STATE_COLUMNS)}", f"{spent:>9}", f"  {source.text}"]
     return fitted(mark(source.state), cells, columns)
 
 
@@ -187,11 +186,6 @@ def _row(one: Standing, columns: int, names: int) -> list[Piece]:
     return fitted(mark(one.state), cells, columns)
 
 
-def _cell(end: Ending) -> str:
-    return f"{end.score:g}/5" if end.score is not None else ""
-
-
 AUDIT: Final = Rendering(
-    AUDITS, exit_code, table, _entry, document, summary, lambda _, __: None, ("SCORE", 5, "REPOSITORY"), _cell,
-    none_yet="pmagent audit REPO_URL PDF", next="the next command that runs",
+    AUDITS, exit_code, table, _entry, document, summary, lambda *_: None, wide=5, next="the next command that runs"
 )

@@ -1,4 +1,4 @@
-"""What lines for people about runs and about audits have in common."""
+"""Lines for people about runs and about audits alike."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple
 from events.log import now
 from pmagent.clean import pad, shorten, width
 from pmagent.cli.output import Output, Piece, Styled
-from pmagent.jobs.catalogue import Ending, Entry
+from pmagent.jobs.catalogue import Entry
 from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import Kind
-from pmagent.when import seconds_between, short, spoken
+from pmagent.when import seconds_between, short, spoken, took
 from projections.jobs import Change, JobView
 
 MARKS: Final[dict[str, tuple[str, str]]] = {
@@ -27,7 +27,8 @@ MARKS: Final[dict[str, tuple[str, str]]] = {
 class Rendering(NamedTuple):
     """Jobs of one kind at the shell. ``table``: a view at a log time, in so many columns and rows; ``entry``: a job of
     a list, for programs; ``whole``: a view, for programs; ``summary`` and ``details`` of a view, for people.
-    ``column``: of a list, the heading and width of the column that ``cell`` fills, and the heading of the last one."""
+    ``wide``: the width of the column of ``End.gist`` in a list. ``next``: the command that takes up what nobody
+    carries."""
 
     kind: Kind
     exit_code: Callable[[Any], int]
@@ -36,11 +37,8 @@ class Rendering(NamedTuple):
     whole: Callable[[Any], dict[str, Any]]
     summary: Callable[[Output, Any], None]
     details: Callable[[Output, Any], None]
-    column: tuple[str, int, str]
-    cell: Callable[[Ending], str]
-    none_yet: str
+    wide: int
     next: str
-    """The command that takes up what nobody carries."""
 
 
 def mark(word: str) -> Styled:
@@ -88,12 +86,12 @@ def name_columns(names: list[str], most: int) -> int:
 
 def elapsed(view: JobView, now: str) -> str:
     """From the request to the end, or to log time ``now``, for people."""
-    return spoken(seconds_between(view.at, view.ended or now))
+    return took(view.at, view.ended or now)
 
 
 def duration_ms(view: JobView) -> int:
     """From the request to the end, or to now."""
-    return round(seconds_between(view.at, view.ended or max(view.updated, now())) * 1000)
+    return round(seconds_between(view.at, view.until(now())) * 1000)
 
 
 def reasons(output: Output, view: JobView) -> None:
@@ -106,15 +104,16 @@ def reasons(output: Output, view: JobView) -> None:
 
 def listing(output: Output, shown: Rendering, found: list[Entry], *, narrows: bool) -> None:
     """A list of jobs for people; ``narrows``: not all were asked for."""
-    kind, (head, wide, about) = shown.kind, shown.column
+    kind, wide = shown.kind, shown.wide
+    head, about = (head.upper() for head in kind.heads)
     if not found:
-        output.line(f"no such {kind.word}s" if narrows else f"no {kind.word}s yet: {shown.none_yet}")
+        output.line(f"no such {kind.word}s" if narrows else f"no {kind.word}s yet: {kind.example}")
         return
     first = f"{kind.word.upper():<8}  {'ASKED FOR (UTC)':<18}  {'STATE':<11}  {head:>{wide}}  {about}"
     output.line(Styled(first, "bold"))
     for job in found:
         said: list[Piece] = [
             job.job_id[:8], "  ", Styled(short(job.time), "dim"), "  ", mark(job.state), " ",
-            pad(job.state, 9), "  ", f"{shown.cell(job.ending) if job.ending is not None else '':>{wide}}", "  ",
+            pad(job.state, 9), "  ", f"{job.ending.gist if job.ending is not None else '':>{wide}}", "  ",
         ]
         output.line(*said, shorten(job.title, max(20, output.columns - 47 - wide)))

@@ -24,11 +24,10 @@ from pmagent.cli.job_text import (
 )
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.exitcodes import Exit
-from pmagent.jobs.catalogue import Ending
 from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.places import folder_of, report_of
-from pmagent.when import seconds_between, spoken
+from pmagent.when import seconds_between, spoken, took
 from projections.runs.changes import saying
 from projections.runs.numbers import task_documents
 from projections.runs.view import Run, Task
@@ -212,11 +211,10 @@ def _foremost(pairs: list[Pair], room: int) -> list[Pair]:
 
 def _row(task: Task, planned: PlannedTask, now: str, columns: int, names: int) -> list[Piece]:
     sign = mark("retry" if task.retry_at else task.state)
-    took = spoken(seconds_between(task.started, task.ended or now)) if task.started else ""
-    most = 1 + planned.constraints.max_retries
+    spent, most = took(task.started, task.ended or now), 1 + planned.constraints.max_retries
     attempts = f"{task.attempts}/{most}" if task.attempts > 1 or task.retry_at else ""
     cells = [
-        f" {pad(planned.name, names)}", f"  {pad(task.state, STATE_COLUMNS)}", f"{took:>{TIME_COLUMNS}}",
+        f" {pad(planned.name, names)}", f"  {pad(task.state, STATE_COLUMNS)}", f"{spent:>{TIME_COLUMNS}}",
         f"  {attempts}" if attempts else "", f"  {_why(task, now)}",
     ]
     return fitted(sign, cells, columns)
@@ -238,11 +236,6 @@ def _rest(run: Run, pairs: list[Pair], columns: int) -> list[Piece]:
     return [Styled(shorten(f"   {more} {sum(counts.values())} more: {', '.join(words)}", columns), "dim")]
 
 
-def _cell(end: Ending) -> str:
-    return f"{end.done} of {end.done + end.failed}" if end.done + end.failed else ""
-
-
 RUN: Final = Rendering(
-    RUNS, exit_code, table, _entry, whole, summary, _details, ("DONE", 14, "INTENT"), _cell,
-    none_yet="pmagent run 'What to do' --plan FILE", next="the next pmagent run",
+    RUNS, exit_code, table, _entry, whole, summary, _details, wide=14, next="the next pmagent run"
 )

@@ -23,6 +23,7 @@ from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.sifting import sifted, stands
 from pmagent.layout import Layout
+from projections.jobs import End
 
 TITLE_CHARS: Final = 300
 """So much of what a job is about is remembered."""
@@ -49,17 +50,12 @@ _ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
 _WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode()) for one in (*_KINDS, *_ENDS)))
 
 
-class Ending(msgspec.Struct, frozen=True, gc=False):
-    """How the job that was requested at ``request`` ended, at ``position``; the rest as in ``End``, cut short."""
+class Ending(End, frozen=True, gc=False, kw_only=True):
+    """The end, cut short, of the job that was requested at ``request``: at ``position``."""
 
     request: int
     position: int
     time: str
-    state: str
-    reasons: tuple[str, ...] = ()
-    done: int = 0
-    failed: int = 0
-    score: float | None = None
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -80,9 +76,9 @@ class Entry(msgspec.Struct, gc=False):
         return "open" if self.ending is None else self.ending.state
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> list[str]:
         """Why it ended so, in few words."""
-        return () if self.ending is None else self.ending.reasons
+        return [] if self.ending is None else self.ending.reasons
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -275,8 +271,11 @@ def _ending(event: Event) -> Ending:
     data = event.data
     kind = next(kind for kind in KINDS if event.type in kind.ends)
     end = kind.end_of(data)
-    said = tuple(reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX])
-    return Ending(data.request, event.position, event.time, end.state, said, end.done, end.failed, end.score)
+    said = [reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX]]
+    return Ending(
+        request=data.request, position=event.position, time=event.time, state=end.state, reasons=said, done=end.done,
+        failed=end.failed, score=end.score,
+    )
 
 
 def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:

@@ -31,7 +31,8 @@ class OpenJob(NamedTuple):
 class Kind(msgspec.Struct, frozen=True):
     """``request`` and ``cancellation`` are payload types; ``ends`` are the types of events that end a job. ``ask`` and
     ``cancel`` are its operations, ``command`` lists them. ``states``: each in which a job may end, and "open".
-    ``about`` is the field of the request that says what it is about. ``open_in``: the actors' states -> the open jobs,
+    ``about`` is the field of the request that says what it is about. ``heads``: the columns of a list for ``End.gist``
+    and for that field; ``example``: a command that asks for a job. ``open_in``: the actors' states -> the open jobs,
     oldest first. ``remark``: the request that was asked for and the one in the log -> what is to be said of them.
 
     ``begun``, ``evolved`` and ``changes`` fold a job (``JobView``), ``end_of`` the payload of its end.
@@ -45,6 +46,8 @@ class Kind(msgspec.Struct, frozen=True):
     cancel: str
     states: tuple[str, ...]
     about: str
+    heads: tuple[str, str]
+    example: str
     begun: Callable[[Event, str], Any]
     evolved: Callable[[Any, Event, str], Any]
     changes: Callable[[Any, Any, Event], Iterable[Change]]
@@ -126,6 +129,8 @@ RUNS: Final = Kind(
     cancel="orchestra.cancel",
     states=("open", "done", "failed", "cancelled", "timed_out", "stopped", "refused", "planned"),
     about="intent",
+    heads=("Done", "Intent"),
+    example="pmagent run 'What to do' --plan FILE",
     begun=run_fold.requested,
     evolved=run_fold.evolved,
     changes=run_changes.changes,
@@ -142,6 +147,8 @@ AUDITS: Final = Kind(
     cancel="audit.cancel",
     states=("open", "concluded", "failed", "cancelled", "refused"),
     about="repo_url",
+    heads=("Score", "Repository"),
+    example="pmagent audit REPO_URL PDF",
     begun=audit_fold.requested,
     evolved=audit_fold.evolved,
     changes=audit_changes.changes,

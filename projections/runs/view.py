@@ -164,6 +164,11 @@ class Run(JobView, frozen=True, kw_only=True):
     log: Growing = Growing()
 
     @property
+    def so_far(self) -> str:
+        """See JobView."""
+        return f"{self.counts['done']} of {len(self.tasks)}" if len(self.tasks) else ""
+
+    @property
     def weight(self) -> int:
         """Its tasks."""
         return len(self.tasks)

@@ -1,10 +1,10 @@
-"""What the pages of runs and of audits have in common: how a list is asked for, and how a job is ended."""
+"""The pages of runs and of audits alike: the list, the way to end a job, and how a page finds its own."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 from starlette.datastructures import QueryParams
@@ -18,10 +18,10 @@ from pmagent.clean import shorten
 from pmagent.console.desk import desk_of, form_of, visitor_of
 from pmagent.console.jobs.desk import JobsAtHand, jobs_of, whole_id
 from pmagent.console.jobs.run import address
-from pmagent.jobs.catalogue import Ending, Entry, Listing
+from pmagent.jobs.catalogue import Entry, Listing
 from pmagent.jobs.history import Jobs, NoSuchJob
 from pmagent.jobs.kinds import Kind
-from pmagent.when import seconds_between, spoken
+from pmagent.when import took
 
 LISTED: Final = 50
 OPEN_LOOKED_AT: Final = 5
@@ -89,24 +89,6 @@ def number_of(query: QueryParams, name: str) -> int:
     return int(given)
 
 
-class Listed(NamedTuple):
-    """A list of jobs as its page shows it. ``column``: the heading of what ``ended`` tells of an ended job, and
-    ``so_far`` of an open one; ``about``: what they are about; ``ask``: the command that asks for one."""
-
-    kind: Kind
-    live: tuple[str, ...]
-    column: str
-    about: str
-    ask: str
-    ended: Callable[[Ending], str]
-    so_far: Callable[[Any], str]
-
-    @property
-    def section(self) -> str:
-        """The first part of its addresses."""
-        return f"{self.kind.word}s"
-
-
 class Row(msgspec.Struct, frozen=True):
     """A job in the list. ``word``: how it stands; ``cell``: what the list's own column says."""
 
@@ -118,9 +100,9 @@ class Row(msgspec.Struct, frozen=True):
     reason: str
 
 
-async def list_page(request: Request, shown: Listed) -> Response:
+async def list_page(request: Request, kind: Kind, live: tuple[str, ...]) -> Response:
     """The list of jobs that the address asks for; empty where there is no log."""
-    desk, kind = desk_of(request), shown.kind
+    desk, section = desk_of(request), f"{kind.word}s"
     asked = asked_of(request.query_params, kind.states)
 
     def read(jobs: JobsAtHand) -> tuple[Listing, list[Row]]:
@@ -128,31 +110,31 @@ async def list_page(request: Request, shown: Listed) -> Response:
             found = jobs.catalogue.listed(kind, LISTED, before=asked.after, state=asked.state, text=asked.text)
         except NotFound:
             found = Listing([], more=False, looked=1, forgotten=False)
-        return found, _rows(jobs, shown, found.entries)
+        return found, _rows(jobs, kind, found.entries)
 
     listing, rows = await desk.read(read, jobs_of(request))
-    newest, older = pages(f"/{shown.section}", asked, listing)
+    newest, older = pages(f"/{section}", asked, listing)
     return await desk.page(
-        request, "jobs.html", title=shown.section.capitalize(), section=shown.section, live=shown.live,
-        command=twin(kind, asked), asked=asked, states=choices(kind.states), shown=shown,
+        request, "jobs.html", title=section.capitalize(), section=section, live=live,
+        command=twin(kind, asked), asked=asked, states=choices(kind.states), kind=kind,
         rows=rows, listing=listing, newest=newest, older=older, full=LISTED,
     )  # fmt: skip
 
 
-def _rows(jobs: JobsAtHand, shown: Listed, entries: Sequence[Entry]) -> list[Row]:
+def _rows(jobs: JobsAtHand, kind: Kind, entries: Sequence[Entry]) -> list[Row]:
     """The list's rows; of open jobs, as far as there are few, how far they are. Raises CorruptLog."""
     rows, looked = [], 0
     for entry in entries:
         word, cell, ending = entry.state, "", entry.ending
         if ending is not None:
-            cell = shown.ended(ending)
+            cell = ending.gist
         elif looked < OPEN_LOOKED_AT:
             looked += 1
-            with jobs.shelves[shown.kind].story(entry.job_id) as (story, _):
+            with jobs.shelves[kind].story(entry.job_id) as (story, _):
                 if story.view.requested == entry.position:  # else its id has been used again
-                    word, cell = story.view.word, shown.so_far(story.view)
-        took = spoken(max(seconds_between(entry.time, ending.time), 0.0)) if ending is not None else ""
-        rows.append(Row(entry, word, shorten(entry.title, 160), took, cell, shorten("; ".join(entry.reasons), 200)))
+                    word, cell = story.view.word, story.view.so_far
+        spent = took(entry.time, ending.time) if ending is not None else ""
+        rows.append(Row(entry, word, shorten(entry.title, 160), spent, cell, shorten("; ".join(entry.reasons), 200)))
     return rows
 
 
@@ -203,20 +185,21 @@ async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[An
     return await read_of(request, told)
 
 
-def job_routes(shown: Listed, pages: Mapping[str, Page]) -> list[BaseRoute]:
-    """The list of jobs, what ends one, and the pages of one, by what stands behind its id in the address."""
-    kind, root = shown.kind, f"/{shown.section}"
+def job_routes(kind: Kind, live: tuple[str, ...], pages: Mapping[str, Page]) -> list[BaseRoute]:
+    """The list of jobs, which events whose types begin with ``live`` change; the way to end one; and the pages of one,
+    by what stands behind its id in the address."""
+    root = f"/{kind.word}s"
     one = f"{root}/{{{kind.id_field}}}"
     return [
-        Route(root, partial(list_page, shown=shown)),
+        Route(root, partial(list_page, kind=kind, live=live)),
         *(Route(one + path, job_page(kind, page)) for path, page in pages.items()),
         Route(f"{one}/cancel", partial(cancelled, kind=kind), methods=["POST"]),
     ]
 
 
 def job_page(kind: Kind, page: Page) -> Callable[[Request], Awaitable[Response]]:
-    """The endpoint of a page of one job. Who gives the beginning of an id is sent on to the whole one; what was asked
-    for goes along."""
+    """The endpoint of a page of one job. The beginning of an id leads on to the whole one; the rest of the address goes
+    along."""
 
     async def endpoint(request: Request) -> Response:
         given = request.path_params[kind.id_field]

@@ -14,7 +14,7 @@ from contracts.audit_events import EvidenceItem, JudgeName, OpinionItem, RuleIte
 from events.log import now
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import AuditStory
-from pmagent.when import seconds_between, spoken
+from pmagent.when import took
 from projections.audits.report import CHANGED
 from projections.audits.view import JUDGES, SOURCES, Audit, Source, Standing
 
@@ -114,16 +114,18 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
 def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
     """The page; ``only``: of the criteria this one, with all of its evidence. Raises CorruptLog."""
     audit = story.view
-    until = audit.ended or max(audit.updated, now())
+    until = audit.until(now())
     items = sum(map(len, audit.evidence.values()))
     chosen = [one for one in audit.standings if only in ("", one.criterion.id)]
     concluded = audit.concluded
     return AuditPage(
         audit=audit,
-        took=spoken(max(seconds_between(audit.at, until), 0.0)),
+        took=took(audit.at, until),
         summary=blocks(concluded.executive_summary) if concluded is not None else [],
         plan=blocks(concluded.remediation_plan) if concluded is not None else [],
-        readings=[(name, audit.sources[name], _took(audit.sources[name], until)) for name in SOURCES],
+        readings=[
+            (name, one, took(one.started, one.ended or until)) for name in SOURCES for one in [audit.sources[name]]
+        ],
         parts=[_part(audit, one, whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
         judges=[NAMES[judge] for judge in JUDGES],
         only=only,
@@ -162,10 +164,6 @@ def blocks(text: str) -> list[tuple[str, list[str]]]:
 
 
 # --- parts ---------------------------------------------------------------------------------------------------------
-
-
-def _took(source: Source, now: str) -> str:
-    return spoken(max(seconds_between(source.started, source.ended or now), 0.0)) if source.started else ""
 
 
 def _documents(story: AuditStory, jobs: Jobs) -> list[Document]:

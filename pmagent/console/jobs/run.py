@@ -19,7 +19,7 @@ from pmagent.console.drawing.waterfall import Lane, Part
 from pmagent.jobs.history import Cancelling, Jobs
 from pmagent.jobs.story import RunStory
 from pmagent.orchestra.places import folder_of
-from pmagent.when import seconds_between, spoken
+from pmagent.when import took
 from projections.runs.folders import documents
 from projections.runs.places import places
 from projections.runs.report import state_of
@@ -121,7 +121,7 @@ def run_page(story: RunStory, jobs: Jobs, state: str = "", start: int = 0) -> Ru
         run=run,
         words=state_of(run),
         word=run.word,
-        took=spoken(max(seconds_between(run.at, told_until(run)), 0.0)),
+        took=took(run.at, run.until(now())),
         planned_by=f"as given: {run.asked.source}" if run.given else "made by the planner",
         folder=folder_of(run.asked.config, run.id),
         documents=[name for name in DOCUMENTS if _has(run, name)],
@@ -157,16 +157,9 @@ def shown_state(task: Task) -> str:
     return "retry" if task.retry_at else task.state
 
 
-def told_until(run: Run) -> str:
-    """The log time up to which it is told: its end, or now. Between two events of a task hours may pass."""
-    return run.ended or max(run.updated, now())
-
-
-def took_of(task: Task, now: str) -> str:
-    """From its start to its end, or to ``now``."""
-    if not task.started:
-        return ""
-    return spoken(max(seconds_between(task.started, task.ended or now), 0.0))
+def took_of(run: Run, task: Task) -> str:
+    """From the task's start to its end, or to now."""
+    return took(task.started, task.ended or run.until(now()))
 
 
 def attempts_of(task: Task, planned: PlannedTask) -> str:
@@ -185,7 +178,7 @@ def attempt_rows(run: Run, task: Task, planned: PlannedTask) -> list[AttemptRow]
     return [
         AttemptRow(
             planned.name, f"{address}?attempt={one.attempt}", one.attempt, one.at,
-            spoken(max(seconds_between(one.at, one.ended or told_until(run)), 0.0)), _end_of(one), one.retry_at,
+            took(one.at, one.ended or run.until(now())), _end_of(one), one.retry_at,
         )
         for one in task.tries
     ]  # fmt: skip
@@ -232,7 +225,7 @@ def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
     return TaskRow(
         planned.name, shown_state(task), shorten(planned.intent, 160),
         shorten(shlex.join([planned.tools[0], *planned.inputs.args]), 160), attempts_of(task, planned),
-        took_of(task, told_until(run)), exit_of(task.exit_code), task.reason, task_address(run.id, planned.task_id),
+        took_of(run, task), exit_of(task.exit_code), task.reason, task_address(run.id, planned.task_id),
     )  # fmt: skip
 
 
@@ -241,7 +234,7 @@ def _node(run: Run, task: Task, planned: PlannedTask, *, told: bool) -> dag.Node
     state = shown_state(task)
     if not told:
         return dag.Node(planned.task_id, planned.name, state, planned.depends_on)
-    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(task, told_until(run))]
+    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(run, task)]
     note = " · ".join(part for part in said if part)
     address = task_address(run.id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
@@ -264,11 +257,11 @@ def _dull(pair: Pair) -> tuple[bool, int]:
 
 
 def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:
-    said = [took_of(task, told_until(run))]
+    said = [took_of(run, task)]
     said += [f"{task.attempts} attempts"] if task.attempts > 1 else []
     note = ", ".join(part for part in said if part)
     address = task_address(run.id, planned.task_id)
-    return Lane(planned.name, shown_state(task), parts_of(task, told_until(run)), note, address)
+    return Lane(planned.name, shown_state(task), parts_of(task, run.until(now())), note, address)
 
 
 def parts_of(task: Task, now: str) -> list[Part]:
@@ -278,13 +271,11 @@ def parts_of(task: Task, now: str) -> list[Part]:
         last = number == len(task.tries) - 1
         end = one.ended or now
         kind = _kind_of(one, ended=last and task.state == "failed")
-        took = spoken(max(seconds_between(one.at, end), 0.0))
-        found.append(Part(kind, one.at, end, f"attempt {one.attempt}, {took}: {_end_of(one)}"))
+        found.append(Part(kind, one.at, end, f"attempt {one.attempt}, {took(one.at, end)}: {_end_of(one)}"))
         until = now if last else task.tries[number + 1].at
         waits = one.ended and (not last or (task.state == "running" and one.reason))
         if waits and until > end:
-            pause = spoken(max(seconds_between(end, until), 0.0))
-            found.append(Part("waiting", end, until, f"{pause} until the next attempt"))
+            found.append(Part("waiting", end, until, f"{took(end, until)} until the next attempt"))
     return found
 
 
@@ -300,7 +291,7 @@ def _kind_of(one: Try, *, ended: bool) -> str:
 def _span(run: Run, lanes: Sequence[Lane]) -> tuple[str, str]:
     """From when the first began to the end of the run, or to its newest event."""
     starts = [part.start for lane in lanes for part in lane.parts]
-    return min(starts, default=run.begun or run.at), told_until(run)
+    return min(starts, default=run.begun or run.at), run.until(now())
 
 
 def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:

@@ -14,6 +14,7 @@ from contracts.orchestra_events import NetContact, PlannedTask, TaskAttemptReque
 from contracts.payload import typed
 from events.errors import NotFound
 from events.event import Event
+from events.log import now
 from events.reader import event_at
 from pmagent.console.drawing import waterfall
 from pmagent.console.drawing.waterfall import Lane
@@ -25,13 +26,12 @@ from pmagent.console.jobs.run import (
     parts_of,
     shown_state,
     task_address,
-    told_until,
     took_of,
 )
 from pmagent.console.reading.outputs import Shown, shown
 from pmagent.jobs.history import Jobs
 from pmagent.jobs.story import STREAMS, Attempt, RunStory
-from pmagent.when import seconds_between, spoken
+from pmagent.when import took
 from projections.runs.view import Run, Task
 
 ATTEMPTS_MAX: Final = 50
@@ -132,13 +132,14 @@ def task_page(story: RunStory, jobs: Jobs, task_id: str, attempt: int = 0) -> Ta
     looked = next((one for one in had if one.number == attempt), None) if attempt else had[-1] if had else None
     if attempt and looked is None:
         raise NotFound(f"task {planned.name} has had no attempt {attempt}", f"it has had {len(had)}")
-    lane = Lane(planned.name, shown_state(task), parts_of(task, told_until(run)), "")
+    until = run.until(now())
+    lane = Lane(planned.name, shown_state(task), parts_of(task, until), "")
     begun = task.tries[0].at if task.tries else run.at
     behind = [one.task_id for one in run.planned_tasks if task_id in one.depends_on]
     given = _given([*planned.inputs.env.items(), *((one.path, one.content) for one in planned.inputs.files)])
     return TaskPage(
         run=run, task=task, planned=planned, state=shown_state(task), attempts_said=attempts_of(task, planned),
-        took=took_of(task, told_until(run)), exit=exit_of(task.exit_code),
+        took=took_of(run, task), exit=exit_of(task.exit_code),
         waits=[_neighbour(run, one) for one in planned.depends_on[:NEIGHBOURS_MAX]],
         waits_more=max(len(planned.depends_on) - NEIGHBOURS_MAX, 0),
         behind=[_neighbour(run, one) for one in behind[:NEIGHBOURS_MAX]],
@@ -147,7 +148,7 @@ def task_page(story: RunStory, jobs: Jobs, task_id: str, attempt: int = 0) -> Ta
         arguments=_given([(f"Argument {n}", one) for n, one in enumerate(planned.inputs.args, 1)]),
         variables=given[: len(planned.inputs.env)],
         files=given[len(planned.inputs.env) :],
-        times=waterfall.drawn([lane], begun, task.ended or told_until(run)),
+        times=waterfall.drawn([lane], begun, task.ended or until),
         attempts=[_line(story, jobs, task_id, one, one is looked) for one in had[-ATTEMPTS_MAX:]],
         attempts_left_out=max(len(had) - ATTEMPTS_MAX, 0),
         looked=_attempt(story, jobs, looked) if looked is not None else None,
@@ -182,11 +183,11 @@ def _line(story: RunStory, jobs: Jobs, task_id: str, attempt: Attempt, current: 
     said, code = _said(ended)
     place = story.view.places[task_id]
     why = next((one.reason for one in story.view.tasks[place].tries if one.attempt == attempt.number), "")
-    until = ended.time if ended is not None else told_until(story.view)
-    took = spoken(max(seconds_between(asked.time, until), 0.0))
+    until = ended.time if ended is not None else story.view.until(now())
     address = f"{task_address(story.view.id, task_id)}?attempt={attempt.number}"
     return AttemptLine(
-        attempt.number, address, attempt.requested, attempt.ended, asked.time, took, code, why or said, current
+        attempt.number, address, attempt.requested, attempt.ended, asked.time, took(asked.time, until), code,
+        why or said, current,
     )
 
 

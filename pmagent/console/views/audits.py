@@ -13,7 +13,7 @@ from events.errors import NotFound
 from pmagent.client import new_request
 from pmagent.console import downloads
 from pmagent.console.desk import desk_of
-from pmagent.console.jobs.asking import Listed, job_routes, story_of
+from pmagent.console.jobs.asking import job_routes, story_of
 from pmagent.console.jobs.audit import audit_page, file_name, report_of
 from pmagent.console.jobs.run import address
 from pmagent.jobs.history import Jobs
@@ -21,11 +21,7 @@ from pmagent.jobs.kinds import AUDITS
 from pmagent.jobs.story import AuditStory
 
 LIVE_AUDIT: Final = ("audit.", "model.call_failed", "request.refused")
-LIST: Final = Listed(
-    AUDITS, ("audit.", "request.refused"), "Score", "Repository", "pmagent audit REPO_URL PDF",
-    ended=lambda end: f"{end.score:g}/5" if end.score is not None else "",
-    so_far=lambda _: "",
-)
+LIVE_AUDITS: Final = ("audit.", "request.refused")
 
 
 async def one(request: Request, audit_id: str) -> Response:
@@ -54,4 +50,4 @@ async def report(request: Request, audit_id: str) -> Response:
     return downloads.whole(name, content)
 
 
-routes: list[BaseRoute] = job_routes(LIST, {"": one, "/report.{ending}": report})
+routes: list[BaseRoute] = job_routes(AUDITS, LIVE_AUDITS, {"": one, "/report.{ending}": report})

@@ -14,18 +14,13 @@ from pmagent.client import new_request
 from pmagent.console import downloads
 from pmagent.console.desk import desk_of
 from pmagent.console.jobs import run as telling
-from pmagent.console.jobs.asking import BadQuestion, Listed, job_routes, number_of, read_of, story_of
+from pmagent.console.jobs.asking import BadQuestion, job_routes, number_of, read_of, story_of
 from pmagent.console.jobs.run import address
 from pmagent.console.jobs.task import task_page
 from pmagent.jobs.kinds import RUNS
 
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
-LIST: Final = Listed(
-    RUNS, ("run.", "plan.", "tasks.changed", "request.refused"), "Done", "Intent",
-    "pmagent run 'What to do' --plan FILE",
-    ended=lambda end: f"{end.done} of {end.done + end.failed}" if end.done + end.failed else "",
-    so_far=lambda run: f"{run.counts['done']} of {len(run.tasks)}" if len(run.tasks) else "",
-)  # fmt: skip
+LIVE_RUNS: Final = ("run.", "plan.", "tasks.changed", "request.refused")
 
 
 async def one(request: Request, run_id: str) -> Response:
@@ -63,5 +58,5 @@ async def document(request: Request, run_id: str) -> Response:
 
 
 routes: list[BaseRoute] = job_routes(
-    LIST, {"": one, "/tasks/{task_id}": task, **{f"/{name}": document for name in telling.DOCUMENTS}}
+    RUNS, LIVE_RUNS, {"": one, "/tasks/{task_id}": task, **{f"/{name}": document for name in telling.DOCUMENTS}}
 )
