@@ -20,13 +20,7 @@ from pmagent.audit.places import check_output, output_of
 from pmagent.audit.rubrics import DEFAULT, default_rubric
 from pmagent.audit.source import BadAudit, check_source, source_of
 from pmagent.config import AuditSettings, ConfigError
-
-
-class Source(NamedTuple):
-    """A rubric's content, and what messages call it."""
-
-    where: str
-    content: bytes
+from pmagent.jobs.kinds import Source
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):

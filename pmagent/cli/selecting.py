@@ -26,7 +26,7 @@ class Selected(msgspec.Struct, frozen=True):
 
     @property
     def filters(self) -> dict[str, Any]:
-        """What ``jobs.catalogue.Catalogue.listed`` is asked for beside their number."""
+        """The arguments of ``jobs.catalogue.Catalogue.listed`` beside their number."""
         return {"state": self.state or "", "text": self.text or "", "before": self.before or 0}
 
     @property

@@ -34,7 +34,7 @@ WRITTEN: Final = "orchestra.written"
 
 
 class Edge(msgspec.Struct, frozen=True):
-    """What asking for a job of this kind needs of the world. ``bad`` is the error of a request that is none;
+    """The world's part in asking for a job of this kind. ``bad`` is the error of a request that is none;
     ``prepared``: the request as it may be recorded, once the job can begin; ``masked`` looks at what masking made of
     it; ``secrets``: what helps where masking made it too long."""
 

@@ -88,7 +88,7 @@ def held_by_job(layout: Layout) -> Holder | None:
 
 
 class Watcher(Protocol):
-    """Who is shown the job. Nothing here may wait."""
+    """A screen for the job. Nothing here may wait."""
 
     def told(self, job: JobView, changes: Sequence[Change]) -> None:
         """The job has gone on."""

@@ -84,7 +84,7 @@ class Jobs:
         return view
 
     def cancelling(self, position: int) -> Cancelling | None:
-        """What the event at ``position`` wanted to end; None for an event of another kind, and for 0. Raises
+        """The wish to end a job that is the event at ``position``; None for an event of another kind, and for 0. Raises
         CorruptLog."""
         if not position:
             return None

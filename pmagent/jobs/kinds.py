@@ -19,6 +19,13 @@ from projections.runs import changes as run_changes
 from projections.runs import fold as run_fold
 
 
+class Source(NamedTuple):
+    """A file's content, and its name in messages."""
+
+    where: str
+    content: bytes
+
+
 class OpenJob(NamedTuple):
     """A job that an actor has taken and not ended: what it is about, and what the actor does for it."""
 

@@ -1,4 +1,4 @@
-"""What each event of an audit changes for people who watch it; pure."""
+"""The changes that each event of an audit makes for people who watch it; pure."""
 
 from __future__ import annotations
 

@@ -184,10 +184,10 @@ HANDLERS: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]
     AuditFailed: _ended,
     RequestRefused: _ended,
 }
-"""What an audit's documents hear of, after its request."""
+"""The events that change an audit's documents, after its request."""
 _SHOWN: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]] = {
     AuditPicturesRead: _pictures,
     AuditSourceFailed: _source_failed,
     AuditOpinionRejected: _rejected,
 }
-"""What only screens and pages show."""
+"""The events that only screens and pages show."""

@@ -26,8 +26,8 @@ BASE: Final = "median"
 
 
 class Source(msgspec.Struct, frozen=True):
-    """What a detective reads. ``text``: what was read of it, or why it could not be; ``started`` and ``ended``: log
-    times ("": not yet)."""
+    """A source that a detective reads. ``text``: the gist of it, or why it could not be read; ``started`` and
+    ``ended``: log times ("": not yet)."""
 
     state: Literal["waiting", "running", "done", "failed"] = "waiting"
     text: str = ""
@@ -126,7 +126,7 @@ class Audit(JobView, frozen=True, kw_only=True):
 
     @property
     def engine(self) -> str:
-        """Who judges, as reports name it."""
+        """The judges' engine, as reports name it."""
         return "rules" if self.asked.engine == "rules" else f"{self.asked.engine} ({self.asked.model})"
 
     @property

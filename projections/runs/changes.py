@@ -1,4 +1,4 @@
-"""What each event of a run changes for people who watch it; pure."""
+"""The changes that each event of a run makes for people who watch it; pure."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def changes(before: Run, run: Run, event: Event) -> Iterator[Change]:
 
 
 def saying(run: Run) -> str:
-    """What the run does just now, in words, where ``doing`` does not say it all."""
+    """The run's work just now, in words, where ``doing`` does not say it all."""
     if run.doing == "stopping":
         return "; ".join(run.reasons)
     if run.doing != "planning" or not run.call:

@@ -347,4 +347,4 @@ HEARD: Final[frozenset[type[msgspec.Struct]]] = frozenset(
         OaPermitRevoked, *_HANDLERS,
     )
 )  # fmt: skip
-"""What a run's documents hear of."""
+"""The events that change a run's documents."""

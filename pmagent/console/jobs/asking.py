@@ -168,7 +168,7 @@ async def cancelled(request: Request, kind: Kind) -> Response:
 
 
 async def read_of(request: Request, read: Callable[[JobsAtHand], T]) -> T:
-    """What ``read`` makes of the jobs at hand. Raises NotFound, CorruptLog, OSError."""
+    """The result of ``read`` for the jobs at hand. Raises NotFound, CorruptLog, OSError."""
     try:
         return await desk_of(request).read(read, jobs_of(request))
     except NoSuchJob as error:
@@ -176,7 +176,7 @@ async def read_of(request: Request, read: Callable[[JobsAtHand], T]) -> T:
 
 
 async def story_of(request: Request, kind: Kind, job_id: str, read: Callable[[Any, Jobs], T]) -> T:
-    """What ``read`` makes of a job's story and of the log. Raises NotFound, CorruptLog, OSError."""
+    """The result of ``read`` for a job's story and the log. Raises NotFound, CorruptLog, OSError."""
 
     def told(jobs: JobsAtHand) -> T:
         with jobs.shelves[kind].story(job_id) as (story, log):
