@@ -11,10 +11,10 @@ from pmagent.clean import pad, shorten
 from pmagent.cli.job_text import Rendering, duration_ms, elapsed, fitted, heading, mark, name_columns, reasons
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.exitcodes import Exit
-from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import AUDITS
 from pmagent.when import took
 from projections.audits.view import JUDGES, SOURCES, Audit, Source, Standing
+from projections.jobs import End
 
 TIMED_OUT: Final = ("timed_out", "pdf_timed_out")
 """Codes of failures for want of time."""
@@ -80,22 +80,22 @@ def _criterion(one: Standing) -> dict[str, Any]:
     }
 
 
-def _entry(job: Job) -> dict[str, Any]:
-    asked, end = job.asked, job.end
+def _entry(audit: Audit, end: End | None) -> dict[str, Any]:
+    asked = audit.asked
     return {
         "audit_id": asked.audit_id,
         "repo_url": asked.repo_url,
         "pdf_path": asked.pdf_path,
-        "state": job.state,
-        "reasons": end.reasons if end is not None else [],
+        "state": audit.state,
+        "reasons": audit.reasons,
         "overall_score": end.score if end is not None else None,
         "engine": asked.engine,
         "model": asked.model or None,
         "rubric": asked.rubric_source,
-        "requested_at": job.requested.time,
-        "ended_at": job.ended.time if job.ended is not None else None,
-        "position": job.requested.position,
-        "report": f"{asked.output}.md" if job.state == "concluded" else None,
+        "requested_at": audit.at,
+        "ended_at": audit.ended or None,
+        "position": audit.requested,
+        "report": f"{asked.output}.md" if audit.state == "concluded" else None,
     }
 
 

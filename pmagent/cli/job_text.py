@@ -9,10 +9,9 @@ from events.log import now
 from pmagent.clean import pad, shorten, width
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.jobs.catalogue import Entry
-from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import Kind
 from pmagent.when import seconds_between, short, spoken, took
-from projections.jobs import Change, JobView
+from projections.jobs import Change, End, JobView
 
 MARKS: Final[dict[str, tuple[str, str]]] = {
     "done": ("✓", "green"), "failed": ("✗", "red"), "running": ("▸", "cyan"), "planned": ("·", "dim"),
@@ -25,15 +24,15 @@ MARKS: Final[dict[str, tuple[str, str]]] = {
 
 
 class Rendering(NamedTuple):
-    """Jobs of one kind at the shell. ``table``: a view at a log time, in so many columns and rows; ``entry``: a job of
-    a list, for programs; ``whole``: a view, for programs; ``summary`` and ``details`` of a view, for people.
-    ``wide``: the width of the column of ``End.gist`` in a list. ``next``: the command that takes up what nobody
+    """Jobs of one kind at the shell. ``table``: a view at a log time, in so many columns and rows; ``whole``: a view,
+    for programs; ``entry``: a ``Jobs.brief`` and its end, for programs; ``summary`` and ``details`` of a view, for
+    people. ``wide``: the width of the column of ``End.gist`` in a list. ``next``: the command that takes up what nobody
     carries."""
 
     kind: Kind
     exit_code: Callable[[Any], int]
     table: Callable[[Any, str, int, int], list[list[Piece]]]
-    entry: Callable[[Job], dict[str, Any]]
+    entry: Callable[[Any, End | None], dict[str, Any]]
     whole: Callable[[Any], dict[str, Any]]
     summary: Callable[[Output, Any], None]
     details: Callable[[Output, Any], None]

@@ -24,10 +24,10 @@ from pmagent.cli.job_text import (
 )
 from pmagent.cli.output import Output, Piece, Styled
 from pmagent.exitcodes import Exit
-from pmagent.jobs.history import Job
 from pmagent.jobs.kinds import RUNS
 from pmagent.orchestra.places import folder_of, report_of
 from pmagent.when import seconds_between, spoken, took
+from projections.jobs import End
 from projections.runs.changes import saying
 from projections.runs.numbers import task_documents
 from projections.runs.view import Run, Task
@@ -108,21 +108,21 @@ def levels(run: Run) -> list[list[str]]:
     return [[names[task_id] for task_id in level] for level in found]
 
 
-def _entry(job: Job) -> dict[str, Any]:
-    asked, end = job.asked, job.end
+def _entry(run: Run, end: End | None) -> dict[str, Any]:
+    asked = run.asked
     return {
         "run_id": asked.run_id,
         "intent": asked.intent,
         "action": asked.action,
-        "state": job.state,
-        "reasons": end.reasons if end is not None else [],
+        "state": run.state,
+        "reasons": run.reasons,
         "done": end.done if end is not None else 0,
         "failed": end.failed if end is not None else 0,
         "plan_only": asked.plan_only,
         "dry_run": asked.dry_run,
-        "requested_at": job.requested.time,
-        "ended_at": job.ended.time if job.ended is not None else None,
-        "position": job.requested.position,
+        "requested_at": run.at,
+        "ended_at": run.ended or None,
+        "position": run.requested,
         "folder": folder_of(asked.config, asked.run_id),
     }
 

@@ -16,7 +16,7 @@ from events.reader import runs as event_runs
 from events.storage import Blobs, LogReader
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.layout import Layout
-from projections.jobs import End
+from projections import jobs
 
 ID_CHARS: Final = 36
 
@@ -25,24 +25,6 @@ class NoSuchJob(PmagentError):
     """The log tells of no job that is called so, or of several."""
 
     exit_code = 1
-
-
-class Job(msgspec.Struct, frozen=True):
-    """A job in a list, whole. ``ended`` None: it is open."""
-
-    requested: Event
-    ended: Event | None
-    end: End | None
-
-    @property
-    def asked(self) -> Any:
-        """The payload of its request."""
-        return self.requested.data
-
-    @property
-    def state(self) -> str:
-        """In one word: how it ended, else ``open``."""
-        return self.end.state if self.end is not None else "open"
 
 
 class Cancelling(msgspec.Struct, frozen=True):
@@ -66,10 +48,15 @@ class Jobs:
         """The event at ``position``. Raises NotFound, CorruptLog."""
         return typed(event_at(self.storage, position), self.blobs)
 
-    def job(self, kind: Kind, requested: int, ended: int) -> Job:
-        """The job that was requested at one position, and ended at the other (0: it is open). Raises CorruptLog."""
-        end = self.at(ended) if ended else None
-        return Job(self.at(requested), end, kind.end_of(end.data) if end is not None else None)
+    def brief(self, kind: Kind, requested: int, ended: int) -> Any:
+        """The ``JobView`` of the job requested at one position and ended at the other (0: it is open), by these two
+        events alone. Raises CorruptLog."""
+        first = event_at(self.storage, requested)
+        view = kind.begun(typed(first, self.blobs), first.sum)
+        if not ended:
+            return view
+        event = self.at(ended)
+        return jobs.ended(view, event, kind.end_of(event.data))
 
     def view(self, kind: Kind, requested: int) -> Any:
         """The ``JobView`` of the job requested at this position, as far as the log goes. Raises CorruptLog."""

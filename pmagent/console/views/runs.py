@@ -17,7 +17,9 @@ from pmagent.console.jobs import run as telling
 from pmagent.console.jobs.asking import BadQuestion, job_routes, number_of, read_of, story_of
 from pmagent.console.jobs.run import address
 from pmagent.console.jobs.task import task_page
+from pmagent.jobs.history import Jobs
 from pmagent.jobs.kinds import RUNS
+from pmagent.jobs.story import RunStory
 
 LIVE_RUN: Final = ("run.", "plan", "task", "effect.", "request.refused")
 LIVE_RUNS: Final = ("run.", "plan.", "tasks.changed", "request.refused")
@@ -57,6 +59,24 @@ async def document(request: Request, run_id: str) -> Response:
     return downloads.whole(name, content)
 
 
-routes: list[BaseRoute] = job_routes(
-    RUNS, LIVE_RUNS, {"": one, "/tasks/{task_id}": task, **{f"/{name}": document for name in telling.DOCUMENTS}}
-)
+async def left(request: Request, run_id: str) -> Response:
+    """``GET /runs/{run_id}/artifacts/{sha256}/{name}``: a file that an attempt left. An event of this run must name it;
+    it is checked against its digest."""
+    sha256, name = request.path_params["sha256"], request.path_params["name"]
+
+    def named(story: RunStory, _: Jobs) -> bool:
+        kept = story.kept.get(sha256)
+        return kept is not None and name in kept.names
+
+    if not await story_of(request, RUNS, run_id, named):
+        raise NotFound(f"no event of run {run_id} names such a file", "the pages of its tasks list what they left")
+    return await downloads.blob(desk_of(request), name, sha256)
+
+
+_PAGES: Final = {
+    "": one,
+    "/tasks/{task_id}": task,
+    "/artifacts/{sha256}/{name}": left,
+    **{f"/{name}": document for name in telling.DOCUMENTS},
+}
+routes: list[BaseRoute] = job_routes(RUNS, LIVE_RUNS, _PAGES)
