@@ -23,7 +23,7 @@ from pmagent.jobs.kinds import AUDITS, KINDS, RUNS, Kind
 from pmagent.layout import Layout
 from projections.audits.audits import Audits
 from projections.documents import Documents
-from projections.jobs import Change, JobView
+from projections.jobs import Change, End, JobView
 from projections.runs.folders import RunFolders
 from tests.support.pages import jobs_in, recorded
 
@@ -86,7 +86,46 @@ def test_the_list_says_what_the_views_say(tmp_path: Path, name: str, kind: Kind,
             assert (entry.job_id, entry.state, entry.time) == (view.id, view.state, view.at)
             assert (entry.ending.time if entry.ending is not None else "") == view.ended
             if view.over:
-                assert list(entry.reasons) == [one[:200] for one in view.reasons[:3]]
+                assert entry.reasons == [one[:200] for one in view.reasons[:3]]
+
+
+@pytest.mark.parametrize(("name", "kind", "projection"), HISTORIES)
+def test_a_job_by_its_two_events_has_the_end_of_the_whole_view(
+    tmp_path: Path, name: str, kind: Kind, projection: Any  # noqa: ARG001
+) -> None:
+    layout = Layout(recorded(tmp_path, name))
+    ends = 0
+    with opened(layout) as log:
+        for entry in Catalogue(layout).listed(kind, 1_000).entries:
+            brief = log.brief(kind, entry.position, entry.ending.position if entry.ending else 0)
+            view = log.view(kind, entry.position)
+            same = ("id", "requested", "at", "asked", "end", "ended", "code", "reasons", "mend", "over", "state")
+            if entry.ending is not None:
+                assert [getattr(brief, one) for one in same] == [getattr(view, one) for one in same]
+                ends += 1
+            else:
+                assert (brief.over, brief.state, brief.reasons) == (False, "open", [])
+    assert ends
+
+
+@pytest.mark.parametrize(
+    ("end", "gist"),
+    [
+        (End("done", done=3), "3 of 3"), (End("failed", done=1, failed=2), "1 of 3"), (End("refused"), ""),
+        (End("concluded", score=0.0), "0/5"), (End("concluded", score=3.5), "3.5/5"),
+    ],
+)  # fmt: skip
+def test_the_gist_of_an_end_is_its_score_or_its_tasks(end: End, gist: str) -> None:
+    assert end.gist == gist
+
+
+def test_a_job_is_known_up_to_its_end_or_to_the_later_of_now_and_its_newest_event(tmp_path: Path) -> None:
+    first, stored = next(one for one in history(tmp_path, "runs") if isinstance(one[0].data, RUNS.request))
+    view = RUNS.begun(first, stored.sum)
+    assert view.until("2000-01-01T00:00:00.000000Z") == view.updated == first.time
+    assert view.until("2100-01-01T00:00:00.000000Z") == "2100-01-01T00:00:00.000000Z"
+    over = msgspec.structs.replace(view, ended="2050-01-01T00:00:00.000000Z")
+    assert over.until("2100-01-01T00:00:00.000000Z") == "2050-01-01T00:00:00.000000Z"
 
 
 @pytest.mark.parametrize(("name", "kind", "projection"), HISTORIES)
