@@ -31,7 +31,7 @@ REASONS_MAX: Final = 3
 REASON_CHARS: Final = 200
 """So many of the reasons why a job ended, and so much of each."""
 KEPT_MAX: Final = 50_000
-"""So many jobs are remembered, the newest: some 45 MiB."""
+"""So many jobs are remembered, the newest: some 50 MiB."""
 ALL: Final = sys.maxsize
 """No bound: for a command, which looks as long as it takes."""
 LOOK_EVENTS: Final = 2_000_000
