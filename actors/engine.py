@@ -190,9 +190,10 @@ class Engine:
     def _verify(self, position: int, permits: Mapping[int, Permit], out: Output) -> None:
         """Check a reaction: what stood at ``position`` before it, with these ``permits``. Raises Inconsistent."""
         check_reaction(position, out.events, self.sequencer.position, out.starts, self.effects)
-        outward, self._outward = self._outward, []
-        if outward and GATE not in self.halted:
-            check_gate(permits, self.states[GATE].permits, outward, out.events, self.effects)
+        if self._outward:
+            outward, self._outward = self._outward, []
+            if GATE not in self.halted:
+                check_gate(permits, self.states[GATE].permits, outward, out.events, self.effects)
 
     def _fold_input(self, actor: AnyActor, event: Event) -> Exception | None:
         try:

@@ -34,14 +34,17 @@ class Intake:
         Raises OSError when the blob cannot be written, msgspec.ValidationError when ``payload`` does not have the shape
         of its type, TypeError when it holds what cannot be redacted or encoded.
         """
+        text = self._redactor.text
+        return self._draft(payload, text(id), actor, text(correlation), causation)
+
+    def _draft(self, payload: msgspec.Struct, id: str, actor: str, correlation: str, causation: int) -> Draft:
         clean = self._redactor.value(payload)
         name, raw = type_of(clean), encode(clean)
         seen = decode(name, raw)  # what actors see live is what they will see when the log is read
         if len(raw) > DATA_BYTES_MAX:
             sha256 = self._blobs.put(raw)
             raw = _encode({"blob": {"sha256": sha256, "size": len(raw), "media_type": "application/json"}})
-        text = self._redactor.text
-        return Draft(name, seen, raw, text(id), actor, text(correlation), causation)
+        return Draft(name, seen, raw, id, actor, correlation, causation)
 
     def outcome(self, event: Event, outcome: msgspec.Struct) -> Draft:
         """The draft of the outcome of the effect that ``event`` requested. An outcome that is no payload of its type,
@@ -49,13 +52,13 @@ class Intake:
         disk) is unknown. May write and sync a blob."""
         try:
             if may_end(event.data, outcome):
-                return self.fact(*fact_of(event, outcome))
+                return self._draft(*fact_of(event, outcome))  # its id is ours, its correlation stands in the log
             failure = "NotItsOutcome"
         except (TypeError, ValueError, msgspec.MsgspecError) as error:
             failure = type(error).__name__
         except OSError as error:
-            return self.fact(*fact_of(event, unrecorded(event, error)))
-        return self.fact(*fact_of(event, EffectFailed(request=event.position, error=failure, place=event.type)))
+            return self._draft(*fact_of(event, unrecorded(event, error)))
+        return self._draft(*fact_of(event, EffectFailed(request=event.position, error=failure, place=event.type)))
 
     def masked(self, text: str) -> str:
         """``text`` as a fact will hold it."""

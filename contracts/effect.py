@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from contracts.payload import Payload, effect_of, event_type, type_of
+from contracts.payload import Payload, Unknown, effect_of, event_type, type_of
 
 
 @event_type("effect.refused")
@@ -72,8 +72,18 @@ _RECORDED_ENDS: Final = EFFECT_ENDS - {EffectRefused}
 def may_end(request: object, outcome: object) -> bool:
     """Whether a fact with the payload ``outcome`` may end the effect that ``request`` asks for: an outcome that the
     request declares, or one of the ends that every effect may come to."""
-    effect = effect_of(request)
-    return effect is not None and (type(outcome) in _RECORDED_ENDS or type_of(outcome) in effect.outcomes)
+    types = type(request), type(outcome)
+    found = _KNOWN_ENDS.get(types)
+    if found is None:
+        effect = effect_of(request)
+        found = effect is not None and (types[1] in _RECORDED_ENDS or type_of(outcome) in effect.outcomes)
+        if types[1] is not Unknown:
+            _KNOWN_ENDS[types] = found
+    return found
+
+
+_KNOWN_ENDS: Final[dict[tuple[type, type], bool]] = {}
+"""Whether it may, by the types of request and outcome: each fact is asked about several times."""
 
 
 @event_type("effect.cancel_requested")

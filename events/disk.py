@@ -9,19 +9,23 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 
 class Status(NamedTuple):
     """Which file or folder it is (``device`` and ``inode``, the same as long as somebody has it open), its ``size`` in
-    bytes (a folder's says nothing), and how many names (``links``) a file has."""
+    bytes (a folder's says nothing), how many names (``links``) a file has, and a folder's ``version``: it changes
+    whenever a name in the folder begins, ends or leads elsewhere, and is 0 as long as a further change might not show.
+    """
 
     device: int
     inode: int
     size: int
     links: int
+    version: int = 0
 
 
 class DiskFile(Protocol):
@@ -45,6 +49,10 @@ class DiskFile(Protocol):
 
     def status(self) -> Status:
         """Which file it is, and how large."""
+        ...
+
+    def is_left(self, size: int) -> bool:
+        """Whether it is ``size`` bytes long and has one name."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -74,6 +82,11 @@ class Disk(Protocol):
 
     def status(self, path: str) -> Status | None:
         """The file with this name now, a link itself and not its target; None if there is none."""
+        ...
+
+    def is_left(self, folder: str, status: Status) -> bool:
+        """Whether it is still the folder of this ``status``, and no name in it has changed. False when that is not
+        known."""
         ...
 
     def rename(self, source: str, target: str) -> None:
@@ -147,6 +160,11 @@ class RealFile:
         """See DiskFile."""
         return _status(os.fstat(self._descriptor))
 
+    def is_left(self, size: int) -> bool:
+        """See DiskFile."""
+        found = os.fstat(self._descriptor)
+        return found.st_size == size and found.st_nlink == 1
+
     def truncate(self, size: int) -> None:
         """See DiskFile."""
         self._at_end = False
@@ -194,9 +212,27 @@ class RealDisk:
     def status(self, path: str) -> Status | None:
         """See Disk."""
         try:
-            return _status(os.lstat(path))
+            found = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        if not stat.S_ISDIR(found.st_mode):
+            return _status(found)
+        # POSIX has the time of a folder's last change marked whenever a name in it changes, and nobody can set it; but
+        # it is as coarse as the kernel's tick, or as the file system keeps times.
+        changed = found.st_ctime_ns
+        tick = _TICK_NS if changed % _WHOLE_NS else _COARSE_NS
+        version = changed if changed + tick < time.time_ns() else 0
+        return Status(found.st_dev, found.st_ino, found.st_size, found.st_nlink, version)
+
+    def is_left(self, folder: str, status: Status) -> bool:
+        """See Disk."""
+        try:
+            found = os.lstat(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return (
+            found.st_ctime_ns == status.version and found.st_ino == status.inode and found.st_dev == status.device
+        )  # fmt: skip
 
     def rename(self, source: str, target: str) -> None:
         """See Disk."""
@@ -236,8 +272,15 @@ class RealDisk:
             os.close(descriptor)
 
 
+_WHOLE_NS: Final = 1_000_000_000
+_TICK_NS: Final = 100_000_000
+"""Two changes of a folder that lie further apart than this have different times."""
+_COARSE_NS: Final = 3 * _WHOLE_NS
+"""The same where a file system keeps whole seconds, or every second one."""
+
+
 def _status(found: os.stat_result) -> Status:
-    return Status._make((found.st_dev, found.st_ino, found.st_size, found.st_nlink))
+    return Status(found.st_dev, found.st_ino, found.st_size, found.st_nlink)
 
 
 def _private(path: Path) -> bool:

@@ -118,6 +118,10 @@ class HeadFile:
         """Which file it is."""
         return self._file.status()
 
+    def is_left(self) -> bool:
+        """Whether it is as long as HEAD is, and has one name."""
+        return self._file.is_left(2 * SLOT_BYTES)
+
     def write(self, tail: Tail, segment: int) -> None:
         """Note ``tail``, in the segment that begins at position ``segment``, as durable; not synced yet."""
         slot = HeadSlot(self._log_id, tail.position, tail.batch, tail.time, tail.sum, segment)

@@ -111,8 +111,6 @@ class SegmentStorage:
             self._append(file, data)
             file.sync()
             self._size += len(data)
-            left = self._left[self._path]
-            self._left[self._path] = Status(left.device, left.inode, self._size, left.links)
             self._head.write(tail, self._segment)
         except OSError as error:
             raise self._poisoned(error, self._folder) from error
@@ -133,7 +131,7 @@ class SegmentStorage:
         storage, when that fails."""
         if self._poison is not None:
             raise self._poison
-        self._look()
+        self._look_at_names()
         try:
             self._head.settle()
         except OSError as error:
@@ -155,7 +153,8 @@ class SegmentStorage:
         return self._poison
 
     def _status_left(self) -> dict[str, Status]:
-        """The state of the folder, HEAD and the newest segment, by path. Raises ForeignChange, OSError."""
+        """The state of the folder, HEAD and the newest segment, by path; ``_size`` says how long the latter is. Raises
+        ForeignChange, OSError."""
         folder = self._disk.status(self._folder)
         if folder is None:
             raise ForeignChange(self._folder, "was removed")
@@ -165,19 +164,34 @@ class SegmentStorage:
         return left
 
     def _look(self) -> None:
-        """Whether the paths still lead to what we have open, and nobody else has written it. Raises ForeignChange, or
+        """Whether the paths still lead to what we have open, and nobody else has written it. As long as no name in the
+        folder has changed since all of them were looked at, the open files themselves tell. Raises ForeignChange, or
         OutcomeUnknown for an error of the disk; poisons the storage then."""
-        status, folder = self._disk.status, self._folder
+        try:
+            if (
+                self._disk.is_left(self._folder, self._left[self._folder]) and self._head.is_left()
+                and (self._file is None or self._file.is_left(self._size))
+            ):  # fmt: skip
+                return
+        except OSError as error:
+            raise self._poisoned(error, self._folder) from error
+        self._look_at_names()
+
+    def _look_at_names(self) -> None:
+        """``_look`` by every name, whatever the folder's version is."""
+        folder = self._left[self._folder]
         for path, left in self._left.items():
             try:
-                found = status(path)
+                found = self._disk.status(path)
             except OSError as error:
                 raise self._poisoned(error, path) from error
-            if path is folder and found is not None and found[:2] == left[:2]:
-                continue  # its size and links change with what lies in it
-            if path is folder or found != left or left.links != 1:
-                self._poison = ForeignChange(path, _change(found, left))
+            due = Status(left.device, left.inode, self._size, 1) if path == self._path else left
+            if path == self._folder and found is not None and found[:2] == due[:2]:
+                folder = found  # its size and links change with what lies in it
+            elif path == self._folder or found != due:
+                self._poison = ForeignChange(path, _change(found, due))
                 raise self._poison
+        self._left[self._folder] = folder
 
     def _let_go(self) -> None:
         self._head.close()

@@ -61,6 +61,7 @@ class SimDisk:
         self._changes: dict[str, list[Change]] = {}
         self._folders: dict[str, int] = {}
         self._numbers = count(1)
+        self._version = 1  # of all folders
         self.generation = 0
         self.crash_after: int | None = None
         self.between_names = False
@@ -98,9 +99,14 @@ class SimDisk:
         """See Disk."""
         self.step()
         if path in self._folders:
-            return Status(1, self._folders[path], 0, 1)
+            return Status(1, self._folders[path], 0, 1, self._version)
         inode = self._names.get(path)
         return Status(1, inode.number, len(inode.data), inode.links) if inode is not None else None
+
+    def is_left(self, folder: str, status: Status) -> bool:
+        """See Disk."""
+        self.step()
+        return (self._folders.get(folder), self._version) == (status.inode, status.version)
 
     def rename(self, source: str, target: str) -> None:
         """See Disk."""
@@ -165,6 +171,7 @@ class SimDisk:
             raise OSError(errno.ENOSPC, "No space left on device")
 
     def _change(self, path: str, change: Change) -> None:
+        self._version += 1
         self._changes.setdefault(dirname(path), []).append(change)
         if self.crash_after is None and self.strike("crash: between names"):
             self.crash_after = 0
@@ -244,6 +251,9 @@ class SimDisk:
         path = f"{folder}/HEAD" if "HEAD" in what else newest
         inode = self._names[path]
         data = bytes(inode.data)
+        if what == "log: segment cut" and not data:
+            return None
+        self._version += 1
         if what == "log: folder removed":
             del self._folders[folder]
             self._names = {name: kept for name, kept in names.items() if dirname(name) != folder}
@@ -256,14 +266,13 @@ class SimDisk:
             self._names[path].data[:] = data
         elif what == "log: segment appended to":
             inode.data += data[-80:] or b"\n"
-        elif what == "log: segment cut" and not data:
-            return None
         elif what == "log: segment cut":
             del inode.data[-1:]
         else:
             inode.links = 2
 
         def undo() -> None:
+            self._version += 1
             self._names, self._folders[folder] = names, number
             inode.data[:], inode.links = data, 1
 
@@ -361,6 +370,11 @@ class SimFile:
         """See DiskFile."""
         self._step()
         return Status(1, self._inode.number, len(self._inode.data), self._inode.links)
+
+    def is_left(self, size: int) -> bool:
+        """See DiskFile."""
+        self._step()
+        return len(self._inode.data) == size and self._inode.links == 1
 
     def truncate(self, size: int) -> None:
         """See DiskFile."""

@@ -30,7 +30,7 @@ def told(host: Host) -> list[Event]:
 
 async def until(host: Host, kind: type[Any], holds: Callable[[Any], bool] = lambda _: True) -> Event:
     """The first event with such a payload, when it is durable."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(120):
         while True:
             for event in told(host):
                 if isinstance(event.data, kind) and holds(event.data):

@@ -62,7 +62,7 @@ async def opened(workspace: Path, surface: str, pause: int) -> list[type]:
     async with open_host(workspace, surface) as host:
         await host.ask(OaSnapshotRequested(), "oa.snapshot-1", {"oa.snapshot_taken"}, 20.0)
         effects = host.runtime.engine.effects
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             await host.until(lambda: pause not in effects.open)
         blobs = BlobStore(RealDisk(), str(host.layout.blobs))
         found = [type(typed(stored, blobs).data) for run in runs(host.storage, 1) for stored in run]

@@ -38,7 +38,7 @@ async def watching(workspace: Path, known: str = "") -> AsyncIterator[Told]:
 
 
 async def told(stream: Told) -> KernelObserved:
-    with anyio.fail_after(20):
+    with anyio.fail_after(120):
         return await stream.receive()
 
 
@@ -137,7 +137,7 @@ def test_watching_ends_promptly(workspace: Path, cancelled: bool) -> None:
         seen = anyio.Event()
         async with anyio.create_task_group() as group:
             group.start_soon(follow)
-            with anyio.fail_after(20):
+            with anyio.fail_after(120):
                 await seen.wait()
             await anyio.wait_all_tasks_blocked()
             begun = anyio.current_time()

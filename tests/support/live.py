@@ -150,7 +150,7 @@ class Rig:
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Return when ``holds``, which is asked whenever something has become durable."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while not holds():
                 self._news = anyio.Event()
                 await self._news.wait()
@@ -227,7 +227,7 @@ def on_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Non
     @functools.wraps(test)  # so pytest finds the fixtures that it asks for
     def run(**fixtures: object) -> None:
         async def bounded() -> None:
-            with anyio.fail_after(30):
+            with anyio.fail_after(120):
                 await test(**fixtures)
 
         anyio.run(bounded)

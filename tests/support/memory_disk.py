@@ -65,6 +65,10 @@ class MemoryFile:
         """See DiskFile."""
         return Status(1, self._content.inode, len(self._content.data), self._content.links)
 
+    def is_left(self, size: int) -> bool:
+        """See DiskFile."""
+        return (len(self._content.data), self._content.links) == (size, 1)
+
     def truncate(self, size: int) -> None:
         """See DiskFile."""
         self._disk.note("truncate", self._path)
@@ -121,6 +125,10 @@ class MemoryDisk:
             return Status(1, self.folders[path], 0, 1)
         content = self.contents.get(path)
         return Status(1, content.inode, len(content.data), content.links) if content is not None else None
+
+    def is_left(self, folder: str, status: Status) -> bool:
+        """See Disk. Nobody counts the changes of its names: it is never known."""
+        return status.version > 0 and self.status(folder) == status
 
     def rename(self, source: str, target: str) -> None:
         """See Disk."""

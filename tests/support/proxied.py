@@ -127,7 +127,7 @@ async def proxied(world: Outside, caps: Caps | None = None, names: Sequence[str]
     """A proxy that serves on a port of loopback until the block is left, in 20 s at most."""
     listener = socket.create_server(("127.0.0.1", 0))
     proxy = Proxy(rules(names, TRACE), world, caps or Caps())
-    with listener, anyio.fail_after(20):
+    with listener, anyio.fail_after(120):
         async with anyio.create_task_group() as group:
             group.start_soon(proxy.serve, listener)
             yield Served(proxy, listener.getsockname()[1])

@@ -41,7 +41,7 @@ class Performer:
 
     async def reached(self, count: int) -> None:
         """Return when so many have begun."""
-        with anyio.fail_after(20):
+        with anyio.fail_after(120):
             while len(self.begun) < count:
                 self._news = anyio.Event()
                 await self._news.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,14 +73,34 @@ def writer(tmp_path: Path) -> BatchWriter:
     return made
 
 
+def _age(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no name in the folder have changed for a long time: no later change has the same time."""
+    monkeypatch.setattr("events.disk.time.time_ns", lambda: time.clock_gettime_ns(time.CLOCK_REALTIME) + 10**13)
+    clock = folder.with_name("clock")
+    clock.touch()
+    while clock.stat().st_ctime_ns <= folder.stat().st_ctime_ns:
+        clock.touch()
+    clock.unlink()
+
+
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("idle", [False, True], ids=["appending", "idle"])
-def test_nothing_is_acknowledged_after_it(tmp_path: Path, writer: BatchWriter, change: str, idle: bool) -> None:
+@pytest.mark.parametrize("when", ["just made", "long there", "idle"])
+def test_nothing_is_acknowledged_after_it(
+    tmp_path: Path, writer: BatchWriter, monkeypatch: pytest.MonkeyPatch, change: str, when: str
+) -> None:
     file, act = CHANGES[change]
+    if when == "long there":
+        _age(tmp_path / "log", monkeypatch)
+        writer.write([draft(3)])
+        looks: list[str] = []
+        monkeypatch.setattr(SegmentStorage, "_look_at_names", lambda _: looks.append("by name"))
+        writer.write([draft(4)])
+        assert looks == [], "as long as no name has changed, the open files tell"
+        monkeypatch.undo()
     act(tmp_path / "log")
     before = sorted((path, path.read_bytes()) for path in tmp_path.rglob("*") if path.is_file())
     with pytest.raises(ForeignChange) as caught:
-        writer.committer.settle() if idle else writer.write([draft(3)])
+        writer.committer.settle() if when == "idle" else writer.write([draft(5)])
     assert caught.value.exit_code == 70
     assert caught.value.path == str(tmp_path / "log" / file if file else tmp_path / "log")
     assert sorted((path, path.read_bytes()) for path in tmp_path.rglob("*") if path.is_file()) == before

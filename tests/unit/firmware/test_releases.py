@@ -192,6 +192,11 @@ def drawn(data: st.DataObject) -> Spoil:
     for _ in range(data.draw(st.integers(1, 3))):
         name, part = data.draw(st.sampled_from(PARTS))
         spoilt.append(data.draw(st.sampled_from((gone(name), lacks(name, part), raises(name, part)))))
+    return together(*spoilt)
+
+
+def together(*spoilt: Spoil) -> Spoil:
+    """All of them."""
 
     def spoil(modules: dict[str, Any]) -> None:
         for one in spoilt:
@@ -228,6 +233,7 @@ BOOTS: dict[str, tuple[int, Spoil]] = {
     "the drive stays": (USB, raises("storage", "disable_usb_drive")),
     "storage is missing": (USB, gone("storage")),
     "the console stays": (CONSOLE, raises("usb_cdc", "enable")),
+    "storage and usb_hid are missing": (CONSOLE, together(gone("storage"), gone("usb_hid"))),
 }  # fmt: skip
 
 
