@@ -15,16 +15,15 @@ from contracts.control import FOLDER_CHARS_MAX, LogAdopted
 from contracts.effect import EffectCancelled
 from events.errors import NotFound, PmagentError
 from events.log import now
-from pmagent.audit.asking import open_audits
 from pmagent.client import new_request
 from pmagent.flat import flat_errors
 from pmagent.host import Host, open_host
-from pmagent.jobs.kinds import AUDITS, RUNS
+from pmagent.jobs.asking import open_jobs
+from pmagent.jobs.kinds import KINDS
 from pmagent.layout import Layout
 from pmagent.log_files import check_files, shown
 from pmagent.open_work import open_work
 from pmagent.operations import folded, perform
-from pmagent.orchestra.asking import open_runs
 from pmagent.pla.reading import warden
 from pmagent.registry import EventsGone, KnownLog, Registry, check_chain, distrust, trusted
 
@@ -92,10 +91,9 @@ async def _adopt(workspace: Path, found: Found, operator: str) -> None:
             previous=found.previous[:FOLDER_CHARS_MAX], gone_from=found.gone_from, gone_to=found.gone_to,
             known_sum=found.known_sum,
         )  # fmt: skip
-        for run_id in open_runs(host):
-            await _cancel(host, RUNS.cancel, run_id=run_id)
-        for audit_id in open_audits(host):
-            await _cancel(host, AUDITS.cancel, audit_id=audit_id)
+        for kind in KINDS:
+            for job_id in open_jobs(host, kind):
+                await _cancel(host, kind.cancel, **{kind.id_field: job_id})
         if warden(host.runtime.engine).session_id:
             await perform(
                 host, "pla.end", {"request": new_request("pla.end"), "operator": operator, "channel": "cli"}

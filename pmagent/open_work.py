@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from actors.audit.state import AuditorState
 from actors.engine import Engine
 from actors.gate import GateState
-from actors.orchestra.orchestrator import OrchestratorState
 from pmagent.clean import shorten
+from pmagent.jobs.kinds import KINDS
 from pmagent.pla.reading import warden
 
 _WHAT_COLUMNS = 60
@@ -22,13 +21,10 @@ def open_work(engine: Engine, now: str) -> list[str]:
 
 
 def _open_work(engine: Engine, now: str) -> Iterator[str]:
-    runs: OrchestratorState = engine.states["orchestrator"]
-    audits: AuditorState = engine.states["auditor"]
     gate: GateState = engine.states["gate"]
-    for run in runs.runs.values():
-        yield f"run {run.run_id[:8]} ({shorten(run.request.intent, _WHAT_COLUMNS)})"
-    for audit in audits.audits.values():
-        yield f"audit {audit.audit_id[:8]} ({shorten(audit.asked.repo_url, _WHAT_COLUMNS)})"
+    for kind in KINDS:
+        for job in kind.open_in(engine.states):
+            yield f"{kind.word} {job.id[:8]} ({shorten(job.what, _WHAT_COLUMNS)})"
     pla = warden(engine)
     if pla.session_id:
         yield f"PLA session {pla.session_id[:8]} in {pla.mode}"

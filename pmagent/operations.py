@@ -38,7 +38,6 @@ from events.sequencer import Sequencer
 from pmagent import cache, control
 from pmagent.admission import admitted
 from pmagent.answer import Answer
-from pmagent.audit import asking as audit
 from pmagent.audit.source import is_address
 from pmagent.client import (
     PATIENCE_SECONDS,
@@ -55,10 +54,11 @@ from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.folding import fold_into
 from pmagent.host import Host, open_host
+from pmagent.jobs import asking as jobs
+from pmagent.jobs.kinds import AUDITS, KINDS, RUNS
 from pmagent.layout import Layout
 from pmagent.log_files import check_files
 from pmagent.oa.asking import OBSERVED_SECONDS, answer_seconds, reason
-from pmagent.orchestra import asking as orchestra
 from pmagent.pausing import refuse_if_paused
 from pmagent.pla import asking as pla
 from pmagent.registry import distrust, snapshot_digest
@@ -208,11 +208,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "rebuild": rebuild,
     "oa.reason": reason,
     "kernel.checks": checks,
-    orchestra.RUN: orchestra.run,
-    orchestra.CANCEL: orchestra.cancel,
-    orchestra.WRITTEN: orchestra.written,
-    audit.RUN: audit.run,
-    audit.CANCEL: audit.cancel,
+    **jobs.OPERATIONS,
     **pla.OPERATIONS,
     **control.OPERATIONS,
 }
@@ -220,7 +216,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
 
 
 STOP_SWITCH: Final = frozenset((
-    control.PAUSE, control.RESUME, orchestra.CANCEL, audit.CANCEL, pla.DISARM, pla.MODE, pla.END,
+    control.PAUSE, control.RESUME, *(kind.cancel for kind in KINDS), pla.DISARM, pla.MODE, pla.END,
 ))  # fmt: skip
 """The operations that end or hold what goes on. They depend on no document."""
 
@@ -238,14 +234,14 @@ async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
 def goes_by_configuration(workspace: Path, name: str, arguments: dict[str, Any]) -> bool:
     """Whether the operation does something that the workspace's configuration says, so that this user must have
     accepted all of it."""
-    if name == audit.RUN:
+    if name == AUDITS.ask:
         return not is_address(str(arguments.get("repo_url")), workspace)
     return name in _CONFIGURED
 
 
-_CONFIGURED: Final = frozenset((orchestra.RUN, audit.RUN, "kernel.checks", "oa.reason", "pla.propose", "pla.observe"))
+_CONFIGURED: Final = frozenset((RUNS.ask, AUDITS.ask, "kernel.checks", "oa.reason", "pla.propose", "pla.observe"))
 _LOWERING: Final = frozenset((
-    control.PAUSE, orchestra.CANCEL, audit.CANCEL, orchestra.WRITTEN, "pla.disarm", "pla.end", control.NOTE,
+    control.PAUSE, *(kind.cancel for kind in KINDS), jobs.WRITTEN, "pla.disarm", "pla.end", control.NOTE,
 ))  # fmt: skip
 """Operations that end or lower something, or only note it: a configuration that was widened keeps nobody from them."""
 
@@ -350,7 +346,7 @@ async def _in_process(workspace: Path, name: str, arguments: dict[str, Any]) -> 
     lowering, stops = name in _LOWERING, name in STOP_SWITCH
     if lowering:
         require_known(workspace)
-    configured = not lowering and (name != audit.RUN or goes_by_configuration(workspace, name, arguments))
+    configured = not lowering and (name != AUDITS.ask or goes_by_configuration(workspace, name, arguments))
     async with open_host(workspace, name, configured=configured, must_write=not stops) as host:
         if name == "oa.reason":
             refuse_if_paused(host)

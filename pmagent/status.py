@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from actors.audit.state import AuditorState
 from actors.engine import Engine
 from actors.gate import GateState
 from actors.kernel.actor import KernelState
 from actors.oa.state import OaActorState
-from actors.orchestra.orchestrator import OrchestratorState
 from contracts.kernel import Reason
 from events.event import Tail
 from events.log import LogClock, ahead_seconds
+from pmagent.jobs.kinds import KINDS
 from projections.projection import Halt
 
 
@@ -47,7 +46,14 @@ def status_of(
             }
             for event in engine.effects.open.values()
         ],
-        "jobs": [*_open_runs(engine.states["orchestrator"]), *_open_audits(engine.states["auditor"])],
+        "jobs": [
+            {
+                "kind": kind.word, "id": job.id, "position": job.requested, "doing": job.doing,
+                "what": job.what[:_WHAT_CHARS],
+            }
+            for kind in KINDS
+            for job in kind.open_in(engine.states)
+        ],
         "halted": sorted(engine.halted),
         "stale": [msgspec.to_builtins(halt) for halt in stale],
         "unwritten": None,
@@ -60,18 +66,6 @@ def status_of(
 
 _WHAT_CHARS: Final = 200
 """So much of what a job is for stands in the status."""
-
-
-def _open_runs(state: OrchestratorState) -> Iterator[dict[str, Any]]:
-    for run in state.runs.values():
-        what = run.request.intent[:_WHAT_CHARS]
-        yield {"kind": "run", "id": run.run_id, "position": run.requested, "doing": run.doing, "what": what}
-
-
-def _open_audits(state: AuditorState) -> Iterator[dict[str, Any]]:
-    for one in state.audits.values():
-        doing, what = "judging" if one.collected else "evidence", one.asked.repo_url[:_WHAT_CHARS]
-        yield {"kind": "audit", "id": one.audit_id, "position": one.requested, "doing": doing, "what": what}
 
 
 _UNWATCHED: Final = Reason(

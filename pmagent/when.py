@@ -78,6 +78,11 @@ def spoken(seconds: float) -> str:
     return f"{whole // 86400}d {whole % 86400 // 3600:02d}h"
 
 
+def took(started: str, ended: str) -> str:
+    """The time from one log time to a later one, for people; "" where the first is not there yet."""
+    return spoken(max(seconds_between(started, ended), 0.0)) if started else ""
+
+
 def short(time: str) -> str:
     """A log time in a column: month, day, time to the millisecond, e.g. ``11-21 19:50:00.123``."""
     return f"{time[5:10]} {time[11:23]}" if len(time) == 27 else time[:18]

@@ -1,5 +1,5 @@
-"""The report's files of an audit without a log: Markdown and JSON, each at once or not at all
-(docs/design.md §15.10)."""
+"""The report's files outside of the log: those of an audit without one, and copies of the audit's documents, which
+stay where they are. Markdown and JSON, each at once or not at all (docs/design.md §15.10)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from contracts.audit import AuditReport
 from events.atomic import write_atomic
-from pmagent.audit.places import check_ours, default_path, target_of
+from events.errors import PmagentError
+from pmagent.audit.places import ENDINGS, check_ours, default_path, target_of
 from pmagent.audit.source import source_of
 from projections.audits.places import DOCUMENT, MARKDOWN
 from projections.audits.report import report_json, report_markdown
@@ -27,3 +28,26 @@ def write_report(report: AuditReport, whole: str) -> None:
     Path(whole).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomic(Path(f"{whole}{MARKDOWN}"), report_markdown(report).encode(), 0o600)
     write_atomic(Path(f"{whole}{DOCUMENT}"), report_json(report), 0o600)
+
+
+class CopyFailed(PmagentError):
+    """The report could not be copied; it lies in the workspace all the same."""
+
+    exit_code = 1
+
+
+def write_copies(workspace: Path, output: str, copy: Path) -> list[Path]:
+    """Copy the report at ``output`` (in the workspace, without its ending) to ``copy`` (absolute, without its ending),
+    each file at once or not at all; the copies' paths. Raises CopyFailed."""
+    made = []
+    for ending in ENDINGS:
+        source, target = workspace / f"{output}{ending}", copy.with_name(f"{copy.name}{ending}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomic(target, source.read_bytes())
+        except OSError as error:
+            raise CopyFailed(
+                f"the report could not be copied to {target}: {error.strerror}", f"it lies at {workspace / output}.md"
+            ) from error
+        made.append(target)
+    return made

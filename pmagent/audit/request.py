@@ -8,7 +8,7 @@ import stat
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,13 +20,9 @@ from pmagent.audit.places import check_output, output_of
 from pmagent.audit.rubrics import DEFAULT, default_rubric
 from pmagent.audit.source import BadAudit, check_source, source_of
 from pmagent.config import AuditSettings, ConfigError
+from pmagent.jobs.kinds import Source
 
-
-class Source(NamedTuple):
-    """A rubric's content, and what messages call it."""
-
-    where: str
-    content: bytes
+L = TypeVar("L", AuditLimits, ModelLimits)
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +63,8 @@ def as_request(wish: Wish, settings: AuditSettings, workspace: Path, folder: Pat
         engine="langchain" if model else "rules",
         model=model,
         vision_model=_model(settings.vision_model if wish.vision_model is None else wish.vision_model),
-        limits=limits_of(settings),
-        model_limits=model_limits_of(settings),
+        limits=limits_of(settings, AuditLimits),
+        model_limits=limits_of(settings, ModelLimits),
         price=price_of(settings),
     )
     return Asked(request, copy)
@@ -110,14 +106,9 @@ _UNMASKED: Final = ("audit_id", "repo_url", "pdf_path", "output", "model", "visi
 """What an audit cannot go by when it is masked."""
 
 
-def limits_of(settings: AuditSettings) -> AuditLimits:
-    """The limits of the settings."""
-    return AuditLimits(**{name: getattr(settings, name) for name in AuditLimits.__struct_fields__})
-
-
-def model_limits_of(settings: AuditSettings) -> ModelLimits:
-    """The limits of the settings for models."""
-    return ModelLimits(**{name: getattr(settings, name) for name in ModelLimits.__struct_fields__})
+def limits_of(settings: AuditSettings, kind: type[L]) -> L:
+    """The limits of this kind in the settings."""
+    return kind(**{name: getattr(settings, name) for name in kind.__struct_fields__})
 
 
 def price_of(settings: AuditSettings) -> ModelPrice | None:

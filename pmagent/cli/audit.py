@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import job_id, read_given, source_of
+from pmagent.cli.given import job_id, source_given
 
 if TYPE_CHECKING:
     from contracts.audit_events import AuditRequested
-    from pmagent.audit.request import Source
     from pmagent.config import AuditSettings
 
 
@@ -67,14 +66,16 @@ def audit(
     Exit 0: there is a report. 1: the audit failed, was refused or cancelled; what was collected is kept. 2: what was
     given is wrong, or a model's key is missing; nothing was recorded. 6: a time limit. `pmagent audits` lists audits.
     """
+    from contracts.audit_events import RUBRIC_BYTES_MAX
     from pmagent.audit.request import Wish, as_request
 
     settings = _settings(app, repo_url)
-    named = rubric if rubric is not None else _configured(settings.rubric, app.workspace)
+    if rubric is None and settings.rubric:
+        rubric = str(app.workspace / settings.rubric)
     wish = Wish(
         repo_url=repo_url,
         pdf_path=pdf,
-        rubric=_rubric(named),
+        rubric=source_given(rubric, RUBRIC_BYTES_MAX, "it has to hold a rubric"),
         output=output,
         model=model,
         vision_model=vision_model,
@@ -97,39 +98,16 @@ def _settings(app: App, repo_url: str) -> AuditSettings:
     return app.resolved.settings.audit
 
 
-def _configured(rubric: str, workspace: Path) -> str | None:
-    """The rubric of the settings, which is relative to the workspace."""
-    return str(workspace / rubric) if rubric else None
-
-
-def _rubric(where: str | None) -> Source | None:
-    from contracts.audit_events import RUBRIC_BYTES_MAX
-    from pmagent.audit.request import Source
-
-    if where is None:
-        return None
-    content = read_given(where, RUBRIC_BYTES_MAX, "it has to hold a rubric")
-    return Source(source_of(where).encode("utf-8", "replace").decode(), content)
-
-
 def _audit(app: App, asked: AuditRequested, copy: Path | None, *, as_json: bool) -> int:
-    from events.log import now
-    from pmagent.audit.copies import write_copies
-    from pmagent.audit.following import AuditErrand
-    from pmagent.cli.audit_answer import document, exit_code, summary
-    from pmagent.cli.audit_table import change_line, table
-    from pmagent.cli.conducting import conduct
-    from pmagent.cli.job_screen import Screen
-    from pmagent.layout import Layout
+    from pmagent.audit.delivery import write_copies
+    from pmagent.cli.audit_text import AUDIT, document, exit_code, summary
+    from pmagent.cli.job_screen import conduct
 
-    layout = Layout(app.workspace.resolve())
-    screen = Screen(app.output, table, change_line, plain=as_json)
-    progress = conduct(layout, AuditErrand(asked), screen, detach=False)
-    assert progress is not None, "it was not detached"
-    wanted = copy is not None and progress.state == "concluded"
-    copies = write_copies(layout.workspace, asked.output, copy) if wanted and copy is not None else []
+    audit = conduct(app, AUDIT, asked, plain=as_json)
+    wanted = copy is not None and audit.state == "concluded"
+    copies = write_copies(app.workspace.resolve(), asked.output, copy) if wanted and copy is not None else []
     if as_json:
-        app.output.document(document(progress, copies))
+        app.output.document(document(audit, copies))
     else:
-        summary(app.output, progress, copies, now())
-    return exit_code(progress)
+        summary(app.output, audit, copies)
+    return exit_code(audit)

@@ -27,23 +27,20 @@ def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     `pmagent audits JOB_ID`, says so.
     """
     from pmagent.client import new_request
+    from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.jobs.history import Jobs, opened
     from pmagent.jobs.kinds import KINDS
     from pmagent.operations import call
 
-    with opened(app.layout, Jobs) as jobs:
-        requested = jobs.request(id_prefix(job_id, "JOB_ID"), KINDS)
-        kind = next(kind for kind in KINDS if kind.requested == requested.type)
-        job = jobs.job(kind, requested)
-    field, found = f"{kind.word}_id", requested.correlation
-    held = held_by_job(app.layout) if job.end is None else None
+    job = Catalogue(app.layout, kept=ALL, checks=True).prefixed(KINDS, id_prefix(job_id, "JOB_ID"), ALL)
+    kind, field, found = job.kind, job.kind.id_field, job.job_id
+    held = held_by_job(app.layout) if job.ending is None else None
     if held is not None:
         what = f"the log is held by the {held.kind.word} of another shell ({held.process})"
         raise HeldByJob(what, "Ctrl-C there ends it")
     document: dict[str, Any] = {field: found, "accepted": False, "text": f"the {kind.word} is {job.state} already"}
     code: int = Exit.NO
-    if job.end is None:
+    if job.ending is None:
         asked = {"request": new_request(kind.cancel), field: found, **same_request(request)}
         answer = call(app.workspace, kind.cancel, asked, app.output.note)
         document, code = answer.document, answer.exit_code

@@ -8,13 +8,16 @@ import sys
 import termios
 import uuid
 from collections import Counter
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NoReturn
 
 import click
 
 from contracts.reasoning import ShapeError, check_bounds
 from events.errors import PmagentError
 from pmagent.cli.output import Output, Styled
+
+if TYPE_CHECKING:
+    from pmagent.jobs.kinds import Source
 
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 """No more is read; more than this is refused."""
@@ -82,6 +85,15 @@ def read_given(where: str, size: int = INPUT_BYTES_MAX, holds: str = "it has to 
     if not raw.strip():
         raise BadInput(f"{source} is empty", holds)
     return raw
+
+
+def source_given(where: str | None, size: int, holds: str) -> Source | None:
+    """A file for a job, named as it may stand in the log; None: none was given. Raises BadInput; see ``read_given``."""
+    from pmagent.jobs.kinds import Source
+
+    if where is None:
+        return None
+    return Source(source_of(where).encode("utf-8", "replace").decode(), read_given(where, size, holds))
 
 
 def json_object(raw: bytes, source: str) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Showing a job while it goes on, on stderr: on a terminal a table that is drawn anew in place, else a line a change.
+"""Having a job done and showing it while it goes on, on stderr: on a terminal a table that is drawn anew in place, else
+a line a change. Ctrl-C ends the job in order.
 
 The table is written over itself with one write a time; the cursor is never hidden nor moved elsewhere, so there is
 nothing to restore, however the program ends. Writing is done in threads: a terminal that was halted (Ctrl-S), or a pipe
@@ -7,20 +8,25 @@ that nobody reads, holds up no job.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+import signal
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import anyio.to_thread
 
 from events.log import now
 from pmagent.clean import width
+from pmagent.cli.job_text import Rendering, change_line
 from pmagent.cli.output import Output, Piece, Styled
-from pmagent.jobs.progress import Change, Folded
+from pmagent.flat import flat_errors
+from pmagent.jobs.following import Conductor
+from pmagent.jobs.kinds import JobRequest
+from pmagent.layout import Layout
+from projections.jobs import Change, JobView
 
-P = TypeVar("P", bound=Folded)
-Table = Callable[[P, str, int, int], list[list[Piece]]]
-"""A job as lines: how far it is, at log time, so many columns, so many rows at most."""
+if TYPE_CHECKING:
+    from pmagent.cli.frame import App
 
 TICK_SECONDS: Final = 0.25
 """So often the table is drawn when nothing changes but the time."""
@@ -30,27 +36,72 @@ ROWS_LEFT: Final = 2
 """Lines of the terminal that the table leaves: one for the cursor, one for what came before."""
 
 
-class Screen(Generic[P]):
-    """A Watcher that shows: jobs as ``table``, a change as ``line``. ``plain``: lines, also on a terminal. Use ``show``
-    as a task, ``close`` at the end."""
+def conduct(app: App, shown: Rendering, asked: Any, *, detach: bool = False, plain: bool) -> Any:
+    """Ask for the job of the request ``asked`` and show it until it is over: its view; None: it goes on by itself
+    (``detach``). ``plain``: a line a change, also on a terminal. Blocking.
 
-    def __init__(
-        self, output: Output, table: Table[P], line: Callable[[Change], list[Piece]], *, plain: bool
-    ) -> None:
+    Raises what ``Conductor.conduct`` raises, and KeyboardInterrupt when the job was left.
+    """
+    screen = Screen(app.output, shown, plain=plain)
+    conductor = Conductor(Layout(app.workspace.resolve()), JobRequest(shown.kind, asked), screen)
+
+    async def go() -> JobView | None:
+        return await _conducted(conductor, screen, detach=detach)
+
+    with flat_errors():
+        return anyio.run(go)
+
+
+async def _conducted(conductor: Conductor, screen: Screen, *, detach: bool) -> JobView | None:
+    job: JobView | None = None
+    left = False
+
+    async def heed(signals: AsyncIterator[signal.Signals]) -> None:
+        nonlocal left
+        asked = False
+        async for number in signals:
+            if asked or detach or not conductor.asking:
+                break
+            asked = True
+            screen.say(f"the {conductor.kind.word} is being stopped; once more leaves it as it is")
+            tasks.start_soon(conductor.cancel, f"cancelled by {number.name}")
+        left = True
+        tasks.cancel_scope.cancel()
+
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(heed, signals)
+                tasks.start_soon(screen.show)
+                job = await conductor.conduct(detach=detach)
+                tasks.cancel_scope.cancel()
+        finally:
+            if left and job is None and conductor.asking:
+                screen.say(f"left as it is; {conductor.shown} shows it")
+            await screen.close()
+    if left and job is None:
+        raise KeyboardInterrupt
+    return job
+
+
+class Screen:
+    """A Watcher that shows a job as ``shown`` has it. ``plain``: a line a change, also on a terminal. Use ``show`` as a
+    task, ``close`` at the end."""
+
+    def __init__(self, output: Output, shown: Rendering, *, plain: bool) -> None:
         self._output = output
-        self._table = table
-        self._line = line
+        self._shown = shown
         self._drawn = not plain and output.notes_screen() is not None
-        self._progress: P | None = None
+        self._job: JobView | None = None
         self._lines: list[list[Piece]] = []
         self._news = anyio.Event()
         self._panel = _Panel(output)
 
-    def told(self, progress: P, changes: Sequence[Change]) -> None:
+    def told(self, job: JobView, changes: Sequence[Change]) -> None:
         """See Watcher."""
-        self._progress = progress
+        self._job = job
         if not self._drawn:
-            self._lines += [self._line(change) for change in changes]
+            self._lines += [change_line(change, self._shown.kind.word) for change in changes]
         self._news.set()
 
     def say(self, text: str) -> None:
@@ -61,7 +112,7 @@ class Screen(Generic[P]):
     async def show(self) -> None:
         """Show what comes, until this is cancelled."""
         while True:
-            with anyio.move_on_after(TICK_SECONDS if self._drawn and self._progress else None):
+            with anyio.move_on_after(TICK_SECONDS if self._drawn and self._job else None):
                 await self._news.wait()
             self._news = anyio.Event()
             await self._draw()
@@ -81,8 +132,8 @@ class Screen(Generic[P]):
             if size is None:  # the terminal is gone
                 return
             rows: list[list[Piece]] = []
-            if self._progress is not None:
-                rows = self._table(self._progress, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
+            if self._job is not None:
+                rows = self._shown.table(self._job, now(), size.columns - 1, max(1, size.lines - ROWS_LEFT))
             await anyio.to_thread.run_sync(self._panel.draw, lines, rows, size.columns, size.lines)
 
     def _note(self, lines: list[list[Piece]]) -> None:

@@ -8,13 +8,12 @@ import click
 
 from actors.oa.policy import CARE, WORK
 from pmagent.cli.frame import App, Command, format_option, pass_app, request_option
-from pmagent.cli.given import STDIN, job_id, read_given, source_of
+from pmagent.cli.given import STDIN, job_id, source_given
 from pmagent.cli.output import Styled
 from pmagent.exitcodes import Exit
 
 if TYPE_CHECKING:
     from contracts.orchestra_events import RunRequested
-    from pmagent.orchestra.request import Source
 
 _OWN: Final = "orchestra.config.yaml"
 
@@ -56,16 +55,18 @@ def run(
     `pmagent runs` shows what became of it.
     """
     _check_flags(plan=plan, config=config, plan_only=plan_only, dry_run=dry_run, replan=replan, detach=detach)
+    from actors.orchestra.plan import BYTES_MAX
     from pmagent.orchestra.request import Wish, as_request, warnings_of
 
     wish = Wish(
-        intent=intent, config=_source(config, "a configuration"), plan=_source(plan, "a plan"),
+        intent=intent, config=source_given(config, BYTES_MAX, "it has to hold a configuration"),
+        plan=source_given(plan, BYTES_MAX, "it has to hold a plan"),
         concurrency=concurrency, retries=retries, replan=replan, out=out, action=action, plan_only=plan_only,
         dry_run=dry_run,
     )
     asked = as_request(wish, app.workspace, job_id(request))
-    if config is not None:
-        _check_given(app, asked, config)
+    if wish.config is not None:
+        _check_given(app, asked, wish.config.where)
     for warning in warnings_of(asked.config):
         app.output.note(Styled("warning:", "yellow"), f" {warning}")
     return _run(app, asked, detach=detach, as_json=format == "json")
@@ -80,7 +81,7 @@ def _check_given(app: App, asked: RunRequested, where: str) -> None:
     if app.trusting:
         accept_also(workspace, within_run(asked.config, workspace))
     require_accepted(workspace)
-    require_covers(workspace, asked.config, _readable(source_of(where)))
+    require_covers(workspace, asked.config, where)
 
 
 def _check_flags(
@@ -95,35 +96,16 @@ def _check_flags(
         raise click.UsageError(f"--plan-only runs nothing, so {named} has no meaning with it")
 
 
-def _source(where: str | None, what: str) -> Source | None:
-    from actors.orchestra.plan import BYTES_MAX
-    from pmagent.orchestra.request import Source
-
-    if where is None:
-        return None
-    return Source(_readable(source_of(where)), read_given(where, BYTES_MAX, f"it has to hold {what}"))
-
-
-def _readable(name: str) -> str:
-    """A file's name as it may stand in the log."""
-    return name.encode("utf-8", "replace").decode()
-
-
 def _run(app: App, asked: RunRequested, *, detach: bool, as_json: bool) -> int:
-    from pmagent.cli.conducting import conduct
-    from pmagent.cli.job_screen import Screen
-    from pmagent.cli.run_answer import document, exit_code, summary
-    from pmagent.cli.run_table import change_line, table
-    from pmagent.layout import Layout
-    from pmagent.orchestra.following import RunErrand
+    from pmagent.cli.job_screen import conduct
+    from pmagent.cli.run_text import RUN, document, exit_code, summary
 
-    screen = Screen(app.output, table, change_line, plain=as_json)
-    progress = conduct(Layout(app.workspace.resolve()), RunErrand(asked), screen, detach=detach)
-    if progress is None:
+    run = conduct(app, RUN, asked, detach=detach, plain=as_json)
+    if run is None:
         _detached(app, asked, as_json=as_json)
         return Exit.DONE
-    app.output.document(document(progress)) if as_json else summary(app.output, progress)
-    return exit_code(progress)
+    app.output.document(document(run)) if as_json else summary(app.output, run)
+    return exit_code(run)
 
 
 def _detached(app: App, asked: RunRequested, *, as_json: bool) -> None:

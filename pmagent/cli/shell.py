@@ -93,12 +93,12 @@ def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 def _jobs(ctx: click.Context, kinds: Sequence[Kind], incomplete: str) -> list[str]:
     from events.errors import PmagentError
-    from pmagent.jobs.history import Jobs, opened
+    from pmagent.jobs.catalogue import Catalogue
     from pmagent.layout import Layout
 
     try:
-        with opened(Layout(_workspace(ctx)), Jobs) as jobs:
-            found = [job.requested.correlation for kind in kinds for job in jobs.last(kind, 20)]
+        jobs = Catalogue(Layout(_workspace(ctx)))
+        found = [job.job_id for kind in kinds for job in jobs.listed(kind, 20).entries]
     except (PmagentError, OSError):
         return []
     return [job_id for job_id in found if job_id.startswith(incomplete.lower())]

@@ -22,7 +22,7 @@ from pmagent.console.rendering import STATIC
 from pmagent.exitcodes import Exit
 
 VIEWS: Final = (
-    "now", "approvals", "control", "runs", "artifacts", "audits", "sessions", "frames", "log", "event", "integrity",
+    "now", "approvals", "control", "runs", "audits", "sessions", "frames", "log", "event", "integrity",
     "help", "theme", "entrance",
 )  # fmt: skip
 """The modules of ``pmagent.console.views``, each with its ``routes``."""

@@ -6,24 +6,24 @@ It looks back only as far as somebody asks, and never reads an event twice; so a
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
 
-from contracts.audit_events import AuditConcluded
-from contracts.orchestra_events import RunEnded
 from contracts.payload import typed
 from events.errors import CorruptLog
 from events.event import Event, StoredEvent, Tail
-from events.reader import event_at
+from events.reader import event_at, runs
 from events.storage import BLOB_PREFIX
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
 from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.jobs.sifting import sifted, stands
 from pmagent.layout import Layout
+from projections.jobs import End
 
 TITLE_CHARS: Final = 300
 """So much of what a job is about is remembered."""
@@ -31,7 +31,9 @@ REASONS_MAX: Final = 3
 REASON_CHARS: Final = 200
 """So many of the reasons why a job ended, and so much of each."""
 KEPT_MAX: Final = 50_000
-"""So many jobs are remembered, the newest: some 45 MiB."""
+"""So many jobs are remembered, the newest: some 50 MiB."""
+ALL: Final = sys.maxsize
+"""No bound: for a command, which looks as long as it takes."""
 LOOK_EVENTS: Final = 2_000_000
 """So many events that nobody has looked at yet are looked at for one page: about a second."""
 WINDOW: Final = 4096
@@ -48,18 +50,12 @@ _ENDS: Final = frozenset().union(*(kind.ends for kind in KINDS))
 _WANTED: Final = re.compile(b'"type":"(?:%s)"' % b"|".join(re.escape(one.encode()) for one in (*_KINDS, *_ENDS)))
 
 
-class Ending(msgspec.Struct, frozen=True, gc=False):
-    """How the job that was requested at ``request`` ended, at ``position``: its ``state``, and why. ``done`` and
-    ``failed`` are tasks of a run's last plan; ``score`` is an audit's, None where it has none."""
+class Ending(End, frozen=True, gc=False, kw_only=True):
+    """The end, cut short, of the job that was requested at ``request``: at ``position``."""
 
     request: int
     position: int
     time: str
-    state: str
-    reasons: tuple[str, ...] = ()
-    done: int = 0
-    failed: int = 0
-    score: float | None = None
 
 
 class Entry(msgspec.Struct, gc=False):
@@ -77,12 +73,12 @@ class Entry(msgspec.Struct, gc=False):
     @property
     def state(self) -> str:
         """In one word: how it ended, else ``open``."""
-        return self.kind.state(None) if self.ending is None else self.ending.state
+        return "open" if self.ending is None else self.ending.state
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> list[str]:
         """Why it ended so, in few words."""
-        return () if self.ending is None else self.ending.reasons
+        return [] if self.ending is None else self.ending.reasons
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -96,12 +92,15 @@ class Listing(msgspec.Struct, frozen=True):
 
 
 class Catalogue:
-    """The jobs of the workspace's log, at most ``kept`` of them. For any number of threads."""
+    """The jobs of the workspace's log, at most ``kept`` of them. ``checks``: each line that is passed by is checked,
+    for commands, which look once. It looks
+    back ``window`` events first (0: the usual number). For any number of threads."""
 
-    def __init__(self, layout: Layout, kept: int = KEPT_MAX, window: int = WINDOW) -> None:
+    def __init__(self, layout: Layout, kept: int = KEPT_MAX, window: int = 0, *, checks: bool = False) -> None:
         self._layout = layout
         self._kept = kept
-        self._first_window = window
+        self._checks = checks
+        self._first_window = window or WINDOW
         self._lock = threading.Lock()
         self._begin_anew("")
 
@@ -130,7 +129,7 @@ class Catalogue:
         events are read that were not before. Raises CorruptLog; NotFound where there is no log."""
         wanted = text.casefold()
         found: list[Entry] = []
-        with self._lock, opened(self._layout, Jobs) as jobs:
+        with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
             for entry in self._newest_first(jobs, look):
                 if entry.kind is not kind or (before and entry.position >= before) or state not in ("", entry.state):
@@ -143,44 +142,45 @@ class Catalogue:
             more = self._low > 1 and not self._full
             return Listing(found, more=more, looked=self._low, forgotten=self._full)
 
-    def called(self, kind: Kind, job_id: str, look: int = LOOK_EVENTS) -> Entry:
-        """The job of this kind whose whole id this is; of an id used again, the last. For it at most about ``look``
+    def called(self, kinds: Sequence[Kind], job_id: str, look: int = LOOK_EVENTS) -> Entry:
+        """The job of these kinds whose whole id this is; of an id used again, the last. For it at most about ``look``
         events are looked at that were not before. Raises NoSuchJob, CorruptLog; NotFound where there is no log."""
-        with self._lock, opened(self._layout, Jobs) as jobs:
+        with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
-            while (entry := self._called.get(job_id)) is None or entry.kind is not kind:
+            while (entry := self._called.get(job_id)) is None or entry.kind not in kinds:
                 if not self._looks_back(look):
                     break
                 look -= self._look_back(jobs)
             else:
                 return entry
             if self._full:  # it may be older than what is remembered
-                return self._entry(jobs, jobs.request(job_id, [kind]).position, kind)
-            raise self._unknown(kind, f"{kind.word} {job_id}")
+                return Catalogue(self._layout, kept=ALL).called(kinds, job_id, ALL)
+            raise self._unknown(kinds, f"{_words(kinds)} {job_id}")
 
-    def prefixed(self, kind: Kind, prefix: str, look: int = LOOK_EVENTS) -> str:
-        """The id of the one job of this kind that begins so; see ``called``."""
+    def prefixed(self, kinds: Sequence[Kind], prefix: str, look: int = LOOK_EVENTS) -> Entry:
+        """The one job of these kinds whose id begins so; see ``called``."""
+        prefix = prefix.lower()
         if len(prefix) == ID_CHARS:
-            return self.called(kind, prefix, look).job_id
-        with self._lock, opened(self._layout, Jobs) as jobs:
+            return self.called(kinds, prefix, look)
+        with self._lock, opened(self._layout) as jobs:
             self._catch_up(jobs)
             while self._looks_back(look):
                 look -= self._look_back(jobs)
-            found = {one.job_id for one in self._entries if one.kind is kind and one.job_id.startswith(prefix)}
+            found = {one.job_id: one for one in self._entries if one.kind in kinds and one.job_id.startswith(prefix)}
             if not found:
-                raise self._unknown(kind, f"{kind.word} whose id begins with {prefix!r}")
+                raise self._unknown(kinds, f"{_words(kinds)} whose id begins with {prefix!r}")
             if len(found) > 1:
-                names = ", ".join(sorted(found)[:4])
-                what = f"{len(found)} {kind.word}s have ids that begin with {prefix!r}: {names}"
-                raise NoSuchJob(what, "give more of it")
-            return found.pop()
+                what = f"{len(found)} {_words(kinds, 's')} have ids that begin with {prefix!r}"
+                raise NoSuchJob(f"{what}: {', '.join(sorted(found)[:4])}", "give more of it")
+            return next(iter(found.values()))
 
-    def _unknown(self, kind: Kind, what: str) -> NoSuchJob:
+    def _unknown(self, kinds: Sequence[Kind], what: str) -> NoSuchJob:
+        lists = ", ".join(kind.command for kind in kinds)
         if self._low <= 1:
-            return NoSuchJob(f"there is no {what}", f"{kind.command} lists them")
+            return NoSuchJob(f"there is no {what}", f"{lists} {'list' if len(kinds) > 1 else 'lists'} them")
         return NoSuchJob(
             f"there is no {what} from position {self._low} on; what is older has not been looked at",
-            f"ask again to look further back; {kind.command} looks as long as it takes",
+            f"ask again to look further back; {lists} looks as long as it takes",
         )
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ class Catalogue:
         if self._low < 0:
             self._low, self._high = tail.position + 1, tail
         if tail.position > self._high.position:
-            for found in _read(jobs, self._high.position + 1, tail.position):
+            for found in _read(jobs, self._high.position + 1, tail.position, checks=self._checks):
                 self._note(found)
             self._high = tail
         while len(self._entries) > self._kept:
@@ -204,7 +204,7 @@ class Catalogue:
         """Read one window before what has been read; how many events it was."""
         low = max(1, self._low - self._window)
         read = self._low - low
-        for found in reversed(_read(jobs, low, self._low - 1)):
+        for found in reversed(_read(jobs, low, self._low - 1, checks=self._checks)):
             self._note_older(found)
         self._unasked = {request: end for request, end in self._unasked.items() if request < low}
         self._low = low
@@ -247,20 +247,16 @@ class Catalogue:
             del self._called[entry.job_id]
         self._low, self._full = entry.position + 1, True
 
-    def _entry(self, jobs: Jobs, position: int, kind: Kind) -> Entry:
-        """A job that is not remembered."""
-        stored = event_at(jobs.storage, position)
-        entry = _entry(jobs, stored, kind)
-        job = jobs.job(kind, typed(stored, jobs.blobs))
-        if job.end is not None:
-            entry.ending = _ending(job.end)
-        return entry
+
+def _words(kinds: Sequence[Kind], plural: str = "") -> str:
+    return " or ".join(kind.word + plural for kind in kinds)
 
 
-def _read(jobs: Jobs, low: int, high: int) -> list[Entry | Ending]:
+def _read(jobs: Jobs, low: int, high: int, *, checks: bool) -> list[Entry | Ending]:
     """Requests and ends between two positions: all of them, or none where one is bad. Raises CorruptLog."""
     found: list[Entry | Ending] = []
-    for events, _ in sifted(jobs.storage, _WANTED, low, high):
+    parts = runs(jobs.storage, low, high) if checks else (one for one, _ in sifted(jobs.storage, _WANTED, low, high))
+    for events in parts:
         for event in events:
             kind = _KINDS.get(event.type)
             if kind is not None:
@@ -274,10 +270,12 @@ def _ending(event: Event) -> Ending:
     """What is remembered of an end."""
     data = event.data
     kind = next(kind for kind in KINDS if event.type in kind.ends)
-    told = tuple(reason[:REASON_CHARS] for reason in getattr(data, "reasons", ())[:REASONS_MAX])
-    numbers = (data.done, data.failed) if isinstance(data, RunEnded) else (0, 0)
-    score = data.overall_score if isinstance(data, AuditConcluded) else None
-    return Ending(data.request, event.position, event.time, kind.state(data), told, *numbers, score)
+    end = kind.end_of(data)
+    said = [reason[:REASON_CHARS] for reason in end.reasons[:REASONS_MAX]]
+    return Ending(
+        request=data.request, position=event.position, time=event.time, state=end.state, reasons=said, done=end.done,
+        failed=end.failed, score=end.score,
+    )
 
 
 def _entry(jobs: Jobs, event: StoredEvent, kind: Kind) -> Entry:

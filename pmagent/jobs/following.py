@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol
 
 import anyio
 import anyio.lowlevel
@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from contracts.payload import typed
 from events.errors import LogLocked, PmagentError
-from events.event import Event, StoredEvent
+from events.event import StoredEvent
 from events.log import ahead_seconds
 from events.reader import Follower
 from events.reader import Progress as Pause
@@ -33,17 +33,17 @@ from pmagent.client import (
     new_request,
 )
 from pmagent.host import Host, open_host
+from pmagent.jobs.asking import WRITTEN, open_jobs
 from pmagent.jobs.history import Jobs, opened
-from pmagent.jobs.kinds import KINDS, Kind
-from pmagent.jobs.progress import Change, Folded
+from pmagent.jobs.kinds import KINDS, JobRequest, Kind
 from pmagent.layout import Layout
 from pmagent.operations import goes_by_configuration, perform
-from pmagent.orchestra.asking import WRITTEN
 from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused
 from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.when import spoken
 from pmagent.wire import RemoteError
 from pmagent.workspace.presence import require_workspace
+from projections.jobs import Change, JobView
 
 NEWS_SECONDS: Final = 0.05
 """A follower of another process waits so long for news at once: a cancellation waits for that, too."""
@@ -87,14 +87,10 @@ def held_by_job(layout: Layout) -> Holder | None:
     return Holder(kind, holder.note) if kind is not None and holder.live else None
 
 
-P = TypeVar("P", bound=Folded)
-P_contra = TypeVar("P_contra", bound=Folded, contravariant=True)
+class Watcher(Protocol):
+    """A screen for the job. Nothing here may wait."""
 
-
-class Watcher(Protocol[P_contra]):
-    """Who is told. Nothing here may wait."""
-
-    def told(self, progress: P_contra, changes: Sequence[Change]) -> None:
+    def told(self, job: JobView, changes: Sequence[Change]) -> None:
         """The job has gone on."""
         ...
 
@@ -103,47 +99,14 @@ class Watcher(Protocol[P_contra]):
         ...
 
 
-class Errand(Protocol[P]):
-    """What is asked for. ``id`` is the request's id, and the job's correlation."""
+class Conductor:
+    """One job, from its request to its end. ``job`` is None until the request is durable."""
 
-    @property
-    def kind(self) -> Kind:
-        """Of which kind the job is."""
-        ...
-
-    @property
-    def id(self) -> str:
-        """The job's id."""
-        ...
-
-    def arguments(self) -> dict[str, Any]:
-        """Those of the operation ``kind.ask``."""
-        ...
-
-    def cancelling(self, reason: str) -> dict[str, Any]:
-        """Those of the operation ``kind.cancel``."""
-        ...
-
-    def begin(self, requested: Event) -> P:
-        """The job as of its request."""
-        ...
-
-    def remark(self, progress: P) -> str:
-        """What is to be said of the request as it was recorded ("": nothing)."""
-        ...
-
-    def left_open(self, host: Host) -> list[str]:
-        """The ids of jobs that an earlier process left open."""
-        ...
-
-
-class Conductor(Generic[P]):
-    """One job, from its request to its end. ``progress`` is None until the request is durable."""
-
-    def __init__(self, layout: Layout, errand: Errand[P], watcher: Watcher[P]) -> None:
+    def __init__(self, layout: Layout, request: JobRequest, watcher: Watcher) -> None:
         self.layout = layout
-        self.errand = errand
-        self.progress: P | None = None
+        self.request = request
+        self.kind = request.kind
+        self.job: JobView | None = None
         self.asking = False
         """Whether the request may have been recorded."""
         self._watcher = watcher
@@ -157,9 +120,9 @@ class Conductor(Generic[P]):
     @property
     def shown(self) -> str:
         """The command that shows the job."""
-        return f"{self.errand.kind.command} {self.errand.id[:8]}"
+        return f"{self.kind.command} {self.request.id[:8]}"
 
-    async def conduct(self, *, detach: bool = False) -> P | None:
+    async def conduct(self, *, detach: bool = False) -> JobView | None:
         """Ask for the job and follow it until it is over; None: it goes on by itself, in the daemon (``detach``).
 
         Raises what the operation raises; NotFound where no workspace is; NoDaemon; Paused where no daemon is and
@@ -188,21 +151,21 @@ class Conductor(Generic[P]):
                 raise refusal
             await anyio.sleep(TRY_SECONDS)
 
-    async def _carried(self, *, detach: bool) -> P | None:
+    async def _carried(self, *, detach: bool) -> JobView | None:
         """``conduct``, once; asking again later is the same request."""
         if self.layout.store.holder().live:
             return await self._through_daemon(detach=detach)
         if detach:
-            raise NoDaemon(f"no daemon runs here that could carry the {self.errand.kind.word}", "start it: pmagent up")
+            raise NoDaemon(f"no daemon runs here that could carry the {self.kind.word}", "start it: pmagent up")
         return await self._here()
 
     async def cancel(self, reason: str) -> None:
         """Have the job end in order, as soon as its request is durable. What stands in the way is told."""
         await self._begun.wait()
-        kind = self.errand.kind
+        kind = self.kind
         try:
             answer = await self._perform(
-                kind.cancel, {"request": new_request(kind.cancel), **self.errand.cancelling(reason)}
+                kind.cancel, {"request": new_request(kind.cancel), kind.id_field: self.request.id, "reason": reason}
             )
         except (DaemonUnreachable, RemoteError) as error:
             self._watcher.say(f"the {kind.word} could not be cancelled: {error.message}")
@@ -213,24 +176,23 @@ class Conductor(Generic[P]):
     async def _ask_daemon(self, name: str, arguments: dict[str, Any]) -> Answer:
         return await call_daemon(self.layout, name, arguments, say=self._watcher.say)
 
-    async def _through_daemon(self, *, detach: bool) -> P | None:
+    async def _through_daemon(self, *, detach: bool) -> JobView | None:
         self.asking = True
-        answer = await self._ask_daemon(self.errand.kind.ask, self._arguments())
+        answer = await self._ask_daemon(self.kind.ask, self.request.arguments)
         self._begun.set()
         await self._say_if_paused()
         if detach and answer.document["end"] is None:
             return None
-        with opened(self.layout, Jobs) as jobs:
-            progress = await self._follow(
-                jobs, answer.document["position"], partial(self._await_daemon, jobs.storage)
-            )
+        with opened(self.layout) as jobs:
+            news = partial(self._await_daemon, jobs.storage)
+            job = await self._follow(jobs, answer.document["position"], news)
         try:
             written = await self._ask_daemon(WRITTEN, {})
             for warning in written.warnings:
                 self._watcher.say(warning)
         except (DaemonUnreachable, RemoteError) as error:
             self._watcher.say(f"its documents may not be written yet ({error.message}); pmagent rebuild writes them")
-        return progress
+        return job
 
     async def _say_if_paused(self) -> None:
         """Say why nothing begins, and by how much the log's time is wrong; that it cannot be found out is no reason to
@@ -249,14 +211,14 @@ class Conductor(Generic[P]):
             ahead = f"the log's time stands {spoken(seconds)} ahead of this machine's clock"
             self._watcher.say(f"{ahead}; nothing waits for it")
 
-    async def _here(self) -> P:
-        kind = self.errand.kind
+    async def _here(self) -> JobView:
+        kind = self.kind
         workspace = self.layout.workspace
-        configured = goes_by_configuration(workspace, kind.ask, self._arguments())
+        configured = goes_by_configuration(workspace, kind.ask, self.request.arguments)
         async with open_host(workspace, kind.ask, configured=configured) as host:
             refuse_if_paused(host)
             self._say_if_ahead(ahead_seconds(host.tail.time))
-            left = self.errand.left_open(host)
+            left = open_jobs(host, kind)
             if left:
                 names = ", ".join(name[:8] for name in left[:4]) + (", …" if len(left) > 4 else "")
                 self._watcher.say(f"left open by an earlier process, and taken up while this one runs: {names}")
@@ -269,20 +231,17 @@ class Conductor(Generic[P]):
                 tasks.start_soon(fail_with_log, host)
                 tasks.start_soon(watch_surfaces, host)
                 self.asking = True
-                answer = await ask(kind.ask, self._arguments())
+                answer = await ask(kind.ask, self.request.arguments)
                 self._begun.set()
                 news = _News(host)
                 jobs = Jobs(host.storage, self.layout.store.blobs())
-                progress = await self._follow(jobs, answer.document["position"], news.wait)
+                job = await self._follow(jobs, answer.document["position"], news.wait)
                 for warning in (await ask(WRITTEN, {})).warnings:
                     self._watcher.say(warning)
                 tasks.cancel_scope.cancel()
-        return progress
+        return job
 
-    def _arguments(self) -> dict[str, Any]:
-        return {"request": self.errand.id, **self.errand.arguments()}
-
-    async def _follow(self, jobs: Jobs, position: int, wait: Callable[[int], Awaitable[None]]) -> P:
+    async def _follow(self, jobs: Jobs, position: int, wait: Callable[[int], Awaitable[None]]) -> JobView:
         """Fold the job's events from its request at ``position`` on, telling of each; returns when it is over. ``wait``
         is called with the position behind which there may be news."""
         follower = Follower(jobs.storage, position)
@@ -292,25 +251,27 @@ class Conductor(Generic[P]):
                 await wait(follower.position - 1)
                 continue
             changes = self._folded(jobs, position, found)
-            progress = self.progress
-            assert progress is not None, "the request is durable, and comes first"
-            self._watcher.told(progress, changes)
-            if progress.over:
-                return progress
+            job = self.job
+            assert job is not None, "the request is durable, and comes first"
+            self._watcher.told(job, changes)
+            if job.over:
+                return job
             await anyio.lowlevel.checkpoint()
 
     def _folded(self, jobs: Jobs, position: int, found: Sequence[StoredEvent]) -> list[Change]:
         changes: list[Change] = []
         for stored in found:
             if stored.position == position:
-                self.progress = self.errand.begin(typed(stored, jobs.blobs))
-                remark = self.errand.remark(self.progress)
+                requested = typed(stored, jobs.blobs)
+                self.job = self.kind.begun(requested, stored.sum)
+                remark = self.kind.remark(self.request.asked, requested.data)
                 if remark:
                     self._watcher.say(remark)
             elif stored.type in _SAID:
                 self._watcher.say(_SAID[stored.type])
-            elif self.progress is not None and stored.correlation == self.errand.id and not self.progress.over:
-                changes += self.progress.fold(typed(stored, jobs.blobs))
+            elif self.job is not None and stored.correlation == self.request.id and not self.job.over:
+                self.job, made = self.kind.folded(self.job, typed(stored, jobs.blobs), stored.sum)
+                changes += made
         return changes
 
     async def _await_daemon(self, storage: LogReader, position: int) -> None:
@@ -331,7 +292,7 @@ class Conductor(Generic[P]):
             self._watcher.say("the daemon is back")
         elif now - self._gone_at > BACK_SECONDS:
             raise DaemonGone(
-                f"the daemon is gone, and the {self.errand.kind.word} {self.errand.id[:8]} stands as it is",
+                f"the daemon is gone, and the {self.kind.word} {self.request.id[:8]} stands as it is",
                 f"pmagent up takes it up again; {self.shown} shows it",
             )
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
 from contracts.payload import typed
 from events.errors import NotFound, PmagentError
-from events.event import Event, StoredEvent
+from events.event import Event
+from events.reader import event_at
 from events.reader import runs as event_runs
 from events.storage import Blobs, LogReader
-from pmagent.jobs.kinds import Kind
+from pmagent.jobs.kinds import KINDS, Kind
 from pmagent.layout import Layout
+from projections import jobs
 
 ID_CHARS: Final = 36
-_WINDOW: Final = 4096
-"""The latest jobs are looked for backwards, first in so many events, then in twice as many, and so on."""
 
 
 class NoSuchJob(PmagentError):
@@ -27,32 +27,14 @@ class NoSuchJob(PmagentError):
     exit_code = 1
 
 
-class Job(msgspec.Struct, frozen=True):
-    """A job in a list. ``end`` None: it is open."""
+class Cancelling(msgspec.Struct, frozen=True):
+    """An operator (over ``channel``; both "" where they are not known) wanted the job to end, because of ``reason``."""
 
-    kind: Kind
-    requested: Event
-    end: Event | None
-
-    @property
-    def asked(self) -> Any:
-        """The payload of its request."""
-        return self.requested.data
-
-    @property
-    def title(self) -> str:
-        """What it is about."""
-        return str(getattr(self.requested.data, self.kind.about))
-
-    @property
-    def state(self) -> str:
-        """In one word: how it ended, else ``open``."""
-        return self.kind.state(self.end.data if self.end is not None else None)
-
-    @property
-    def reasons(self) -> list[str]:
-        """Why it ended so."""
-        return list(getattr(self.end.data, "reasons", ())) if self.end is not None else []
+    position: int
+    time: str
+    operator: str
+    channel: str
+    reason: str
 
 
 class Jobs:
@@ -62,90 +44,46 @@ class Jobs:
         self.storage = storage
         self.blobs = blobs
 
-    def last(self, kind: Kind, count: int, *, state: str = "", text: str = "", before: int = 0) -> list[Job]:
-        """The last ``count`` jobs of this kind that were asked for before position ``before`` (0: the last of all), are
-        in ``state`` and are about something with ``text`` in it, in whatever case; newest first. Raises CorruptLog."""
-        wanted = text.casefold()
-        high, size = self.storage.tail().position, _WINDOW
-        found: list[Job] = []
-        ends: dict[str, list[StoredEvent]] = {}
-        while high >= 1 and len(found) < count:
-            low = max(1, high - size + 1)
-            requests: list[StoredEvent] = []
-            for event in self._between(low, high):
-                if event.type == kind.requested and not 0 < before <= event.position:
-                    requests.append(event)
-                elif event.type in kind.ends:
-                    ends.setdefault(event.correlation, []).append(event)
-            jobs = (self._job(kind, event, ends.get(event.correlation, [])) for event in reversed(requests))
-            found += [job for job in jobs if state in ("", job.state) and wanted in job.title.casefold()]
-            high, size = low - 1, size * 2
-        return found[:count]
+    def at(self, position: int) -> Event:
+        """The event at ``position``. Raises NotFound, CorruptLog."""
+        return typed(event_at(self.storage, position), self.blobs)
 
-    def request(self, prefix: str, kinds: Sequence[Kind]) -> Event:
-        """The request of the one job of these kinds whose id begins so; of an id used again, the last. Raises
-        NoSuchJob, CorruptLog."""
-        prefix = prefix.lower()
-        types = {kind.requested for kind in kinds}
-        found: dict[str, StoredEvent] = {}
-        high, size = self.storage.tail().position, _WINDOW
-        while high >= 1 and (len(prefix) < ID_CHARS or not found):
-            low = max(1, high - size + 1)
-            for event in self._between(low, high):
-                if event.type in types and event.correlation.startswith(prefix):
-                    held = found.get(event.correlation)
-                    if held is None or held.position < event.position:
-                        found[event.correlation] = event
-            high, size = low - 1, size * 2
-        words = " or ".join(kind.word for kind in kinds)
-        if not found:
-            lists = ", ".join(kind.command for kind in kinds)
-            one = "lists them" if len(kinds) == 1 else "list them"
-            raise NoSuchJob(f"there is no {words} whose id begins with {prefix[:ID_CHARS]!r}", f"{lists} {one}")
-        if len(found) > 1:
-            names = ", ".join(sorted(found)[:4])
-            several = " or ".join(f"{kind.word}s" for kind in kinds)
-            raise NoSuchJob(f"{len(found)} {several} have ids that begin with {prefix!r}: {names}", "give more of it")
-        (request,) = found.values()
-        return typed(request, self.blobs)
+    def brief(self, kind: Kind, requested: int, ended: int) -> Any:
+        """The ``JobView`` of the job requested at one position and ended at the other (0: it is open), by these two
+        events alone. Raises CorruptLog."""
+        first = event_at(self.storage, requested)
+        view = kind.begun(typed(first, self.blobs), first.sum)
+        if not ended:
+            return view
+        event = self.at(ended)
+        return jobs.ended(view, event, kind.end_of(event.data))
 
-    def job(self, kind: Kind, requested: Event) -> Job:
-        """The job of a request that ``request`` found. Raises CorruptLog."""
-        ends = [event for event in self._behind(requested) if event.type in kind.ends]
-        return self._ended(kind, requested, ends)
-
-    def behind(self, requested: Event) -> Iterator[tuple[Event, str]]:
-        """The events of the job behind its request, with their sums. Raises CorruptLog."""
-        for stored in self._behind(requested):
-            yield typed(stored, self.blobs), stored.sum
-
-    def _behind(self, requested: Event) -> Iterator[StoredEvent]:
-        for run in event_runs(self.storage, requested.position + 1):
+    def view(self, kind: Kind, requested: int) -> Any:
+        """The ``JobView`` of the job requested at this position, as far as the log goes. Raises CorruptLog."""
+        first = event_at(self.storage, requested)
+        view = kind.begun(typed(first, self.blobs), first.sum)
+        for run in event_runs(self.storage, requested + 1):
             for stored in run:
-                if stored.correlation == requested.correlation:
-                    yield stored
+                if stored.correlation == first.correlation:
+                    view = kind.evolved(view, typed(stored, self.blobs), stored.sum)
+                    if view.over:
+                        return view
+        return view
 
-    def _between(self, low: int, high: int) -> Iterator[StoredEvent]:
-        for run in event_runs(self.storage, low, high):
-            yield from run
-
-    def _job(self, kind: Kind, request: StoredEvent, ends: list[StoredEvent]) -> Job:
-        return self._ended(kind, typed(request, self.blobs), ends)
-
-    def _ended(self, kind: Kind, requested: Event, ends: list[StoredEvent]) -> Job:
-        for stored in ends:
-            if stored.position > requested.position:
-                end = typed(stored, self.blobs)
-                if end.data.request == requested.position:
-                    return Job(kind, requested, end)
-        return Job(kind, requested, None)
-
-
-J = TypeVar("J", bound=Jobs)
+    def cancelling(self, position: int) -> Cancelling | None:
+        """The wish to end a job that is the event at ``position``; None for an event of another kind, and for 0. Raises
+        CorruptLog."""
+        if not position:
+            return None
+        event = self.at(position)
+        data = event.data
+        if not any(isinstance(data, kind.cancellation) for kind in KINDS):
+            return None
+        return Cancelling(event.position, event.time, data.operator_id, data.channel, data.reason)
 
 
 @contextmanager
-def opened(layout: Layout, made: Callable[[LogReader, Blobs], J]) -> Iterator[J]:
+def opened(layout: Layout) -> Iterator[Jobs]:
     """The workspace's log, for reading; nothing is written. Raises NotFound where there is none; CorruptLog where it
     cannot be told how far it is durable."""
     store = layout.store
@@ -157,4 +95,4 @@ def opened(layout: Layout, made: Callable[[LogReader, Blobs], J]) -> Iterator[J]
             "pmagent init makes a workspace, pmagent run or up begins its log",
         ) from None
     with closing(storage):
-        yield made(storage, store.blobs())
+        yield Jobs(storage, store.blobs())

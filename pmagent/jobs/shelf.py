@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from contracts.payload import typed
 from events.event import Event, StoredEvent, Tail
@@ -16,6 +16,7 @@ from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import Jobs, opened
 from pmagent.jobs.kinds import Kind
 from pmagent.jobs.sifting import sifted, stands
+from pmagent.jobs.story import Story
 from pmagent.layout import Layout
 
 STORIES_KEPT: Final = 8
@@ -23,25 +24,7 @@ WEIGHT_KEPT: Final = 30_000
 """Fewer stay where they weigh more than this together (tasks; pieces of evidence); the newest always stays."""
 
 
-class Story(Protocol):
-    """A job, folded from its request on."""
-
-    @property
-    def over(self) -> bool:
-        """Whether it has ended, or never began: nothing more is read of it."""
-        ...
-
-    @property
-    def weight(self) -> int:
-        """How much it holds."""
-        ...
-
-    def fold(self, event: Event, sum: str) -> None:
-        """Take the next event of its correlation, whose line has ``sum``."""
-        ...
-
-
-S = TypeVar("S", bound=Story)
+S = TypeVar("S", bound=Story[Any])
 
 
 class _Held(Generic[S]):
@@ -79,8 +62,8 @@ class Shelf(Generic[S]):
 
         Raises NoSuchJob, CorruptLog; NotFound where there is no log.
         """
-        asked = self._catalogue.called(self.kind, job_id)
-        with self._lock, opened(self._layout, Jobs) as jobs:
+        asked = self._catalogue.called([self.kind], job_id)
+        with self._lock, opened(self._layout) as jobs:
             held = self._up_to_date(jobs, job_id, asked.position)
             yield held.story, jobs
 
@@ -97,7 +80,7 @@ class Shelf(Generic[S]):
         return held
 
     def _go_on(self, jobs: Jobs, held: _Held[S], job_id: str, end: int) -> None:
-        if held.story.over:
+        if held.story.view.over:
             return
         wanted = re.compile(re.escape(b'"correlation":"%s"' % job_id.encode()))
         for events, last in sifted(jobs.storage, wanted, held.after + 1, end):
@@ -113,10 +96,10 @@ class Shelf(Generic[S]):
             del self._held[next(iter(self._held))]
 
 
-def _ended(story: Story, found: Iterable[StoredEvent], jobs: Jobs) -> bool:
+def _ended(story: Story[Any], found: Iterable[StoredEvent], jobs: Jobs) -> bool:
     """Fold what was found; whether the job has ended with it."""
     for stored in found:
         story.fold(typed(stored, jobs.blobs), stored.sum)
-        if story.over:
+        if story.view.over:
             return True
     return False

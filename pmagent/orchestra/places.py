@@ -16,7 +16,7 @@ from pmagent.places import Misplaced, check_ground, check_names, inside
 from projections.runs.places import FORBIDDEN, places
 
 RUN_ID: Final = "run_id"
-_ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
+ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
 
 
 def folder_of(config: OrchestraConfig, run_id: str) -> str:
@@ -44,11 +44,11 @@ def placed(config: OrchestraConfig, workspace: Path) -> OrchestraConfig:
                 f"paths.{name} is {path}, where each run would overwrite the last one's",
                 f"let it hold {{{RUN_ID}}}, e.g. ./runs/{{{RUN_ID}}}/{name}",
             )
-        whole = f"{path}/{_ANY_ID}/config.yaml" if name == "runs" else filled(path, {RUN_ID: _ANY_ID})
+        whole = f"{path}/{ANY_ID}/config.yaml" if name == "runs" else filled(path, {RUN_ID: ANY_ID})
         with _as_configured():
             check_names(f"paths.{name}", whole)
     paths = PathSettings(**found)
-    if places(paths, _ANY_ID).moved:
+    if places(paths, ANY_ID).moved:
         raise BadConfig(
             "paths.logs, paths.artifacts and paths.report are in each other's way, or in that of config.yaml, "
             "plan.json or metrics.json of the run",

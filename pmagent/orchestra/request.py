@@ -6,7 +6,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
@@ -18,26 +18,17 @@ from contracts.orchestra import Intent, PlanText
 from contracts.orchestra_config import OrchestraConfig
 from contracts.orchestra_events import Replans, RunRequested
 from events.errors import PmagentError
-from pmagent.orchestra.places import check_places, placed
+from pmagent.jobs.kinds import Source
+from pmagent.orchestra.places import ANY_ID, check_places, placed
 
 DEFAULTS: Final = OrchestraConfig(version="1.0")
 """What a run goes by in a workspace without a configuration: the specification's values."""
-
-
-_ANY_ID: Final = "0" * 8 + "-0000" * 3 + "-" + "0" * 12
 
 
 class BadRun(PmagentError):
     """What is asked for is no run that can be; nothing was recorded."""
 
     exit_code = 2
-
-
-class Source(NamedTuple):
-    """A file's content, and what messages call it."""
-
-    where: str
-    content: bytes
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,7 +83,7 @@ def configured(workspace: Path) -> tuple[str, OrchestraConfig]:
     BadText, BadConfig."""
     source = of_workspace(workspace)
     config = _effective(Wish(intent="any", config=source), workspace)
-    check_places(config, workspace, _ANY_ID)
+    check_places(config, workspace, ANY_ID)
     return (source.where if source is not None else ""), config
 
 

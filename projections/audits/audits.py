@@ -14,9 +14,10 @@ import msgspec
 from contracts.audit_events import AuditRequested
 from events.event import Event, LogCreated
 from projections.audits import fold
-from projections.audits.job import job
+from projections.audits.job import job as job_document
 from projections.audits.places import DOCUMENT, MARKDOWN, job_path
 from projections.audits.view import Audit
+from projections.jobs import JobDocuments, JobsView
 from projections.projection import Part
 
 AUDITS_KEPT: Final = 16
@@ -25,95 +26,53 @@ ITEMS_KEPT: Final = 5_000
 """Fewer stay if they hold more evidence and opinions than this together; the newest always stays."""
 
 
-class AuditsView(msgspec.Struct, frozen=True):
-    """The log's id, and audits by id: open ones, and the newest of those that have ended (``ended``, in the order of
-    their ends). ``gone``: an audit whose id another one has taken, until it is retired."""
-
-    log_id: str = ""
-    audits: dict[str, Audit] = {}
-    ended: list[str] = []
-    gone: list[Audit] = []
+class AuditsView(JobsView[Audit], frozen=True):
+    """See JobsView."""
 
 
-class Audits:
-    """The documents of all audits as a function of a log prefix. ``kept`` and ``items`` bound the ended audits that
-    stay in the state."""
-
-    def __init__(self, kept: int = AUDITS_KEPT, items: int = ITEMS_KEPT) -> None:
-        self._kept = kept
-        self._items = items
+class Audits(JobDocuments[Audit]):
+    """The documents of all audits. ``kept`` and ``items`` bound the ended audits that stay in the state."""
 
     name = "audits"
-    hears: frozenset[type[msgspec.Struct]] = frozenset((LogCreated, AuditRequested, *fold.HANDLERS))
+    hears = frozenset((LogCreated, AuditRequested, *fold.HANDLERS))
+    state = AuditsView
+    request = AuditRequested
+    id_field = "audit_id"
 
-    def initial(self) -> AuditsView:
-        """No audit."""
-        return AuditsView()
+    def __init__(self, kept: int = AUDITS_KEPT, items: int = ITEMS_KEPT) -> None:
+        super().__init__(kept, items)
 
-    def evolve(self, state: AuditsView, event: Event, sum: str) -> AuditsView:
-        """The view after ``event``, whose line's sum is ``sum``."""
-        data = event.data
-        if isinstance(data, LogCreated):
-            return AuditsView(data.log_id)
-        known = state.audits.get(getattr(data, "audit_id", event.correlation))
-        gone: list[Audit] = []
-        if isinstance(data, AuditRequested):
-            if known is not None and known.doing != "over":
-                return state  # the auditor does not take it
-            gone = [] if known is None else [known]
-            after = fold.requested(event, data, sum)
-        elif known is None or known.doing == "over":
-            return state
-        else:
-            after = fold.evolved(known, event, sum)
-        ended = [one for one in state.ended if one != after.audit_id]
-        audits = state.audits
-        if after.doing == "over":
-            ended.append(after.audit_id)
-        if after.concluded is not None:
-            audits = _superseding(after, audits)
-        return AuditsView(state.log_id, {**audits, after.audit_id: after}, ended, gone)
+    def begun(self, event: Event, sum: str) -> Audit:
+        """See JobDocuments."""
+        return fold.requested(event, sum)
 
-    def retire(self, state: AuditsView) -> AuditsView:
-        """Without the oldest of the audits that have ended."""
-        kept, items = 0, 0
-        for name in reversed(state.ended):
-            items += state.audits[name].items
-            if kept and (kept >= self._kept or items > self._items):
-                break
-            kept += 1
-        if kept == len(state.ended) and not state.gone:
-            return state
-        gone = set(state.ended[: len(state.ended) - kept])
-        audits = {name: audit for name, audit in state.audits.items() if name not in gone}
-        return AuditsView(state.log_id, audits, state.ended[len(state.ended) - kept :])
+    def evolved(self, job: Audit, event: Event, sum: str) -> Audit:
+        """See JobDocuments."""
+        return fold.evolved(job, event, sum)
 
-    def documents(self, state: AuditsView, since: AuditsView | None) -> dict[str, Part]:
-        """Of audits that have changed, their documents."""
-        found: dict[str, Part] = {}
-        for audit in [*state.gone, *state.audits.values()]:
-            before = since.audits.get(audit.audit_id) if since is not None else None
-            if before is not audit:
-                found |= _documents(audit, state.log_id)
+    def others(self, jobs: dict[str, Audit], job: Audit) -> dict[str, Audit]:
+        """The audits, of which those that had their report where ``job`` has its own now have none any more."""
+        if job.concluded is None:
+            return jobs
+        return {
+            name: msgspec.structs.replace(one, superseded=True)
+            if one.path == job.path and one.concluded is not None and not one.superseded
+            else one
+            for name, one in jobs.items()
+        }
+
+    def parts(self, job: Audit, before: Audit | None, log_id: str) -> dict[str, Part]:  # noqa: ARG002 - all are small
+        """See JobDocuments."""
+        found = {job_path(job.id): Part(job_document, (job,), job.id)}
+        if job.concluded is not None and not job.superseded:
+            found[job.path + MARKDOWN] = Part(_markdown, (job, log_id), job.id)
+            found[job.path + DOCUMENT] = Part(_document, (job, log_id), job.id)
         return found
 
 
-def _superseding(audit: Audit, audits: dict[str, Audit]) -> dict[str, Audit]:
-    """The audits, of which those that had their report where ``audit`` has its own now have none any more."""
-    return {
-        name: msgspec.structs.replace(one, superseded=True)
-        if one.path == audit.path and one.concluded is not None and not one.superseded
-        else one
-        for name, one in audits.items()
-    }
-
-
-def _documents(audit: Audit, log_id: str) -> dict[str, Part]:
-    found = {job_path(audit.audit_id): Part(job, (audit,), audit.audit_id)}
-    if audit.concluded is not None and not audit.superseded:
-        found[audit.path + MARKDOWN] = Part(_markdown, (audit, log_id), audit.audit_id)
-        found[audit.path + DOCUMENT] = Part(_document, (audit, log_id), audit.audit_id)
-    return found
+def report_files(audit: Audit, log_id: str) -> dict[str, bytes]:
+    """The report of an audit that has concluded, by the ending of its file's name."""
+    return {MARKDOWN: _markdown(audit, log_id), DOCUMENT: _document(audit, log_id)}
 
 
 def _markdown(audit: Audit, log_id: str) -> bytes:

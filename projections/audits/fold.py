@@ -14,103 +14,180 @@ from contracts.audit_events import (
     AuditEvidenceFound,
     AuditFailed,
     AuditOpinionGiven,
+    AuditOpinionRejected,
     AuditPdfRead,
     AuditPdfRequested,
+    AuditPicturesRead,
     AuditPicturesRequested,
     AuditRequested,
+    AuditSourceFailed,
     AuditSurveyed,
 )
 from contracts.effect import RequestRefused
 from events.event import Event
+from projections import jobs
 from projections.audits.places import report_path
-from projections.audits.view import Audit, Criterion, Given
+from projections.audits.view import Audit, Criterion, Given, Source, SourceName
+from projections.jobs import End
 
 replace = msgspec.structs.replace
 
 
-def requested(event: Event, asked: AuditRequested, sum: str) -> Audit:
+def requested(event: Event, sum: str) -> Audit:
     """The view of an audit that has just been asked for."""
+    asked: AuditRequested = event.data
     about = asked.rubric.get("rubric_metadata")
     about = about if isinstance(about, dict) else {}
     return Audit(
-        audit_id=asked.audit_id, requested=event.position, at=event.time, repo_url=asked.repo_url,
-        pdf_path=asked.pdf_path, path=report_path(asked.output, asked.audit_id),
-        engine="rules" if asked.engine == "rules" else f"{asked.engine} ({asked.model})",
-        vision_model=asked.vision_model, rubric_name=str(about.get("rubric_name", "")),
-        rubric_version=str(about.get("version", "")), rubric_source=asked.rubric_source,
-        criteria=_criteria(asked.rubric.get("dimensions")),
-        position=event.position, sum=sum, updated=event.time,
+        id=asked.audit_id, asked=replace(asked, rubric={}), path=report_path(asked.output, asked.audit_id),
+        rubric_name=str(about.get("rubric_name", "")), rubric_version=str(about.get("version", "")),
+        criteria=_criteria(asked.rubric.get("dimensions")), **jobs.begun(event, sum),
     )  # fmt: skip
 
 
 def _criteria(dimensions: Any) -> list[Criterion]:
     """The criteria of a rubric that nobody may have checked: such an audit fails, and its job says so."""
     listed = dimensions if isinstance(dimensions, list) else []
-    return [Criterion(str(one.get("id")), str(one.get("name"))) for one in listed if isinstance(one, dict)]
+    return [
+        Criterion(str(one.get("id")), str(one.get("name", one.get("id"))), str(one.get("target_artifact", "")))
+        for one in listed
+        if isinstance(one, dict)
+    ]
 
 
 def evolved(audit: Audit, event: Event, sum: str) -> Audit:
-    """The view after an event of the audit, which is not over."""
-    handler = HANDLERS[type(event.data)]
-    after = handler(audit, event, event.data)
-    return replace(after, position=event.position, sum=sum, updated=event.time)
+    """The view after an event of the audit, which is not over; ``audit`` itself where the event changes nothing."""
+    cls = type(event.data)
+    if cls in HANDLERS:
+        after = HANDLERS[cls](audit, event, event.data)
+        return replace(after, position=event.position, sum=sum, updated=event.time)
+    shown = _SHOWN.get(cls)
+    return audit if shown is None else shown(audit, event, event.data)
 
 
-def _works(audit: Audit, _: Event, __: Any) -> Audit:
-    return replace(audit, doing="working")
+def end_of(data: Any) -> End:
+    """How an audit ended with this payload."""
+    if isinstance(data, AuditConcluded):
+        return End("concluded", score=data.overall_score)
+    if isinstance(data, AuditFailed):
+        return End("cancelled" if data.code == "cancelled" else "failed", data.code, data.reasons, data.mend)
+    return End("refused", "halted", [f"{data.name} is {data.reason}"])  # by the engine: the auditor is halted
 
 
-def _surveyed(audit: Audit, _: Event, surveyed: AuditSurveyed) -> Audit:
-    return replace(audit, commit=surveyed.survey.commit)
+# --- sources -------------------------------------------------------------------------------------------------------
 
 
-def _read(audit: Audit, _: Event, read: AuditPdfRead) -> Audit:
-    return replace(audit, report_sha256=read.reading.sha256)
+def _reads(name: SourceName) -> Callable[[Audit, Event, Any], Audit]:
+    def fold(audit: Audit, event: Event, _: Any) -> Audit:
+        asked = replace(_collects(audit), requests={**audit.requests, event.position: name})
+        return _source(asked, name, state="running", started=event.time)
+
+    return fold
+
+
+def _collects(audit: Audit) -> Audit:
+    return replace(audit, doing="collecting") if audit.doing == "asked" else audit
+
+
+def _source(audit: Audit, name: SourceName, **changes: Any) -> Audit:
+    return replace(audit, sources={**audit.sources, name: replace(audit.sources[name], **changes)})
+
+
+def _done(audit: Audit, event: Event, name: SourceName, *said: str) -> Audit:
+    return _source(audit, name, state="done", text=", ".join(said), ended=event.time)
+
+
+def _surveyed(audit: Audit, event: Event, surveyed: AuditSurveyed) -> Audit:
+    survey = surveyed.survey
+    python = survey.examined.get("python_files")
+    return _done(
+        replace(audit, commit=survey.commit), event, "repository",
+        f"commit {survey.commit[:12]}", counted(survey.file_count, "file"),
+        *([counted(python, "Python file")] if python is not None else []),
+        counted(survey.history.total, "commit"), counted(len(survey.graphs), "graph"),
+    )  # fmt: skip
+
+
+def _read(audit: Audit, event: Event, read: AuditPdfRead) -> Audit:
+    reading = read.reading
+    return _done(
+        replace(audit, report_sha256=reading.sha256), event, "report",
+        counted(reading.pages, "page"), counted(len(reading.headings), "heading"),
+        f"{counted(len(reading.claims), 'path')} named",
+        *([f"{reading.ocr_pages} read by recognition"] if reading.ocr_pages else []),
+    )  # fmt: skip
+
+
+def _pictures(audit: Audit, event: Event, read: AuditPicturesRead) -> Audit:
+    return _done(audit, event, "images", counted(read.reading.count, "image"))
+
+
+def _source_failed(audit: Audit, event: Event, failed: AuditSourceFailed) -> Audit:
+    name = audit.requests.get(failed.request)
+    return audit if name is None else _source(audit, name, state="failed", text=failed.text, ended=event.time)
+
+
+def counted(count: int, noun: str) -> str:
+    """So many of them, for people."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+# --- criteria ------------------------------------------------------------------------------------------------------
 
 
 def _found(audit: Audit, _: Event, found: AuditEvidenceFound) -> Audit:
-    return replace(audit, doing="working", evidence={**audit.evidence, found.dimension_id: found.evidences})
+    return replace(_collects(audit), evidence={**audit.evidence, found.dimension_id: found.evidences})
 
 
 def _given(audit: Audit, _: Event, given: AuditOpinionGiven) -> Audit:
-    return replace(audit, opinions=[*audit.opinions, Given(given.round, given.opinion)])
+    return replace(audit, doing="judging", opinions=[*audit.opinions, Given(given.round, given.opinion)])
+
+
+def _rejected(audit: Audit, _: Event, rejected: AuditOpinionRejected) -> Audit:
+    return replace(audit, rejected=[*audit.rejected, rejected])
 
 
 def _ruled(audit: Audit, _: Event, ruled: AuditCriterionRuled) -> Audit:
-    return replace(audit, rulings={**audit.rulings, ruled.dimension_id: ruled})
+    return replace(audit, doing="ruling", rulings={**audit.rulings, ruled.dimension_id: ruled})
 
 
-def _concluded(audit: Audit, event: Event, concluded: AuditConcluded) -> Audit:
-    if concluded.request != audit.requested:
+# --- the end -------------------------------------------------------------------------------------------------------
+
+
+def _ended(audit: Audit, event: Event, data: AuditConcluded | AuditFailed | RequestRefused) -> Audit:
+    """An end that is another request's, which asked for the same id, is none of this audit's. A reading that was taken
+    back has no other end."""
+    if data.request != audit.requested:
         return audit
-    return replace(audit, doing="over", ended=event.time, concluded=concluded)
-
-
-def _failed(audit: Audit, event: Event, failed: AuditFailed) -> Audit:
-    """An end that is another request's, which asked for the same id, is none of this audit's."""
-    if failed.request != audit.requested:
-        return audit
-    return replace(audit, doing="over", ended=event.time, failed=failed)
-
-
-def _unanswered(audit: Audit, event: Event, refused: RequestRefused) -> Audit:
-    """The engine refuses the request itself, where the auditor is halted."""
-    if refused.request != audit.requested:
-        return audit
-    return replace(audit, doing="over", ended=event.time, refused=f"{refused.name} is {refused.reason}")
+    sources: dict[SourceName, Source] = {
+        name: replace(one, state="waiting", ended=event.time) if one.state == "running" else one
+        for name, one in audit.sources.items()
+    }
+    return replace(
+        jobs.ended(audit, event, end_of(data)),
+        sources=sources,
+        concluded=data if isinstance(data, AuditConcluded) else None,
+        stopped_by=event.causation if isinstance(data, AuditFailed) else 0,
+    )
 
 
 HANDLERS: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]] = {
-    AuditCloneRequested: _works,
-    AuditPdfRequested: _works,
-    AuditPicturesRequested: _works,
+    AuditCloneRequested: _reads("repository"),
+    AuditPdfRequested: _reads("report"),
+    AuditPicturesRequested: _reads("images"),
     AuditSurveyed: _surveyed,
     AuditPdfRead: _read,
     AuditEvidenceFound: _found,
     AuditOpinionGiven: _given,
     AuditCriterionRuled: _ruled,
-    AuditConcluded: _concluded,
-    AuditFailed: _failed,
-    RequestRefused: _unanswered,
+    AuditConcluded: _ended,
+    AuditFailed: _ended,
+    RequestRefused: _ended,
 }
-"""What an audit's view hears of, after its request."""
+"""The events that change an audit's documents, after its request."""
+_SHOWN: Final[dict[type[msgspec.Struct], Callable[[Audit, Event, Any], Audit]]] = {
+    AuditPicturesRead: _pictures,
+    AuditSourceFailed: _source_failed,
+    AuditOpinionRejected: _rejected,
+}
+"""The events that only screens and pages show."""

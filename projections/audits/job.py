@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from contracts.audit_events import AuditFailed
-from contracts.jobs import JobError, JobState, JobStatus
+from contracts.jobs import JobState
 from projections.audits.places import DOCUMENT, MARKDOWN
 from projections.audits.view import Audit
-from projections.runs import json
+from projections.jobs import job_document
 
 SERVICE: Final = "pmagent-audit"
-_DETAIL_CHARS_MAX: Final = 16_384
 _JUDGES: Final = 3
 
 
 def job(audit: Audit) -> bytes:
-    """``jobs/<audit_id>.json``."""
-    return json.document(job_status(audit))
-
-
-def job_status(audit: Audit) -> JobStatus:
-    """How the audit stands. A failed one names what was collected, which stays in the log."""
-    status = _state(audit)
-    made: dict[str, Any] = {"progress": 1.0 if status == "complete" else _progress(audit), "message": _message(audit)}
-    if status == "failed":
-        code, reasons = _why(audit.failed, audit.refused)
-        detail = f"{'; '.join(reasons)}; collected: {_collected(audit)}"[:_DETAIL_CHARS_MAX]
-        made["error"] = JobError(code=code, detail=detail)
+    """``jobs/<audit_id>.json``. A failed audit names what was collected, which stays in the log."""
+    result = None
     if audit.concluded is not None:
         scores = [one.final_score for one in audit.rulings.values()]
-        made["result"] = {
+        result = {
             "overall_score": audit.concluded.overall_score,
             "judged": sum(score is not None for score in scores),
             "not_judged": scores.count(None),
             "report": audit.path + MARKDOWN,
             "document": audit.path + DOCUMENT,
         }
-    return JobStatus(job_id=audit.audit_id, status=status, service=SERVICE, updated_at=audit.updated, **made)
+    detail = f"{'; '.join(audit.reasons)}; collected: {_collected(audit)}"
+    return job_document(audit, SERVICE, _state(audit), _progress(audit), _message(audit), detail, result)
 
 
 def _state(audit: Audit) -> JobState:
-    match audit.doing:
-        case "asked":
-            return "queued"
-        case "working":
-            return "running"
-    return "failed" if audit.concluded is None else "complete"
+    if audit.over:
+        return "failed" if audit.concluded is None else "complete"
+    return "queued" if audit.doing == "asked" else "running"
 
 
 def _progress(audit: Audit) -> float:
@@ -58,12 +44,9 @@ def _progress(audit: Audit) -> float:
 
 
 def _message(audit: Audit) -> str:
-    match audit.doing:
-        case "asked":
-            return "the audit was asked for"
-        case "working":
-            return f"collected so far: {_collected(audit)}"
-    return "the audit has failed" if audit.concluded is None else "the audit has a report"
+    if audit.over:
+        return "the audit has failed" if audit.concluded is None else "the audit has a report"
+    return "the audit was asked for" if audit.doing == "asked" else f"collected so far: {_collected(audit)}"
 
 
 def _collected(audit: Audit) -> str:
@@ -72,7 +55,3 @@ def _collected(audit: Audit) -> str:
         f"{items} pieces of evidence on {len(audit.evidence)} of {len(audit.criteria)} dimensions, "
         f"{len(audit.opinions)} opinions"
     )
-
-
-def _why(failed: AuditFailed | None, refused: str) -> tuple[str, list[str]]:
-    return (failed.code, failed.reasons) if failed is not None else ("halted", [refused])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from contracts.audit import (
@@ -23,13 +25,17 @@ def report_of(audit: Audit) -> AuditReport:
     assert audit.concluded is not None
     ruled = [(one, audit.rulings[one.id]) for one in audit.criteria]
     return AuditReport(
-        repo_url=audit.repo_url,
+        repo_url=audit.asked.repo_url,
         executive_summary=audit.concluded.executive_summary,
         overall_score=audit.concluded.overall_score,
         criteria=[_judged(audit, ruling, ruling.final_score) for _, ruling in ruled if ruling.final_score is not None],
         remediation_plan=audit.concluded.remediation_plan,
-        not_judged=[_unjudged(audit, ruling) for _, ruling in ruled if ruling.final_score is None],
-        audit_id=audit.audit_id,
+        not_judged=[
+            UnjudgedCriterion(reason=ruling.reason, **_said(audit, ruling))
+            for _, ruling in ruled
+            if ruling.final_score is None
+        ],
+        audit_id=audit.id,
         engine=audit.engine,
         rubric_name=audit.rubric_name,
         rubric_version=audit.rubric_version,
@@ -45,9 +51,9 @@ def report_of(audit: Audit) -> AuditReport:
 def provenance_of(audit: Audit, log_id: str) -> Provenance:
     """What the report was made of and when."""
     return Provenance(
-        pdf_path=audit.pdf_path,
-        rubric_source=audit.rubric_source,
-        vision_model=audit.vision_model,
+        pdf_path=audit.asked.pdf_path,
+        rubric_source=audit.asked.rubric_source,
+        vision_model=audit.asked.vision_model,
         requested_at=audit.at,
         concluded_at=audit.ended,
         log_id=log_id,
@@ -57,33 +63,23 @@ def provenance_of(audit: Audit, log_id: str) -> Provenance:
 
 
 def _judged(audit: Audit, ruling: AuditCriterionRuled, score: int) -> CriterionResult:
-    first, second = _opinions(audit, ruling.dimension_id, 1), _opinions(audit, ruling.dimension_id, 2)
+    rules = [AppliedRule.model_validate(msgspec.structs.asdict(one)) for one in ruling.rules]
     return CriterionResult(
-        dimension_id=ruling.dimension_id,
-        dimension_name=ruling.dimension_name,
-        final_score=score,
-        judge_opinions=second or first,
-        dissent_summary=ruling.dissent_summary,
-        remediation=ruling.remediation,
-        first_round=first if second else [],
-        set_aside=list(ruling.set_aside),
-        unsupported=ruling.unsupported,
-        rules=[AppliedRule.model_validate(msgspec.structs.asdict(one)) for one in ruling.rules],
+        final_score=score, remediation=ruling.remediation, rules=rules, **_said(audit, ruling)
     )
 
 
-def _unjudged(audit: Audit, ruling: AuditCriterionRuled) -> UnjudgedCriterion:
+def _said(audit: Audit, ruling: AuditCriterionRuled) -> dict[str, Any]:
     first, second = _opinions(audit, ruling.dimension_id, 1), _opinions(audit, ruling.dimension_id, 2)
-    return UnjudgedCriterion(
-        dimension_id=ruling.dimension_id,
-        dimension_name=ruling.dimension_name,
-        reason=ruling.reason,
-        judge_opinions=second or first,
-        dissent_summary=ruling.dissent_summary,
-        first_round=first if second else [],
-        set_aside=list(ruling.set_aside),
-        unsupported=ruling.unsupported,
-    )
+    return {
+        "dimension_id": ruling.dimension_id,
+        "dimension_name": ruling.dimension_name,
+        "judge_opinions": second or first,
+        "dissent_summary": ruling.dissent_summary,
+        "first_round": first if second else [],
+        "set_aside": list(ruling.set_aside),
+        "unsupported": ruling.unsupported,
+    }
 
 
 def _opinions(audit: Audit, dimension_id: str, number: int) -> list[JudicialOpinion]:

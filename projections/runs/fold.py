@@ -9,19 +9,24 @@ import msgspec
 
 from actors.orchestra.apart import apart
 from contracts.effect import EffectInterrupted, RequestRefused
-from contracts.oa import OaPermitRequested
+from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
 from contracts.orchestra import UNENFORCED
 from contracts.orchestra_events import (
     NetContact,
+    PlanFailed,
+    PlanFinished,
     PlanMade,
+    PlannerCallRequested,
     PlannerFailed,
     PlannerReplied,
     PlanRequested,
     RunBegun,
+    RunCancelRequested,
     RunEnded,
     RunRefused,
     RunRequested,
     RunStopping,
+    TaskAssigned,
     TaskAttemptFailed,
     TaskAttemptRequested,
     TaskExited,
@@ -31,6 +36,8 @@ from contracts.orchestra_events import (
     TaskUnstarted,
 )
 from events.event import Event
+from projections import jobs
+from projections.jobs import End
 from projections.runs.chunks import Chunks, chunked
 from projections.runs.view import (
     LINE_CHARS_MAX,
@@ -51,26 +58,41 @@ from projections.runs.view import (
 replace = msgspec.structs.replace
 
 
-def requested(event: Event, asked: RunRequested, sum: str) -> Run:
+def requested(event: Event, sum: str) -> Run:
     """The view of a run that has just been asked for."""
-    return Run(
-        run_id=asked.run_id, requested=event.position, at=event.time, asked=replace(asked, plan=None),
-        given=asked.plan is not None, position=event.position, sum=sum, updated=event.time,
-    )  # fmt: skip
+    asked: RunRequested = event.data
+    bare = replace(asked, plan=None)
+    return Run(id=asked.run_id, asked=bare, given=asked.plan is not None, **jobs.begun(event, sum))
 
 
 def evolved(run: Run, event: Event, sum: str) -> Run:
-    """The view after an event of the run that is not over."""
-    handler = _HANDLERS.get(type(event.data))
+    """The view after an event of the run, which is not over; ``run`` itself where no document hears of it."""
+    cls = type(event.data)
+    if cls not in HEARD:
+        return run
+    handler = _HANDLERS.get(cls)
     after = run if handler is None else handler(run, event, event.data)
     return replace(after, position=event.position, sum=sum, updated=event.time)
+
+
+def end_of(data: Any) -> End:
+    """How a run ended with this payload."""
+    if isinstance(data, RunEnded):
+        return End(data.state, "", data.reasons, data.mend, data.security, data.done, data.failed)
+    if isinstance(data, RunRefused):
+        return End("refused", data.code, data.reasons, data.mend, data.security)
+    return End("refused", "halted", [f"{data.name} is {data.reason}"])  # by the engine: the orchestrator is halted
 
 
 # --- plans ---------------------------------------------------------------------------------------------------------
 
 
-def _plan_requested(run: Run, _: Event, __: PlanRequested) -> Run:
-    return replace(run, doing="planning", coming=[])
+def _plan_requested(run: Run, _: Event, asked: PlanRequested) -> Run:
+    return replace(run, doing="planning", revision=asked.revision, call=0, coming=[])
+
+
+def _planner_asked(run: Run, _: Event, asked: PlannerCallRequested) -> Run:
+    return replace(run, call=asked.attempt)
 
 
 def _planner_replied(run: Run, _: Event, replied: PlannerReplied) -> Run:
@@ -88,9 +110,8 @@ def _planner_replied(run: Run, _: Event, replied: PlannerReplied) -> Run:
 
 def _planner_failed(run: Run, _: Event, failed: PlannerFailed) -> Run:
     asking = run.asking
-    return replace(
-        run, asking=replace(asking, calls=asking.calls + 1, duration_ms=asking.duration_ms + failed.duration_ms)
-    )
+    cost = replace(asking, calls=asking.calls + 1, duration_ms=asking.duration_ms + failed.duration_ms)
+    return replace(run, call=0, asking=cost)
 
 
 def _sum(one: Any, other: Any) -> Any:
@@ -103,16 +124,17 @@ def _tasks_planned(run: Run, event: Event, planned: TasksPlanned) -> Run:
 
 def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
     """What is done is kept; what is not goes, and its attempts are told no more."""
-    kept = [(task, planned) for task, planned in zip(run.tasks, run.planned_tasks, strict=True) if task.state == "done"]
+    kept = [(task, planned) for task, planned in run.pairs if task.state == "done"]
     gone = [
-        Replaced(made.revision - 1, planned.name, task.reason)
-        for task, planned in zip(run.tasks, run.planned_tasks, strict=True)
+        Replaced(made.revision - 1, planned.name, task.reason, task.state)
+        for task, planned in run.pairs
         if task.state != "done"
     ]
     tasks = [*(planned for _, planned in kept), *run.coming]
     room = max(NOTES_MAX - len(run.replaced), 0)
     return replace(
         run,
+        call=0,
         coming=[],
         plan=Plan(made.plan_id, tasks),
         places={task.task_id: place for place, task in enumerate(tasks)},
@@ -128,44 +150,24 @@ def _plan_made(run: Run, event: Event, made: PlanMade) -> Run:
 
 
 def _permit_requested(run: Run, _: Event, asked: OaPermitRequested) -> Run:
-    return replace(run, doing="permit") if asked.subject == f"run:{run.run_id}" else run
+    return replace(run, doing="permit") if asked.subject == f"run:{run.id}" else run
 
 
 def _begun(run: Run, event: Event, begun: RunBegun) -> Run:
     return replace(run, doing="running", permit=begun.permit, begun=run.begun or event.time)
 
 
-def _stopping(run: Run, _: Event, stopping: RunStopping) -> Run:
-    return replace(run, doing="stopping", reasons=stopping.reasons, mend=stopping.mend)
-
-
-def _ended(run: Run, event: Event, ended: RunEnded) -> Run:
-    if ended.request != run.requested:
-        return run
+def _stopping(run: Run, event: Event, stopping: RunStopping) -> Run:
     return replace(
-        _over(run, event), end=ended.state, reasons=ended.reasons, mend=ended.mend, security=ended.security
+        run, doing="stopping", reasons=stopping.reasons, mend=stopping.mend, stopped_by=event.causation
     )
 
 
-def _refused(run: Run, event: Event, refused: RunRefused) -> Run:
-    if refused.request != run.requested:
+def _ended(run: Run, event: Event, data: RunEnded | RunRefused | RequestRefused) -> Run:
+    """An end that is another request's, which asked for the same id, is none of this run's."""
+    if data.request != run.requested:
         return run
-    return replace(
-        _over(run, event), end="refused", code=refused.code, reasons=refused.reasons, mend=refused.mend,
-        security=refused.security,
-    )
-
-
-def _unanswered(run: Run, event: Event, refused: RequestRefused) -> Run:
-    """The engine refuses the request itself, where the orchestrator is halted."""
-    if refused.request != run.requested:
-        return run
-    why = [f"{refused.name} is {refused.reason}"]
-    return replace(_over(run, event), end="refused", code="halted", reasons=why)
-
-
-def _over(run: Run, event: Event) -> Run:
-    return replace(run, doing="over", ended=event.time, running={}, coming=[])
+    return replace(jobs.ended(run, event, end_of(data)), running={}, coming=[])
 
 
 # --- tasks ---------------------------------------------------------------------------------------------------------
@@ -320,6 +322,7 @@ def _finished(run: Run, event: Event, finished: TaskFinished) -> Run:
 
 _HANDLERS: Final[dict[type, Callable[[Run, Event, Any], Run]]] = {
     PlanRequested: _plan_requested,
+    PlannerCallRequested: _planner_asked,
     PlannerReplied: _planner_replied,
     PlannerFailed: _planner_failed,
     TasksPlanned: _tasks_planned,
@@ -328,8 +331,8 @@ _HANDLERS: Final[dict[type, Callable[[Run, Event, Any], Run]]] = {
     RunBegun: _begun,
     RunStopping: _stopping,
     RunEnded: _ended,
-    RunRefused: _refused,
-    RequestRefused: _unanswered,
+    RunRefused: _ended,
+    RequestRefused: _ended,
     TasksChanged: _changed,
     TaskAttemptRequested: _attempt_requested,
     TaskExited: _exited,
@@ -338,3 +341,10 @@ _HANDLERS: Final[dict[type, Callable[[Run, Event, Any], Run]]] = {
     TaskAttemptFailed: _attempt_failed,
     TaskFinished: _finished,
 }
+HEARD: Final[frozenset[type[msgspec.Struct]]] = frozenset(
+    (
+        RunRequested, RunCancelRequested, PlanFailed, PlanFinished, TaskAssigned, OaPermitGranted, OaPermitRefused,
+        OaPermitRevoked, *_HANDLERS,
+    )
+)  # fmt: skip
+"""The events that change a run's documents."""

@@ -13,33 +13,10 @@ import msgspec
 from actors.orchestra.plan import answer
 from actors.orchestra.render import rendered
 from contracts.content import BlobContent, Content, Growing
-from contracts.effect import EffectInterrupted, RequestRefused
-from contracts.oa import OaPermitGranted, OaPermitRefused, OaPermitRequested, OaPermitRevoked
 from contracts.orchestra_config import OrchestraConfig
-from contracts.orchestra_events import (
-    PlanFailed,
-    PlanFinished,
-    PlanMade,
-    PlannerCallRequested,
-    PlannerFailed,
-    PlannerReplied,
-    PlanRequested,
-    RunBegun,
-    RunCancelRequested,
-    RunEnded,
-    RunRefused,
-    RunRequested,
-    RunStopping,
-    TaskAssigned,
-    TaskAttemptFailed,
-    TaskAttemptRequested,
-    TaskExited,
-    TaskFinished,
-    TasksChanged,
-    TasksPlanned,
-    TaskUnstarted,
-)
+from contracts.orchestra_events import RunRequested
 from events.event import Event, LogCreated
+from projections.jobs import JobDocuments, JobsView
 from projections.projection import Part
 from projections.runs import fold, json
 from projections.runs.lines import lines
@@ -54,91 +31,40 @@ TASKS_KEPT: Final = 10_000
 """Fewer stay if they have more tasks than this together; the newest always stays."""
 
 
-class RunsView(msgspec.Struct, frozen=True):
-    """The log's id, and runs by id: open ones, and the newest of those that have ended (``ended``, in the order of
-    their ends). ``gone``: a run whose id another one has taken, until it is retired."""
-
-    log_id: str = ""
-    runs: dict[str, Run] = {}
-    ended: list[str] = []
-    gone: list[Run] = []
+class RunsView(JobsView[Run], frozen=True):
+    """See JobsView."""
 
 
-class RunFolders:
-    """The documents of all runs as a function of a log prefix. ``kept`` and ``tasks`` bound the ended runs that stay in
-    the state."""
-
-    def __init__(self, kept: int = RUNS_KEPT, tasks: int = TASKS_KEPT) -> None:
-        self._kept = kept
-        self._tasks = tasks
+class RunFolders(JobDocuments[Run]):
+    """The documents of all runs. ``kept`` and ``tasks`` bound the ended runs that stay in the state."""
 
     name = "run_folders"
-    hears: frozenset[type[msgspec.Struct]] = frozenset(
-        (
-            LogCreated, RunRequested, RunRefused, RunEnded, RunBegun, RunStopping, RunCancelRequested, RequestRefused,
-            PlanRequested, PlanMade, PlanFailed, PlanFinished, PlannerCallRequested, PlannerReplied, PlannerFailed,
-            TasksPlanned, TasksChanged, TaskAssigned, TaskAttemptRequested, TaskExited, TaskUnstarted,
-            EffectInterrupted, TaskAttemptFailed, TaskFinished, OaPermitRequested, OaPermitGranted,
-            OaPermitRefused, OaPermitRevoked,
-        )
-    )  # fmt: skip
+    hears = frozenset((LogCreated, *fold.HEARD))
+    state = RunsView
+    request = RunRequested
+    id_field = "run_id"
 
-    def initial(self) -> RunsView:
-        """No run."""
-        return RunsView()
+    def __init__(self, kept: int = RUNS_KEPT, tasks: int = TASKS_KEPT) -> None:
+        super().__init__(kept, tasks)
 
-    def evolve(self, state: RunsView, event: Event, sum: str) -> RunsView:
-        """The view after ``event``, whose line's sum is ``sum``."""
-        data = event.data
-        if isinstance(data, LogCreated):
-            return RunsView(data.log_id)
-        known = state.runs.get(getattr(data, "run_id", event.correlation))
-        gone: list[Run] = []
-        if isinstance(data, RunRequested) and (known is None or known.doing == "over"):
-            gone = [] if known is None else [known]
-            known = fold.requested(event, data, sum)
-        elif known is None or known.doing == "over":
-            return state
-        after = fold.evolved(known, event, sum)
-        added = lines(known, event)
-        if added:
-            after = msgspec.structs.replace(after, log=after.log.added(added))
-        ended = [one for one in state.ended if one != after.run_id]
-        if after.doing == "over":
-            ended.append(after.run_id)
-        return RunsView(state.log_id, {**state.runs, after.run_id: after}, ended, gone)
+    def begun(self, event: Event, sum: str) -> Run:
+        """See JobDocuments."""
+        run = fold.requested(event, sum)
+        return msgspec.structs.replace(run, log=run.log.added(lines(run, event)))
 
-    def retire(self, state: RunsView) -> RunsView:
-        """Without the oldest of the runs that have ended."""
-        kept, tasks = 0, 0
-        for name in reversed(state.ended):
-            tasks += len(state.runs[name].tasks)
-            if kept and (kept >= self._kept or tasks > self._tasks):
-                break
-            kept += 1
-        if kept == len(state.ended) and not state.gone:
-            return state
-        gone = set(state.ended[: len(state.ended) - kept])
-        runs = {name: run for name, run in state.runs.items() if name not in gone}
-        return RunsView(state.log_id, runs, state.ended[len(state.ended) - kept :])
+    def evolved(self, job: Run, event: Event, sum: str) -> Run:
+        """See JobDocuments."""
+        after, added = fold.evolved(job, event, sum), lines(job, event)
+        return msgspec.structs.replace(after, log=after.log.added(added)) if added else after
 
-    def documents(self, state: RunsView, since: RunsView | None) -> dict[str, Part]:
-        """Of runs that have changed, those documents that may have."""
-        found: dict[str, Part] = {}
-        for run in state.gone:
-            found |= documents(run, None, state.log_id)
-        for name, run in state.runs.items():
-            before = since.runs.get(name) if since is not None else None
-            if before is not None and before.requested != run.requested:
-                before = None
-            if before is not run:
-                found |= documents(run, before, state.log_id)
-        return found
+    def parts(self, job: Run, before: Run | None, log_id: str) -> dict[str, Part]:
+        """See JobDocuments."""
+        return documents(job, before, log_id)
 
 
 def documents(run: Run, before: Run | None, log_id: str) -> dict[str, Part]:
     """The run's documents; those that were the same when it was as ``before`` may be left out."""
-    at = places(run.asked.config.paths, run.run_id)
+    at = places(run.asked.config.paths, run.id)
     found: dict[str, Part] = {}
     if before is None:
         found[at.config] = Part(_config, (run.asked.config,))
@@ -154,7 +80,7 @@ def documents(run: Run, before: Run | None, log_id: str) -> dict[str, Part]:
             found[at.artifact(artifact.path)] = Part(_same, (content,))
     found[at.report] = Part(report, (run, log_id))
     found[at.job] = Part(job, (run,))
-    return {path: part._replace(owner=run.run_id) for path, part in found.items()}
+    return {path: part._replace(owner=run.id) for path, part in found.items()}
 
 
 def _config(config: OrchestraConfig) -> bytes:

@@ -47,7 +47,7 @@ def lines(run: Run, event: Event) -> bytes:
     return b"".join(
         json.line(
             RunLogLine(
-                timestamp=event.time, trace_id=run.run_id, task_id=task_id, level=level, component=component,
+                timestamp=event.time, trace_id=run.id, task_id=task_id, level=level, component=component,
                 message=message[:_CHARS_MAX], payload=payload,
             )
         )
@@ -114,7 +114,7 @@ def _of_run(run: Run, event: Event) -> Iterator[Line]:
 
 
 def _asker(run: Run, subject: str) -> Component:
-    return "L1" if subject == f"run:{run.run_id}" else "L2"
+    return "L1" if subject == f"run:{run.id}" else "L2"
 
 
 def _of_task(data: Any) -> Iterator[Line]:

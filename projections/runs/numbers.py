@@ -7,28 +7,22 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.jobs import JobError, JobState, JobStatus
+from contracts.jobs import JobState
 from contracts.orchestra import LOG_CHARS_MAX, LogEntry, Metrics, TaskDocument, Timestamps
 from contracts.orchestra_documents import RunMetrics, TaskMetrics
 from contracts.orchestra_events import PlannedTask
 from events.event import parse_time
+from projections.jobs import DETAIL_CHARS_MAX, job_document
 from projections.runs import json
 from projections.runs.places import places
 from projections.runs.view import Run, Task
 
 SERVICE: Final = "pmagent-orchestra"
 
-_DETAIL_CHARS_MAX: Final = 16_384
-
 
 def metrics(run: Run) -> bytes:
     """``metrics.json``."""
     return json.document(run_metrics(run))
-
-
-def job(run: Run) -> bytes:
-    """``jobs/<run_id>.json``."""
-    return json.document(job_status(run))
 
 
 @lru_cache(maxsize=1024)
@@ -53,10 +47,10 @@ def retries(task: Task, planned: PlannedTask) -> int:
 
 def run_metrics(run: Run) -> RunMetrics:
     """The numbers of a run as it stands."""
-    pairs = list(zip(run.tasks, run.planned_tasks, strict=True))
+    pairs = run.pairs
     ran = [task.duration_ms for task, _ in pairs if task.attempts and task.ended]
     return RunMetrics(
-        run_id=run.run_id,
+        run_id=run.id,
         started_at=run.at,
         completed_at=run.ended or None,
         total_duration_ms=milliseconds(run.at, run.ended) if run.ended else None,
@@ -77,29 +71,23 @@ def run_metrics(run: Run) -> RunMetrics:
     )
 
 
-def job_status(run: Run) -> JobStatus:
-    """The run in the shape in which every service tells of its jobs."""
-    total = len(run.tasks)
-    ended = sum(task.state in ("done", "failed") for task in run.tasks)
-    done = sum(task.state == "done" for task in run.tasks)
-    status = _job_state(run)
-    made: dict[str, Any] = {
-        "progress": 1.0 if status == "complete" else round(ended / total, 4) if total else 0.0,
-        "message": _message(run, ended, total),
-    }
-    if status == "failed":
-        detail = "; ".join(run.reasons)[:_DETAIL_CHARS_MAX]
-        made["error"] = JobError(code=run.code or str(run.end), detail=detail)
-    if run.doing == "over":
-        at = places(run.asked.config.paths, run.run_id)
-        made["result"] = {
-            "state": run.end, "done": done, "failed": ended - done, "folder": at.folder, "report": at.report,
-        }  # fmt: skip
-    return JobStatus(job_id=run.run_id, status=status, service=SERVICE, updated_at=run.updated, **made)
+def job(run: Run) -> bytes:
+    """``jobs/<run_id>.json``."""
+    total, counts = len(run.tasks), run.counts
+    ended = counts["done"] + counts["failed"]
+    result = None
+    if run.over:
+        at = places(run.asked.config.paths, run.id)
+        result = {"state": run.end, "done": counts["done"], "failed": counts["failed"]}
+        result |= {"folder": at.folder, "report": at.report}
+    progress = round(ended / total, 4) if total else 0.0
+    return job_document(
+        run, SERVICE, _job_state(run), progress, _message(run, ended, total), "; ".join(run.reasons), result
+    )
 
 
 def _job_state(run: Run) -> JobState:
-    if run.doing == "over":
+    if run.over:
         return "complete" if run.end in ("done", "planned") else "failed"
     return "running" if run.begun else "queued"
 
@@ -113,13 +101,13 @@ def _message(run: Run, ended: int, total: int) -> str:
         case "running":
             return f"{ended} of {total} tasks have ended"
         case "stopping":
-            return f"stopping: {'; '.join(run.reasons)}"[:_DETAIL_CHARS_MAX]
+            return f"stopping: {'; '.join(run.reasons)}"[:DETAIL_CHARS_MAX]
     return f"the run has ended: {run.end}"
 
 
 def task_documents(run: Run) -> list[TaskDocument]:
     """Each task of the newest plan, whole, as it stands."""
-    return [_task(run, task, planned) for task, planned in zip(run.tasks, run.planned_tasks, strict=True)]
+    return [_task(run, task, planned) for task, planned in run.pairs]
 
 
 def _task(run: Run, task: Task, planned: PlannedTask) -> TaskDocument:

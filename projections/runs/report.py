@@ -45,7 +45,7 @@ Pairs = list[tuple[Task, PlannedTask]]
 
 def report(run: Run, log_id: str) -> bytes:
     """The report of a run as it stands, or stood at its end."""
-    pairs: Pairs = list(zip(run.tasks, run.planned_tasks, strict=True))
+    pairs: Pairs = run.pairs
     sections = (
         _head(run), _intent(run), _reasons(run), _facts(run, log_id), _tasks(pairs), _order(pairs), _times(pairs),
         _attempts(pairs), _failures(run, pairs), _artifacts(run), _revisions(run), _remarks(run), _network(run),
@@ -55,7 +55,7 @@ def report(run: Run, log_id: str) -> bytes:
 
 def state_of(run: Run) -> str:
     """How the run stands, in words."""
-    return _STATES[run.end] if run.end is not None else _DOING[run.doing]
+    return _STATES[run.end] if run.end else _DOING[run.doing]
 
 
 def _head(run: Run) -> list[str]:
@@ -86,7 +86,7 @@ def _facts(run: Run, log_id: str) -> list[str]:
     numbers = run_metrics(run)
     asked = run.asked
     rows = [
-        ("Run, and trace id", code(run.run_id)),
+        ("Run, and trace id", code(run.id)),
         ("Requested", run.at),
         ("Begun", run.begun or NONE),
         ("Ended", run.ended or NONE),
@@ -192,7 +192,7 @@ def _failures(run: Run, pairs: Pairs) -> list[str]:
 
 
 def _artifacts(run: Run) -> list[str]:
-    at = places(run.asked.config.paths, run.run_id)
+    at = places(run.asked.config.paths, run.id)
     found = list(_left(run))
     if not found:
         return []
@@ -226,7 +226,7 @@ def _revisions(run: Run) -> list[str]:
 
 
 def _remarks(run: Run) -> list[str]:
-    at = places(run.asked.config.paths, run.run_id)
+    at = places(run.asked.config.paths, run.id)
     notes = run.notes
     if at.moved:
         notes = notes.noted("paths in the configuration cannot be used; documents lie where pmagent puts them")

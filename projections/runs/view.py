@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, Literal
 
 import msgspec
 
 from contracts.content import Growing
 from contracts.orchestra import Artifact, TaskState
-from contracts.orchestra_events import PlannedTask, RunRequested, RunState
+from contracts.orchestra_events import PlannedTask, RunRequested
+from projections.jobs import JobView
 from projections.runs.chunks import Chunks
 
 TRIES_MAX: Final = 20
@@ -18,9 +20,6 @@ SAID_MAX: Final = 50
 LINE_CHARS_MAX: Final = 400
 NOTES_MAX: Final = 200
 """So many different notes, contacts, violations and replaced tasks of a run are remembered; of others, the number."""
-
-End = RunState | Literal["refused"]
-
 
 class Try(msgspec.Struct, frozen=True, array_like=True):
     """An attempt of a task. ``ended`` and ``reason`` are empty while it runs, ``reason`` also when it succeeded;
@@ -55,6 +54,11 @@ class Task(msgspec.Struct, frozen=True, array_like=True):
     tries: list[Try] = []
     left: int = -1
 
+    @property
+    def retry_at(self) -> str:
+        """When its next attempt begins; "" while it does not wait for one."""
+        return self.tries[-1].retry_at if self.state == "running" and self.tries else ""
+
 
 class Left(msgspec.Struct, frozen=True, array_like=True):
     """What a task left: artifacts with paths in the task's own folder below the run's, none in another's way."""
@@ -82,11 +86,12 @@ class Revision(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Replaced(msgspec.Struct, frozen=True, array_like=True):
-    """A task that a later plan has let go."""
+    """A task that a later plan has let go: failed, or never begun."""
 
     revision: int
     name: str
     reason: str
+    state: TaskState = "failed"
 
 
 class Asking(msgspec.Struct, frozen=True, array_like=True):
@@ -125,33 +130,21 @@ class Counted(msgspec.Struct, frozen=True):
         return Counted([*self.texts, text], self.more)
 
 
-class Run(msgspec.Struct, frozen=True):
-    """A run, requested at position ``requested``; ``asked`` is the request without its plan, ``given`` whether it had
-    one.
+class Run(JobView, frozen=True, kw_only=True):
+    """A run; ``asked`` is without its plan, ``given`` says whether it had one.
 
-    ``doing``: planning, permit (asked for), running, stopping, over (then ``end`` says how). ``coming``: tasks of a
-    plan that is not complete yet. ``places``: task id -> place in the plan. ``running``: position of an attempt's
-    request -> its task. ``said``: the last lines of tasks that failed. ``position``, ``sum`` and ``updated`` are those
-    of the run's last event.
+    ``revision`` is that of the plan that was asked for last; ``call``: the number of the planner's call that is open
+    (0: none). ``coming``: tasks of a plan that is not complete yet. ``places``: task id -> place in the plan.
+    ``running``: position of an attempt's request -> its task. ``said``: the last lines of tasks that failed.
     """
 
-    run_id: str
-    requested: int
-    at: str
     asked: RunRequested
     given: bool
-    position: int
-    sum: str
-    updated: str
     doing: Literal["planning", "permit", "running", "stopping", "over"] = "planning"
-    end: End | None = None
-    code: str = ""
-    reasons: list[str] = []
-    mend: list[str] = []
-    security: bool = False
     permit: int = 0
     begun: str = ""
-    ended: str = ""
+    revision: int = 0
+    call: int = 0
     revisions: list[Revision] = []
     coming: list[PlannedTask] = []
     coming_at: str = ""
@@ -171,6 +164,26 @@ class Run(msgspec.Struct, frozen=True):
     log: Growing = Growing()
 
     @property
+    def so_far(self) -> str:
+        """See JobView."""
+        return f"{self.counts['done']} of {len(self.tasks)}" if len(self.tasks) else ""
+
+    @property
+    def weight(self) -> int:
+        """Its tasks."""
+        return len(self.tasks)
+
+    @property
     def planned_tasks(self) -> list[PlannedTask]:
         """The newest plan's tasks; none before there is one."""
         return self.plan.tasks if self.plan is not None else []
+
+    @property
+    def pairs(self) -> list[tuple[Task, PlannedTask]]:
+        """The newest plan's tasks as they stand, each with what was planned."""
+        return list(zip(self.tasks, self.planned_tasks, strict=True))
+
+    @property
+    def counts(self) -> Counter[TaskState]:
+        """How many of the newest plan's tasks stand how."""
+        return Counter(task.state for task in self.tasks)

@@ -30,9 +30,10 @@ import langchain_openai  # noqa: F401 - imported once, and not by each host
 from actors.audit import progress  # noqa: F401 - the graph, the same
 from actors.kernel import reader
 from events.event import Event
-from pmagent.audit.request import Source, Wish, as_request
+from pmagent.audit.request import Wish, as_request
 from pmagent.config import AuditSettings
 from pmagent.host import open_host
+from pmagent.jobs.kinds import Source
 from tests.support.planners import all_end, is_cut_off
 
 ENDS = {"audit.concluded", "audit.failed"}

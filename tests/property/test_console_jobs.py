@@ -16,11 +16,10 @@ from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import RUNS
 from pmagent.jobs.shelf import Shelf
+from pmagent.jobs.story import RunStory
 from pmagent.layout import Layout
-from pmagent.orchestra.history import opened_history
-from pmagent.orchestra.story import Story
 from tests.support.orchestra import config
-from tests.support.pages import RunYard, written
+from tests.support.pages import RunYard, jobs_in, written
 from tests.support.run_folders import other
 
 RUNS_LIVED = 9
@@ -64,7 +63,7 @@ def test_what_is_kept_is_what_reading_anew_gives(
     with tempfile.TemporaryDirectory() as folder:
         layout = Layout(written(Path(folder), history[:cut]))
         catalogue = Catalogue(layout, window=window)
-        shelf = Shelf(layout, catalogue, RUNS, Story, kept=2)
+        shelf = Shelf(layout, catalogue, RUNS, RunStory, kept=2)
         for kind, what, count, before in asked:
             if kind == "grow":
                 written(Path(folder), history[cut : cut + what])
@@ -83,16 +82,17 @@ def test_what_is_kept_is_what_reading_anew_gives(
 
 def anew(layout: Layout, count: int, before: int, state: str) -> list[tuple[int, str]]:
     """The same list, read from the log alone."""
-    with opened_history(layout) as history:
-        jobs = [(job.requested.position, job.state) for job in history.latest(10_000)]
+    jobs = [
+        (asked.position, "open" if end is None else RUNS.end_of(end.data).state) for asked, end in jobs_in(layout, RUNS)
+    ]
     return [one for one in jobs if (not before or one[0] < before) and state in ("", one[1])][:count]
 
 
-def called(shelf: Shelf[Story], run_id: str) -> Any:
+def called(shelf: Shelf[RunStory], run_id: str) -> Any:
     """What a page would tell of the run; None: there is none."""
     try:
         with shelf.story(run_id) as (story, _):
-            run = story.run
+            run = story.view
             return run.requested, run.end, run.position, [task.state for task in run.tasks], len(story.attempts)
     except NoSuchJob:
         return None
@@ -100,4 +100,4 @@ def called(shelf: Shelf[Story], run_id: str) -> Any:
 
 def called_anew(layout: Layout, run_id: str) -> Any:
     """The same, by a shelf that has seen nothing."""
-    return called(Shelf(layout, Catalogue(layout), RUNS, Story), run_id)
+    return called(Shelf(layout, Catalogue(layout), RUNS, RunStory), run_id)

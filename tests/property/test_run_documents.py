@@ -171,7 +171,7 @@ def test_documents_have_their_shapes_whatever_happens(acts: list[Act], first: Ac
     documents = folded(history(acts, first))
     check_shapes(documents)
     validate = schema("orchestra/task")
-    for run in documents._states["run_folders"].runs.values():
+    for run in documents._states["run_folders"].jobs.values():
         for document in task_documents(run):
             validate(json.loads(msgspec.json.encode(document)))
 

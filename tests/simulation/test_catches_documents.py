@@ -28,7 +28,7 @@ def failure(count: int = 60) -> str:
 
 PLANTED: dict[str, tuple[Any, str, str, str]] = {
     "what leaves the state is not given out": (Documents, "_without_old", "self._retired.update(gone)", "pass"),
-    "runs that change are not written again": (RunFolders, "documents", "if before is not run:", "if before is None:"),
+    "runs that change are not written again": (RunFolders, "documents", "if before is not job:", "if before is None:"),
     "a log line is lost in a start from a snapshot": (Machine, "_restore", "self.documents.restore(states)", "pass"),
 }
 

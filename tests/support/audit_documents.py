@@ -48,7 +48,7 @@ def view(events: Sequence[Event], audit_id: str = AUDIT) -> Audit:
     """The projection's view of an audit."""
     state = folded(events)._states["audits"]
     assert isinstance(state, AuditsView)
-    return state.audits[audit_id]
+    return state.jobs[audit_id]
 
 
 def copied(documents: Documents, projection: Audits) -> Documents:

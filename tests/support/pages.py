@@ -13,18 +13,21 @@ from anyio.from_thread import start_blocking_portal
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
-from contracts.payload import encode
+from contracts.payload import encode, typed
 from events.blobs import BlobStore
 from events.disk import RealDisk
 from events.errors import PmagentError
 from events.event import Event, LogCreated, Tail
 from events.line import seal
+from events.reader import events
 from events.segment_store import SegmentStorage
 from events.storage import BLOB_PREFIX
 from pmagent.answer import Answer
 from pmagent.console.app import Positioned, application
 from pmagent.console.desk import Desk
 from pmagent.console.door.entrance import Visitor
+from pmagent.jobs.history import opened
+from pmagent.jobs.kinds import Kind
 from pmagent.layout import Layout
 from tests.support.audits import Court
 from tests.support.histories import FOLDER as HISTORIES
@@ -175,3 +178,15 @@ def links(page: str) -> list[str]:
     return [str(attributes["href"]) for tag, attributes in read(page).elements if tag == "a" and "href" in attributes]
 
 
+
+
+def jobs_in(layout: Layout, kind: Kind) -> list[tuple[Event, Event | None]]:
+    """The jobs of a kind, newest first: requests, and the ends that name them; read from the front, all of it."""
+    with opened(layout) as log:
+        wanted = {kind.requested, *kind.ends}
+        found = [typed(stored, log.blobs) for stored in events(log.storage) if stored.type in wanted]
+    ends: dict[int, Event] = {}
+    for event in found:
+        if event.type in kind.ends:
+            ends.setdefault(event.data.request, event)
+    return [(event, ends.get(event.position)) for event in reversed(found) if event.type == kind.requested]

@@ -187,4 +187,4 @@ def view(yard: Yard) -> RunsView:
 
 def ids(yard: Yard) -> dict[str, str]:
     """The tasks of the yard's run: name -> id."""
-    return {planned.name: planned.task_id for planned in view(yard).runs[RUN].planned_tasks}
+    return {planned.name: planned.task_id for planned in view(yard).jobs[RUN].planned_tasks}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
 from typing import Final
 
@@ -10,16 +10,13 @@ import msgspec
 
 from actors.audit.justice.dissent import NAMES
 from actors.audit.justice.scores import shown
-from contracts.audit_events import AuditCriterionRuled, EvidenceItem, JudgeName, OpinionItem, RuleItem
+from contracts.audit_events import EvidenceItem, JudgeName, OpinionItem, RuleItem
 from events.log import now
-from pmagent.audit.progress import JUDGES, SOURCES
-from pmagent.audit.progress import Criterion as Standing
-from pmagent.audit.story import Story
-from pmagent.jobs.cancelling import Cancelling, cancelling
-from pmagent.jobs.history import Jobs
-from pmagent.when import seconds_between, spoken
+from pmagent.jobs.history import Cancelling, Jobs
+from pmagent.jobs.story import AuditStory
+from pmagent.when import took
 from projections.audits.report import CHANGED
-from projections.audits.view import Audit, Criterion
+from projections.audits.view import JUDGES, SOURCES, Audit, Source, Standing
 
 ITEMS_MAX: Final = 300
 """Of audits with more pieces of evidence a page shows those that are cited; a criterion by itself has all its own."""
@@ -74,34 +71,17 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """A criterion of the rubric, as far as it has come. ``score`` "": it has none; ``scores`` by judge of the round
-    that counts; ``left_out``: so many pieces are not in the page."""
+    """A criterion of the rubric, as far as it has come: ``standing``. ``scores`` by judge of the round that counts;
+    ``changes``: which rules changed the score, from what to what; ``left_out``: so many pieces are not in the page."""
 
-    id: str
-    name: str
-    target: str
+    standing: Standing
     anchor: str
-    state: str
-    score: str
     scores: list[str]
     changes: str
-    reason: str
     rounds: list[tuple[str, list[Opinion]]]
     pieces: list[Piece]
     left_out: int
-    dissent: str
     rules: list[Rule]
-    remediation: list[str]
-    unsupported: list[str]
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """What a detective read, or reads."""
-
-    name: str
-    state: str
-    text: str
-    took: str
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -114,18 +94,14 @@ class Document(msgspec.Struct, frozen=True):
 
 
 class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
-    """All that an audit's page shows. ``word`` is how it stands; ``only``: the one criterion that was asked for."""
+    """All that an audit's page shows beside its view. ``readings``: each source by name, and how long reading it took;
+    ``only``: the one criterion that was asked for."""
 
     audit: Audit
-    word: str
-    score: str
     took: str
-    code: str
-    reasons: list[str]
-    mend: list[str]
     summary: list[tuple[str, list[str]]]
     plan: list[tuple[str, list[str]]]
-    readings: list[Reading]
+    readings: list[tuple[str, Source, str]]
     parts: list[Part]
     judges: list[str]
     only: str
@@ -133,38 +109,33 @@ class AuditPage(msgspec.Struct, frozen=True, kw_only=True):
     rejected_more: int
     documents: list[Document]
     cancelled: Cancelling | None
-    items: int
 
 
-def audit_page(story: Story, jobs: Jobs, only: str = "") -> AuditPage:
+def audit_page(story: AuditStory, jobs: Jobs, only: str = "") -> AuditPage:
     """The page; ``only``: of the criteria this one, with all of its evidence. Raises CorruptLog."""
-    audit, progress = story.audit, story.progress
-    until = audit.ended or max(progress.last_time, now())
+    audit = story.view
+    until = audit.until(now())
     items = sum(map(len, audit.evidence.values()))
-    chosen = [one for one in audit.criteria if only in ("", one.id)]
+    chosen = [one for one in audit.standings if only in ("", one.criterion.id)]
     concluded = audit.concluded
     return AuditPage(
         audit=audit,
-        word=progress.state if progress.over else progress.doing,
-        score="" if concluded is None else f"{concluded.overall_score:.1f}",
-        took=spoken(max(seconds_between(audit.at, until), 0.0)),
-        code=progress.code,
-        reasons=progress.reasons,
-        mend=progress.mend,
+        took=took(audit.at, until),
         summary=blocks(concluded.executive_summary) if concluded is not None else [],
         plan=blocks(concluded.remediation_plan) if concluded is not None else [],
-        readings=[_reading(story, until, number) for number in range(len(SOURCES))],
-        parts=[_part(audit, one, progress.criteria[one.id], whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
+        readings=[
+            (name, one, took(one.started, one.ended or until)) for name in SOURCES for one in [audit.sources[name]]
+        ],
+        parts=[_part(audit, one, whole=bool(only) or items <= ITEMS_MAX) for one in chosen],
         judges=[NAMES[judge] for judge in JUDGES],
         only=only,
         rejected=[
             f"{NAMES[one.judge]} on {one.criterion_id}, answer {one.attempt}: {one.objection}"
-            for one in story.rejected[-REJECTED_MAX:]
+            for one in audit.rejected[-REJECTED_MAX:]
         ],
-        rejected_more=max(len(story.rejected) - REJECTED_MAX, 0),
+        rejected_more=max(len(audit.rejected) - REJECTED_MAX, 0),
         documents=_documents(story, jobs),
-        cancelled=cancelling(jobs, story.stopped_by),
-        items=items,
+        cancelled=jobs.cancelling(audit.stopped_by),
     )
 
 
@@ -173,7 +144,7 @@ def file_name(audit: Audit, ending: str) -> str:
     return audit.path.rpartition("/")[2] + ending
 
 
-def report_of(story: Story, jobs: Jobs) -> Mapping[str, bytes]:
+def report_of(story: AuditStory, jobs: Jobs) -> Mapping[str, bytes]:
     """The report's documents by their endings. Raises CorruptLog."""
     return story.report(jobs.storage.log_id())
 
@@ -195,25 +166,19 @@ def blocks(text: str) -> list[tuple[str, list[str]]]:
 # --- parts ---------------------------------------------------------------------------------------------------------
 
 
-def _reading(story: Story, now: str, number: int) -> Reading:
-    source = story.progress.sources[SOURCES[number]]
-    took = spoken(max(seconds_between(source.started, source.ended or now), 0.0)) if source.started else ""
-    return Reading(source.name, source.state, source.text, took)
-
-
-def _documents(story: Story, jobs: Jobs) -> list[Document]:
-    audit = story.audit
+def _documents(story: AuditStory, jobs: Jobs) -> list[Document]:
+    audit = story.view
     return [
         Document(
-            file_name(audit, ending), f"/audits/{audit.audit_id}/report{ending}", len(content),
+            file_name(audit, ending), f"/audits/{audit.id}/report{ending}", len(content),
             sha256(content).hexdigest(),
         )
         for ending, content in report_of(story, jobs).items()
     ]  # fmt: skip
 
 
-def _part(audit: Audit, criterion: Criterion, standing: Standing, *, whole: bool) -> Part:
-    ruling = audit.rulings.get(criterion.id)
+def _part(audit: Audit, standing: Standing, *, whole: bool) -> Part:
+    criterion, ruling = standing.criterion, standing.ruling
     given = [one for one in audit.opinions if one.opinion.criterion_id == criterion.id]
     items = audit.evidence.get(criterion.id, [])
     cited: dict[str, list[str]] = {}
@@ -226,25 +191,19 @@ def _part(audit: Audit, criterion: Criterion, standing: Standing, *, whole: bool
         key: _piece(key, f"e{number}-{place}" if whole or key in cited else "", item, cited.get(key, []))
         for place, (key, item) in enumerate(keyed.items(), 1)
     }
-    last = max((one.round for one in given), default=0)
+    last = standing.round
     aside = set(ruling.set_aside) if ruling is not None else set()
     rounds: list[tuple[str, list[Opinion]]] = []
     for number_ in range(last, 0, -1):
         said = [one.opinion for one in given if one.round == number_]
         without = aside if number_ == last else set[JudgeName]()
         rounds.append((_round(number_, last), [_opinion(one, pieces, without) for one in said]))
-    scores = {one.opinion.judge: one.opinion.score for one in given if one.round == last}
     shown_pieces = [piece for piece in pieces.values() if piece.anchor]
+    rules = [_rule(one) for one in ruling.rules] if ruling is not None else []
     return Part(
-        id=criterion.id, name=criterion.name, target=standing.target, anchor=f"c{number}", state=standing.state,
-        score="" if ruling is None or ruling.final_score is None else str(ruling.final_score),
-        scores=[_score_of(judge, scores, aside) for judge in JUDGES],
-        changes=_changes(ruling), reason=ruling.reason if ruling is not None else "", rounds=rounds,
-        pieces=shown_pieces, left_out=len(pieces) - len(shown_pieces),
-        dissent=(ruling.dissent_summary or "") if ruling is not None else "",
-        rules=[_rule(one) for one in ruling.rules] if ruling is not None else [],
-        remediation=[line for line in ruling.remediation.splitlines() if line.strip()] if ruling is not None else [],
-        unsupported=list(ruling.unsupported) if ruling is not None else [],
+        standing=standing, anchor=f"c{number}", scores=[_score_of(judge, standing.scores, aside) for judge in JUDGES],
+        changes=", ".join(f"{one.words}: {one.before} → {one.after or 'none'}" for one in rules if one.changed),
+        rounds=rounds, pieces=shown_pieces, left_out=len(pieces) - len(shown_pieces), rules=rules,
     )  # fmt: skip
 
 
@@ -277,14 +236,3 @@ def _rule(one: RuleItem) -> Rule:
     before, after = ("" if score is None else shown(score) for score in (one.before, one.after))
     changed = one.before is not None and one.before != one.after
     return Rule(one.rule, CHANGED.get(one.rule, one.rule.replace("_", " ")), before, after, one.text, changed)
-
-
-def _changes(ruling: AuditCriterionRuled | None) -> str:
-    """Which rules changed the score, from what to what."""
-    return ", ".join(_changed(ruling)) if ruling is not None else ""
-
-
-def _changed(ruling: AuditCriterionRuled) -> Iterator[str]:
-    for rule in map(_rule, ruling.rules):
-        if rule.changed:
-            yield f"{rule.words}: {rule.before} → {rule.after or 'none'}"

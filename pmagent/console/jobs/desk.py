@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from typing import Final
+from typing import Any, Final
 
 from starlette.requests import Request
 
 from events.errors import NotFound
-from pmagent.audit.story import Story as AuditStory
 from pmagent.console.desk import desk_of
 from pmagent.console.jobs.run import RunPage, run_page
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import ID_CHARS, NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.shelf import Shelf
+from pmagent.jobs.story import AuditStory, RunStory
 from pmagent.layout import Layout
-from pmagent.orchestra.story import Story as RunStory
 
 PAGES_KEPT: Final = 8
 SHARED_SECONDS: Final = 1.0
@@ -35,6 +34,7 @@ class JobsAtHand:
         self.catalogue = Catalogue(layout)
         self.runs: Shelf[RunStory] = Shelf(layout, self.catalogue, RUNS, RunStory)
         self.audits: Shelf[AuditStory] = Shelf(layout, self.catalogue, AUDITS, AuditStory)
+        self.shelves: dict[Kind, Shelf[Any]] = {RUNS: self.runs, AUDITS: self.audits}
 
     def run_page(self, run_id: str, state: str, start: int) -> RunPage:
         """The page of a run as the log has it now; many who follow a run share one. See ``jobs.run.run_page``.
@@ -43,7 +43,7 @@ class JobsAtHand:
         """
         key = (run_id, state, start)
         with self.runs.story(run_id) as (story, log):  # nobody else has the pages meanwhile
-            known, run = self._pages.pop(key, None), story.run
+            known, run = self._pages.pop(key, None), story.view
             if known is not None and not run.ended and time.monotonic() - known[1] > SHARED_SECONDS:
                 known = None
             if known is None or known[0] != run.position or known[2].run.requested != run.requested:
@@ -68,6 +68,6 @@ async def whole_id(request: Request, kind: Kind, given: str) -> str:
     if not set(given) <= PREFIX_CHARS or len(given) > ID_CHARS:
         raise NotFound(f"{given!r} is no {kind.word}'s id, nor the beginning of one", f"{kind.command} lists them")
     try:
-        return await desk_of(request).read(jobs_of(request).catalogue.prefixed, kind, given.lower())
+        return (await desk_of(request).read(jobs_of(request).catalogue.prefixed, [kind], given)).job_id
     except NoSuchJob as error:
         raise NotFound(error.message, error.hint) from None

@@ -16,11 +16,10 @@ from events.log import now
 from pmagent.clean import shorten
 from pmagent.console.drawing import dag, waterfall
 from pmagent.console.drawing.waterfall import Lane, Part
-from pmagent.jobs.cancelling import Cancelling, cancelling
-from pmagent.jobs.history import Jobs
+from pmagent.jobs.history import Cancelling, Jobs
+from pmagent.jobs.story import RunStory
 from pmagent.orchestra.places import folder_of
-from pmagent.orchestra.story import Story
-from pmagent.when import seconds_between, spoken
+from pmagent.when import took
 from projections.runs.folders import documents
 from projections.runs.places import places
 from projections.runs.report import state_of
@@ -109,10 +108,10 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     cancelled: Cancelling | None
 
 
-def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPage:
+def run_page(story: RunStory, jobs: Jobs, state: str = "", start: int = 0) -> RunPage:
     """The page; of the table of tasks those in ``state``, from the ``start``-th on (0 is the first)."""
-    run = story.run
-    pairs: list[Pair] = list(zip(run.tasks, run.planned_tasks, strict=True))
+    run = story.view
+    pairs = run.pairs
     lanes, begun = _lanes(run, pairs)
     wanted = [pair for pair in pairs if state in ("", shown_state(pair[0]))]
     tried = [row for pair in pairs if any(one.reason for one in pair[0].tries) for row in attempt_rows(run, *pair)]
@@ -121,10 +120,10 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
     return RunPage(
         run=run,
         words=state_of(run),
-        word=run.end if run.end is not None else run.doing,
-        took=spoken(max(seconds_between(run.at, told_until(run)), 0.0)),
+        word=run.word,
+        took=took(run.at, run.until(now())),
         planned_by=f"as given: {run.asked.source}" if run.given else "made by the planner",
-        folder=folder_of(run.asked.config, run.run_id),
+        folder=folder_of(run.asked.config, run.id),
         documents=[name for name in DOCUMENTS if _has(run, name)],
         counts=_counts(pairs),
         order=order.picture,
@@ -139,7 +138,7 @@ def run_page(story: Story, jobs: Jobs, state: str = "", start: int = 0) -> RunPa
         failures=_failures(run, pairs),
         files=files[:FILES_MAX],
         files_left_out=max(len(files) - FILES_MAX, 0),
-        cancelled=cancelling(jobs, story.stopped_by),
+        cancelled=jobs.cancelling(run.stopped_by),
     )
 
 
@@ -155,21 +154,12 @@ def file_address(run_id: str, sha256: str, path: str) -> str:
 
 def shown_state(task: Task) -> str:
     """A task's state; ``retry`` where it runs on paper only, and waits for its next attempt."""
-    if task.state == "running" and task.tries and task.tries[-1].retry_at:
-        return "retry"
-    return task.state
+    return "retry" if task.retry_at else task.state
 
 
-def told_until(run: Run) -> str:
-    """The log time up to which it is told: its end, or now. Between two events of a task hours may pass."""
-    return run.ended or max(run.updated, now())
-
-
-def took_of(task: Task, now: str) -> str:
-    """From its start to its end, or to ``now``."""
-    if not task.started:
-        return ""
-    return spoken(max(seconds_between(task.started, task.ended or now), 0.0))
+def took_of(run: Run, task: Task) -> str:
+    """From the task's start to its end, or to now."""
+    return took(task.started, task.ended or run.until(now()))
 
 
 def attempts_of(task: Task, planned: PlannedTask) -> str:
@@ -184,11 +174,11 @@ def exit_of(code: int | None, signal: int | None = None) -> str:
 
 def attempt_rows(run: Run, task: Task, planned: PlannedTask) -> list[AttemptRow]:
     """The attempts that are remembered of a task."""
-    address = task_address(run.run_id, planned.task_id)
+    address = task_address(run.id, planned.task_id)
     return [
         AttemptRow(
             planned.name, f"{address}?attempt={one.attempt}", one.attempt, one.at,
-            spoken(max(seconds_between(one.at, one.ended or told_until(run)), 0.0)), _end_of(one), one.retry_at,
+            took(one.at, one.ended or run.until(now())), _end_of(one), one.retry_at,
         )
         for one in task.tries
     ]  # fmt: skip
@@ -210,12 +200,12 @@ def _has(run: Run, name: str) -> bool:
     return run.plan is not None and (name == "plan.json" or not run.asked.plan_only)
 
 
-def document(story: Story, jobs: Jobs, name: str) -> bytes | None:
+def document(story: RunStory, jobs: Jobs, name: str) -> bytes | None:
     """One of the run's documents, ``report.md``, ``plan.json`` or ``metrics.json``: the bytes that its projection makes
     of the same events; None where the run has no such document. Raises CorruptLog."""
-    at = places(story.run.asked.config.paths, story.run.run_id)
+    at = places(story.view.asked.config.paths, story.view.id)
     path = {"report.md": at.report, "plan.json": at.plan, "metrics.json": at.metrics}[name]
-    part = documents(story.run, None, jobs.storage.log_id()).get(path)
+    part = documents(story.view, None, jobs.storage.log_id()).get(path)
     if part is None:
         return None
     content = part.content()
@@ -235,7 +225,7 @@ def _row(run: Run, task: Task, planned: PlannedTask) -> TaskRow:
     return TaskRow(
         planned.name, shown_state(task), shorten(planned.intent, 160),
         shorten(shlex.join([planned.tools[0], *planned.inputs.args]), 160), attempts_of(task, planned),
-        took_of(task, told_until(run)), exit_of(task.exit_code), task.reason, task_address(run.run_id, planned.task_id),
+        took_of(run, task), exit_of(task.exit_code), task.reason, task_address(run.id, planned.task_id),
     )  # fmt: skip
 
 
@@ -244,9 +234,9 @@ def _node(run: Run, task: Task, planned: PlannedTask, *, told: bool) -> dag.Node
     state = shown_state(task)
     if not told:
         return dag.Node(planned.task_id, planned.name, state, planned.depends_on)
-    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(task, told_until(run))]
+    said = [f"{state}, attempt {task.attempts}" if task.attempts > 1 else state, took_of(run, task)]
     note = " · ".join(part for part in said if part)
-    address = task_address(run.run_id, planned.task_id)
+    address = task_address(run.id, planned.task_id)
     return dag.Node(planned.task_id, planned.name, state, planned.depends_on, note, planned.intent, address)
 
 
@@ -267,11 +257,11 @@ def _dull(pair: Pair) -> tuple[bool, int]:
 
 
 def _lane(run: Run, task: Task, planned: PlannedTask) -> Lane:
-    said = [took_of(task, told_until(run))]
+    said = [took_of(run, task)]
     said += [f"{task.attempts} attempts"] if task.attempts > 1 else []
     note = ", ".join(part for part in said if part)
-    address = task_address(run.run_id, planned.task_id)
-    return Lane(planned.name, shown_state(task), parts_of(task, told_until(run)), note, address)
+    address = task_address(run.id, planned.task_id)
+    return Lane(planned.name, shown_state(task), parts_of(task, run.until(now())), note, address)
 
 
 def parts_of(task: Task, now: str) -> list[Part]:
@@ -281,13 +271,11 @@ def parts_of(task: Task, now: str) -> list[Part]:
         last = number == len(task.tries) - 1
         end = one.ended or now
         kind = _kind_of(one, ended=last and task.state == "failed")
-        took = spoken(max(seconds_between(one.at, end), 0.0))
-        found.append(Part(kind, one.at, end, f"attempt {one.attempt}, {took}: {_end_of(one)}"))
+        found.append(Part(kind, one.at, end, f"attempt {one.attempt}, {took(one.at, end)}: {_end_of(one)}"))
         until = now if last else task.tries[number + 1].at
         waits = one.ended and (not last or (task.state == "running" and one.reason))
         if waits and until > end:
-            pause = spoken(max(seconds_between(end, until), 0.0))
-            found.append(Part("waiting", end, until, f"{pause} until the next attempt"))
+            found.append(Part("waiting", end, until, f"{took(end, until)} until the next attempt"))
     return found
 
 
@@ -303,14 +291,14 @@ def _kind_of(one: Try, *, ended: bool) -> str:
 def _span(run: Run, lanes: Sequence[Lane]) -> tuple[str, str]:
     """From when the first began to the end of the run, or to its newest event."""
     starts = [part.start for lane in lanes for part in lane.parts]
-    return min(starts, default=run.begun or run.at), told_until(run)
+    return min(starts, default=run.begun or run.at), run.until(now())
 
 
 def _failures(run: Run, pairs: Sequence[Pair]) -> list[Failure]:
     failed = [pair for pair in pairs if pair[0].state == "failed" and pair[0].attempts]
     return [
         Failure(
-            planned.name, task_address(run.run_id, planned.task_id), task.reason,
+            planned.name, task_address(run.id, planned.task_id), task.reason,
             run.said.get(planned.task_id, [])[-LINES_MAX:],
         )
         for task, planned in failed[:FAILED_SHOWN]
@@ -321,7 +309,7 @@ def _files(run: Run) -> list[FileRow]:
     return [
         FileRow(
             left.name, one.path.partition("/")[2], one.size_bytes, one.checksum,
-            file_address(run.run_id, one.checksum, one.path),
+            file_address(run.id, one.checksum, one.path),
         )
         for left in run.left
         for one in left.artifacts

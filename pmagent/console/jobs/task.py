@@ -14,6 +14,7 @@ from contracts.orchestra_events import NetContact, PlannedTask, TaskAttemptReque
 from contracts.payload import typed
 from events.errors import NotFound
 from events.event import Event
+from events.log import now
 from events.reader import event_at
 from pmagent.console.drawing import waterfall
 from pmagent.console.drawing.waterfall import Lane
@@ -25,13 +26,12 @@ from pmagent.console.jobs.run import (
     parts_of,
     shown_state,
     task_address,
-    told_until,
     took_of,
 )
 from pmagent.console.reading.outputs import Shown, shown
 from pmagent.jobs.history import Jobs
-from pmagent.orchestra.story import STREAMS, Attempt, Story
-from pmagent.when import seconds_between, spoken
+from pmagent.jobs.story import STREAMS, Attempt, RunStory
+from pmagent.when import took
 from projections.runs.view import Run, Task
 
 ATTEMPTS_MAX: Final = 50
@@ -121,24 +121,25 @@ class TaskPage(msgspec.Struct, frozen=True, kw_only=True):
     looked: AttemptPart | None
 
 
-def task_page(story: Story, jobs: Jobs, task_id: str, attempt: int = 0) -> TaskPage:
+def task_page(story: RunStory, jobs: Jobs, task_id: str, attempt: int = 0) -> TaskPage:
     """The page; the output of that ``attempt`` (0: of the last). Raises NotFound, CorruptLog, OSError."""
-    run = story.run
+    run = story.view
     place = run.places.get(task_id)
     if place is None:
-        raise NotFound(f"run {run.run_id} has no task {task_id!r} in its newest plan", "its page lists its tasks")
+        raise NotFound(f"run {run.id} has no task {task_id!r} in its newest plan", "its page lists its tasks")
     task, planned = run.tasks[place], run.planned_tasks[place]
     had = story.attempts.get(task_id, [])
     looked = next((one for one in had if one.number == attempt), None) if attempt else had[-1] if had else None
     if attempt and looked is None:
         raise NotFound(f"task {planned.name} has had no attempt {attempt}", f"it has had {len(had)}")
-    lane = Lane(planned.name, shown_state(task), parts_of(task, told_until(run)), "")
+    until = run.until(now())
+    lane = Lane(planned.name, shown_state(task), parts_of(task, until), "")
     begun = task.tries[0].at if task.tries else run.at
     behind = [one.task_id for one in run.planned_tasks if task_id in one.depends_on]
     given = _given([*planned.inputs.env.items(), *((one.path, one.content) for one in planned.inputs.files)])
     return TaskPage(
         run=run, task=task, planned=planned, state=shown_state(task), attempts_said=attempts_of(task, planned),
-        took=took_of(task, told_until(run)), exit=exit_of(task.exit_code),
+        took=took_of(run, task), exit=exit_of(task.exit_code),
         waits=[_neighbour(run, one) for one in planned.depends_on[:NEIGHBOURS_MAX]],
         waits_more=max(len(planned.depends_on) - NEIGHBOURS_MAX, 0),
         behind=[_neighbour(run, one) for one in behind[:NEIGHBOURS_MAX]],
@@ -147,7 +148,7 @@ def task_page(story: Story, jobs: Jobs, task_id: str, attempt: int = 0) -> TaskP
         arguments=_given([(f"Argument {n}", one) for n, one in enumerate(planned.inputs.args, 1)]),
         variables=given[: len(planned.inputs.env)],
         files=given[len(planned.inputs.env) :],
-        times=waterfall.drawn([lane], begun, task.ended or told_until(run)),
+        times=waterfall.drawn([lane], begun, task.ended or until),
         attempts=[_line(story, jobs, task_id, one, one is looked) for one in had[-ATTEMPTS_MAX:]],
         attempts_left_out=max(len(had) - ATTEMPTS_MAX, 0),
         looked=_attempt(story, jobs, looked) if looked is not None else None,
@@ -168,7 +169,7 @@ def _neighbour(run: Run, task_id: str) -> Neighbour:
     if place is None:  # a plan that came later has it no more
         return Neighbour(task_id, "replaced", "")
     return Neighbour(
-        run.planned_tasks[place].name, shown_state(run.tasks[place]), task_address(run.run_id, task_id)
+        run.planned_tasks[place].name, shown_state(run.tasks[place]), task_address(run.id, task_id)
     )
 
 
@@ -176,17 +177,17 @@ def _event(jobs: Jobs, position: int) -> Event:
     return typed(event_at(jobs.storage, position), jobs.blobs)
 
 
-def _line(story: Story, jobs: Jobs, task_id: str, attempt: Attempt, current: bool) -> AttemptLine:
+def _line(story: RunStory, jobs: Jobs, task_id: str, attempt: Attempt, current: bool) -> AttemptLine:
     asked = _event(jobs, attempt.requested)
     ended = _event(jobs, attempt.ended) if attempt.ended else None
     said, code = _said(ended)
-    place = story.run.places[task_id]
-    why = next((one.reason for one in story.run.tasks[place].tries if one.attempt == attempt.number), "")
-    until = ended.time if ended is not None else told_until(story.run)
-    took = spoken(max(seconds_between(asked.time, until), 0.0))
-    address = f"{task_address(story.run.run_id, task_id)}?attempt={attempt.number}"
+    place = story.view.places[task_id]
+    why = next((one.reason for one in story.view.tasks[place].tries if one.attempt == attempt.number), "")
+    until = ended.time if ended is not None else story.view.until(now())
+    address = f"{task_address(story.view.id, task_id)}?attempt={attempt.number}"
     return AttemptLine(
-        attempt.number, address, attempt.requested, attempt.ended, asked.time, took, code, why or said, current
+        attempt.number, address, attempt.requested, attempt.ended, asked.time, took(asked.time, until), code,
+        why or said, current,
     )
 
 
@@ -212,7 +213,7 @@ def _said(ended: Event | None) -> tuple[str, str]:
     return ("running" if ended is None else f"ended: {ended.type}"), ""
 
 
-def _attempt(story: Story, jobs: Jobs, attempt: Attempt) -> AttemptPart:
+def _attempt(story: RunStory, jobs: Jobs, attempt: Attempt) -> AttemptPart:
     asked = _event(jobs, attempt.requested).data
     assert isinstance(asked, TaskAttemptRequested), "the story notes the positions of requests"
     data = _event(jobs, attempt.ended).data if attempt.ended else None
@@ -224,8 +225,8 @@ def _attempt(story: Story, jobs: Jobs, attempt: Attempt) -> AttemptPart:
         )  # fmt: skip
     return AttemptPart(
         number=attempt.number,
-        streams=[_stream(story.run.run_id, jobs, name, data) for name in STREAMS],
-        files=[_file(story.run.run_id, one) for one in data.artifacts],
+        streams=[_stream(story.view.id, jobs, name, data) for name in STREAMS],
+        files=[_file(story.view.id, one) for one in data.artifacts],
         notes=data.notes,
         violations=data.violations,
         contacts=data.contacts[:CONTACTS_MAX],

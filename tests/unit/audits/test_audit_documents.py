@@ -217,7 +217,7 @@ def test_an_older_report_never_comes_back_when_its_audit_is_given_out_late() -> 
         on_disk.update({path: part.content() for path, part in documents.take_retired().items()})  # type: ignore[misc]
     on_disk.update(shown(documents))
     assert "5.git" in on_disk[REPORT].decode()
-    assert len(documents._states["audits"].audits) == 1
+    assert len(documents._states["audits"].jobs) == 1
     assert len(on_disk) == 2 + 5
 
 
@@ -225,9 +225,9 @@ def test_audits_that_hold_much_leave_the_state_sooner_and_the_newest_stays() -> 
     court = concluded()
     court.ask(audit_id=OTHER)
     court.audit(OTHER)
-    for bound, kept in ((1, {OTHER}), (view(court.history).items * 2, {AUDIT, OTHER})):
+    for bound, kept in ((1, {OTHER}), (view(court.history).weight * 2, {AUDIT, OTHER})):
         state = folded(court.history, projection=Audits(items=bound))._states["audits"]
-        assert set(state.audits) == kept
+        assert set(state.jobs) == kept
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_the_report_from_events_is_the_one_that_was_synthesized(engine: str) -> 
     audit = view(court.history)
     evidences = {name: [as_evidence(one) for one in items] for name, items in audit.evidence.items()}
     report = synthesize(
-        audit.repo_url, rubric_of(court.of(AuditRequested)[0].rubric), evidences,
+        audit.asked.repo_url, rubric_of(court.of(AuditRequested)[0].rubric), evidences,
         [as_opinion(one.opinion) for one in audit.opinions], audit_id=AUDIT, engine=audit.engine, commit=audit.commit,
         report_sha256=audit.report_sha256,
     )  # fmt: skip

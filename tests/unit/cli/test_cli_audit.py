@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from pmagent.jobs import history
+from pmagent.jobs import catalogue
 from tests.support.boxes import real_boxes
 from tests.support.commands import Ran, pmagent
 
@@ -44,7 +44,7 @@ def test_what_is_no_id_is_a_usage_error(workspace: Path, prefix: str) -> None:
 
 
 def test_an_audit_is_no_run(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_WINDOW", 3)
+    monkeypatch.setattr(catalogue, "WINDOW", 3)
     assert audited(place).code == 1
     prefix = str(AUDIT)[:8]
     assert pmagent(place, "audits", prefix.upper()).lines[0].startswith("✗ failed")

@@ -11,8 +11,8 @@ import pytest
 
 from events.lock import WriterLock
 from pmagent.cli import job_screen
-from pmagent.cli.runs import runs
-from pmagent.jobs import following, history
+from pmagent.cli.jobs import runs
+from pmagent.jobs import catalogue, following
 from pmagent.layout import Layout
 from tests.support.commands import Ran, invoke, pmagent
 from tests.support.hostile import CORPUS, assert_harmless
@@ -129,7 +129,7 @@ def test_that_tools_get_the_mask_for_a_secret_in_the_plan_is_said(
 def test_the_latest_runs_are_found_however_much_happened_since(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(history, "_WINDOW", 3)
+    monkeypatch.setattr(catalogue, "WINDOW", 3)
     ids = [run(workspace, "--plan-only", "--format", "json").document["run_id"] for _ in range(4)]
 
     def listed(*arguments: str) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.event import parse_time
-from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken
+from pmagent.when import BadTime, duration, moment, seconds_between, short, sized, spoken, took
 
 NOW = datetime(2026, 11, 21, 19, 50, 0, 123456, tzinfo=UTC)
 
@@ -75,3 +75,8 @@ def test_columns_and_sizes() -> None:
     assert seconds_between("nonsense", "2026-11-21T19:50:01.123456Z") == 0
     sizes = [sized(n) for n in (0, 1023, 1536, 1 << 26, 1 << 50)]
     assert sizes == ["0 B", "1023 B", "1.5 KiB", "64.0 MiB", "1024.0 TiB"]
+
+
+def test_the_time_something_took_is_never_negative_and_empty_before_it_begins() -> None:
+    early, late = "2026-11-22T12:00:00.000000Z", "2026-11-22T12:01:03.000000Z"
+    assert (took(early, late), took(late, early), took("", late)) == ("1m 03s", "0s", "")

@@ -21,7 +21,7 @@ from events.event import Event
 from events.reader import events
 from pmagent.console.door.entrance import Visitor
 from pmagent.console.jobs.audit import blocks
-from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.history import opened
 from projections.rebuild import documents_of
 from tests.conftest import fresh_example
 from tests.support.audits import AUDIT, dimension, finding, rubric, said, survey
@@ -360,7 +360,7 @@ def test_an_operator_ends_an_audit_and_is_named(tmp_path: Path) -> None:
             assert "ada (console) wanted it to end: of no use" in shown
             assert "cancelled" in shown
             assert ada.post(f"/audits/{AUDIT}/cancel", reason="again").status_code == 409
-            with opened(host.host.layout, Jobs) as jobs:
+            with opened(host.host.layout) as jobs:
                 wanted = [typed(one).data for one in events(jobs.storage) if one.type == "audit.cancel_requested"]
     assert wanted[0] == AuditCancelRequested(
         audit_id=AUDIT, reason="of no use", operator_id="ada", channel="console"

@@ -13,20 +13,18 @@ import pytest
 from contracts.orchestra_events import RunCancelRequested, RunEnded, RunRequested
 from events.errors import CorruptLog, NotFound
 from events.event import Event, StoredEvent
-from pmagent.audit.history import opened_history as opened_audits
 from pmagent.jobs import catalogue as catalogue_module
 from pmagent.jobs.catalogue import Catalogue, Entry
 from pmagent.jobs.history import NoSuchJob
 from pmagent.jobs.kinds import AUDITS, RUNS, Kind
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
+from pmagent.jobs.story import RunStory
 from pmagent.layout import Layout
-from pmagent.orchestra.history import opened_history as opened_runs
-from pmagent.orchestra.story import Story
 from tests.support.commands import invoke
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
-from tests.support.pages import RunYard, recorded, written
+from tests.support.pages import RunYard, jobs_in, recorded, written
 from tests.support.run_folders import other
 
 
@@ -68,23 +66,26 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
     return found
 
 
+def _told(kind: Kind, event: Event | None) -> tuple[str, list[str]]:
+    """State and reasons."""
+    if event is None:
+        return "open", []
+    end = kind.end_of(event.data)
+    return end.state, [one[:200] for one in end.reasons[:3]]
+
+
 @pytest.mark.parametrize("window", [1, 2, 7, 100, 4096])
-@pytest.mark.parametrize(("name", "kind", "opened"), [("runs", RUNS, opened_runs), ("audits", AUDITS, opened_audits)],
-                         ids=["runs", "audits"])
-def test_it_lists_what_reading_the_log_anew_lists(
-    tmp_path: Path, name: str, kind: Kind, opened: Any, window: int
-) -> None:
+@pytest.mark.parametrize(("name", "kind"), [("runs", RUNS), ("audits", AUDITS)], ids=["runs", "audits"])
+def test_it_lists_what_reading_the_log_anew_lists(tmp_path: Path, name: str, kind: Kind, window: int) -> None:
     layout = Layout(recorded(tmp_path, name))
-    with opened(layout) as history:
-        jobs = history.latest(1_000)
+    jobs = jobs_in(layout, kind)
     assert len(jobs) > 6
     listed = whole(Catalogue(layout, window=window), kind)
     assert [(entry.position, entry.job_id, entry.state, list(entry.reasons)) for entry in listed] == [
-        (job.requested.position, job.requested.correlation, job.state, [one[:200] for one in job.reasons[:3]])
-        for job in jobs
+        (asked.position, asked.correlation, *_told(kind, end)) for asked, end in jobs
     ]
     assert [entry.ending.time if entry.ending else None for entry in listed] == [
-        job.end.time if job.end else None for job in jobs
+        end.time if end is not None else None for _, end in jobs
     ]
 
 
@@ -164,10 +165,9 @@ def test_of_an_id_used_again_the_last_is_meant(tmp_path: Path) -> None:
     yard.run()
     yard.tell(RunRequested(run_id=RUN, intent="again", config=config()), "again", RUN)
     layout = Layout(written(tmp_path, yard.history))
-    with opened_runs(layout) as history:
-        meant = history.called(RUN).position
+    meant = max(asked.position for asked, _ in jobs_in(layout, RUNS))
     for window in (2, 4096):
-        assert Catalogue(layout, window=window).called(RUNS, RUN).position == meant
+        assert Catalogue(layout, window=window).called([RUNS], RUN).position == meant
 
 
 def test_an_id_that_there_is_not_is_told_once_all_is_read(tmp_path: Path, reads: list[tuple[int, int]]) -> None:
@@ -175,33 +175,33 @@ def test_an_id_that_there_is_not_is_told_once_all_is_read(tmp_path: Path, reads:
     catalogue = Catalogue(Layout(written(tmp_path, history)))
     for _ in range(2):
         with pytest.raises(NoSuchJob, match="there is no run"):
-            catalogue.called(RUNS, other(77))
+            catalogue.called([RUNS], other(77))
     with pytest.raises(NoSuchJob, match="there is no audit"):
-        catalogue.called(AUDITS, other(0))
+        catalogue.called([AUDITS], other(0))
     assert reads == [(1, len(history))]
 
 
 def test_an_id_is_looked_for_a_bounded_time_and_further_the_next(tmp_path: Path) -> None:
     catalogue = Catalogue(Layout(written(tmp_path, three(("done",) * 6))), window=8)
-    for ask in (lambda: catalogue.called(RUNS, other(77), look=20), lambda: catalogue.prefixed(RUNS, "ffff", look=20)):
+    for ask, name in ((catalogue.called, other(77)), (catalogue.prefixed, "ffff")):
         with pytest.raises(NoSuchJob, match="what is older has not been looked at"):
-            ask()
-    assert catalogue.called(RUNS, other(0)).job_id == other(0)
+            ask([RUNS], name, look=20)
+    assert catalogue.called([RUNS], other(0)).job_id == other(0)
     with pytest.raises(NoSuchJob, match="there is no run"):
-        catalogue.called(RUNS, other(77))
+        catalogue.called([RUNS], other(77))
 
 
 def test_a_prefix_means_one_run_or_none(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "runs")
     catalogue = Catalogue(Layout(workspace), window=16)
-    assert catalogue.prefixed(RUNS, "00000000-0000-4000-8000-00000000000c") == "00000000-0000-4000-8000-00000000000c"
-    with opened_runs(Layout(workspace)) as history:
-        for prefix in ("0000", "ffff", "00000000-0000-4000-8000-0000000000"):
-            with pytest.raises(NoSuchJob) as ours:
-                catalogue.prefixed(RUNS, prefix)
-            with pytest.raises(NoSuchJob) as theirs:
-                history.called(prefix)
-            assert ours.value.message == theirs.value.message
+    assert catalogue.prefixed([RUNS], "00000000-0000-4000-8000-00000000000c").position
+    ids = sorted(asked.correlation for asked, _ in jobs_in(Layout(workspace), RUNS))
+    for prefix in ("0000", "ffff", "00000000-0000-4000-8000-0000000000"):
+        with pytest.raises(NoSuchJob) as error:
+            catalogue.prefixed([RUNS], prefix)
+        meant = [one for one in ids if one.startswith(prefix)]
+        assert ("there is no run" in error.value.message) == (not meant)
+        assert ", ".join(meant[:4]) in error.value.message
 
 
 def test_no_more_are_remembered_than_it_may(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ def test_no_more_are_remembered_than_it_may(tmp_path: Path) -> None:
     assert [entry.job_id for entry in listing.entries] == [other(5), other(4), other(3)]
     assert listing.forgotten
     assert not listing.more
-    entry = catalogue.called(RUNS, other(0))
+    entry = catalogue.called([RUNS], other(0))
     assert (entry.job_id, entry.state) == (other(0), "done"), "by its id it is found all the same"
 
 
@@ -245,10 +245,10 @@ def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: P
     written(workspace, one[same:])
     layout = Layout(workspace)
     catalogue = Catalogue(layout)
-    shelf = Shelf(layout, catalogue, RUNS, Story)
+    shelf = Shelf(layout, catalogue, RUNS, RunStory)
     assert runs_of(catalogue) == [other(1), other(0)]
     with shelf.story(other(1)) as (story, _):
-        assert story.run.end == "cancelled"
+        assert story.view.end == "cancelled"
     restored(workspace, tmp_path / "copy")
     written(workspace, other_one[same : len(one) - 1 + more] if more else other_one[same : same + 1])
     assert [(e.job_id, e.state) for e in whole(catalogue, RUNS)] == [
@@ -256,7 +256,7 @@ def test_a_log_that_was_put_back_and_went_on_otherwise_is_begun_anew(tmp_path: P
     ]
     if more:
         with shelf.story(other(1)) as (story, _):
-            assert story.run.end is None
+            assert not story.view.over
 
 
 def test_nothing_is_left_out_after_a_log_was_damaged_and_mended(tmp_path: Path) -> None:

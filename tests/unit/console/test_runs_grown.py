@@ -14,7 +14,7 @@ from events.reader import events
 from pmagent.console.jobs.audit import audit_page
 from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.console.jobs.task import task_page
-from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.history import opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.layout import Layout
 from tests.support.pages import assert_quiet, page, pages, recorded, written
@@ -23,7 +23,7 @@ from tests.support.recorded import as_event
 
 def history_of(folder: Path, name: str) -> tuple[list[Event], str]:
     """A recorded history, and the id of its log."""
-    with opened(Layout(recorded(folder, name)), Jobs) as jobs:
+    with opened(Layout(recorded(folder, name))) as jobs:
         return [as_event(stored) for stored in events(jobs.storage)], jobs.storage.log_id()
 
 
@@ -33,7 +33,7 @@ def runs_told(jobs: JobsAtHand) -> list[Any]:
     for entry in jobs.catalogue.listed(RUNS, 100).entries:
         told += [(entry.position, entry.state), jobs.run_page(entry.job_id, "", 0)]
         with jobs.runs.story(entry.job_id) as (story, log):
-            told += [task_page(story, log, planned.task_id) for planned in story.run.planned_tasks]
+            told += [task_page(story, log, planned.task_id) for planned in story.view.planned_tasks]
     return told
 
 

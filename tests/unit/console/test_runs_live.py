@@ -17,7 +17,7 @@ from contracts.orchestra_events import RunCancelRequested
 from contracts.payload import typed
 from events.event import Event
 from events.reader import Follower, events
-from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.history import opened
 from pmagent.trust import accept_also, within_run
 from tests.conftest import fresh_example
 from tests.support.boxes import real_boxes
@@ -67,7 +67,7 @@ def open_run(host: LiveHost) -> str:
 
 def found(host: LiveHost, type: str, correlation: str = "") -> Event:
     """The first event of this type (of this correlation), once there is one."""
-    with opened(host.host.layout, Jobs) as jobs:
+    with opened(host.host.layout) as jobs:
         for news in Follower(jobs.storage).follow():
             for stored in news if isinstance(news, Sequence) else ():
                 assert (stored.type, stored.correlation) != ("run.refused", correlation), stored.data
@@ -93,7 +93,7 @@ def test_an_operator_ends_a_run_once_and_is_named(host: LiveHost, ada: Console) 
     assert first.headers["location"] == f"/runs/{name}"
     assert found(host, "run.ended", name).data.state == "cancelled"
     asked = RunCancelRequested(run_id=name, reason="it hangs", operator_id="ada", channel="console")
-    with opened(host.host.layout, Jobs) as jobs:
+    with opened(host.host.layout) as jobs:
         wanted = [typed(one, jobs.blobs).data for one in events(jobs.storage) if one.type == "run.cancel_requested"]
     assert wanted == [asked]
     shown = text(ada.page(f"/runs/{name}"))

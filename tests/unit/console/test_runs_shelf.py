@@ -16,36 +16,33 @@ from contracts.payload import typed
 from events.errors import CorruptLog
 from events.event import StoredEvent
 from events.reader import event_at, events
-from pmagent.audit.story import Story as AuditStory
 from pmagent.console.jobs.desk import JobsAtHand
 from pmagent.jobs import shelf as shelf_module
-from pmagent.jobs.cancelling import cancelling
 from pmagent.jobs.catalogue import Catalogue
-from pmagent.jobs.history import Jobs, NoSuchJob, opened
+from pmagent.jobs.history import NoSuchJob, opened
 from pmagent.jobs.kinds import AUDITS, RUNS
 from pmagent.jobs.shelf import Shelf
 from pmagent.jobs.sifting import sifted
+from pmagent.jobs.story import AuditStory, RunStory
 from pmagent.layout import Layout
-from pmagent.orchestra.history import opened_history
-from pmagent.orchestra.story import Story
 from projections.audits.audits import Audits
 from projections.runs.folders import RunFolders
 from tests.support.logged import flip, segments
 from tests.support.orchestra import RUN, config
-from tests.support.pages import RunYard, recorded, written
+from tests.support.pages import RunYard, jobs_in, recorded, written
 from tests.support.run_folders import other
 
 
-def shelf_of(workspace: Path, **bounds: Any) -> Shelf[Story]:
+def shelf_of(workspace: Path, **bounds: Any) -> Shelf[RunStory]:
     """An empty shelf of the workspace's runs."""
     layout = Layout(workspace)
-    return Shelf(layout, Catalogue(layout), RUNS, Story, **bounds)
+    return Shelf(layout, Catalogue(layout), RUNS, RunStory, **bounds)
 
 
 def folded(workspace: Path, projection: Any) -> Any:
     """The projection's state after the whole log, nothing retired."""
     state = projection.initial()
-    with opened(Layout(workspace), Jobs) as jobs:
+    with opened(Layout(workspace)) as jobs:
         for stored in events(jobs.storage):
             event = typed(stored, jobs.blobs)
             if type(event.data) in projection.hears:
@@ -71,10 +68,10 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_run_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "runs")
     state, shelf = folded(workspace, RunFolders()), shelf_of(workspace)
-    assert len(state.runs) == 13
-    for name, run in state.runs.items():
+    assert len(state.jobs) == 13
+    for name, run in state.jobs.items():
         with shelf.story(name) as (story, _):
-            kept = story.run
+            kept = story.view
         assert (kept.end, kept.reasons, kept.mend, kept.ended) == (run.end, run.reasons, run.mend, run.ended)
         assert list(kept.tasks) == list(run.tasks)
         assert kept.planned_tasks == run.planned_tasks
@@ -89,19 +86,18 @@ def test_an_audit_is_what_its_documents_are_made_of(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "audits")
     state, layout = folded(workspace, Audits()), Layout(workspace)
     shelf = Shelf(layout, Catalogue(layout), AUDITS, AuditStory)
-    assert len(state.audits) == 7
-    for name, audit in state.audits.items():
+    assert len(state.jobs) == 7
+    for name, audit in state.jobs.items():
         with shelf.story(name) as (story, _):
-            kept = story.audit
-        for field in ("evidence", "opinions", "rulings", "concluded", "failed", "refused", "sum", "ended", "commit"):
+            kept = story.view
+        for field in ("evidence", "opinions", "rulings", "concluded", "end", "reasons", "sum", "ended", "commit"):
             assert getattr(kept, field) == getattr(audit, field), (name, field)
 
 
 def test_where_each_attempt_stands_is_known(tmp_path: Path) -> None:
     workspace = recorded(tmp_path, "runs")
     shelf, seen = shelf_of(workspace), 0
-    with opened_history(Layout(workspace)) as history:
-        runs = [job.requested.correlation for job in history.latest(100)]
+    runs = [asked.correlation for asked, _ in jobs_in(Layout(workspace), RUNS)]
     for name in runs:
         with shelf.story(name) as (story, jobs):
             for task_id, attempts in story.attempts.items():
@@ -128,7 +124,7 @@ def test_looking_again_costs_what_is_new(tmp_path: Path, reads: list[int]) -> No
         shelf = shelf or shelf_of(workspace)
         for _ in range(2):
             with shelf.story(RUN) as (story, _):
-                assert story.run.position <= cut
+                assert story.view.position <= cut
         before = cut
     assert reads == [begun + 1, cuts[0] + 1, cuts[0] + 1, cuts[1] + 1, cuts[1] + 1, cuts[2] + 1]
 
@@ -141,7 +137,7 @@ def test_what_is_over_is_read_no_more(tmp_path: Path, reads: list[int]) -> None:
     shelf = shelf_of(written(tmp_path, yard.history))
     for _ in range(3):
         with shelf.story(RUN) as (story, _):
-            assert story.over
+            assert story.view.over
     assert len(reads) == 1
 
 
@@ -155,8 +151,8 @@ def test_folding_in_pieces_is_folding_at_once(tmp_path: Path) -> None:
         with piecewise.story(RUN):
             written(tmp_path / "one", yard.history[cut : cut + 1])
     with piecewise.story(RUN) as (one, _), shelf_of(written(tmp_path / "all", yard.history)).story(RUN) as (whole, _):
-        assert one.run.end == whole.run.end == "done"
-        assert list(one.run.tasks) == list(whole.run.tasks)
+        assert one.view.end == whole.view.end == "done"
+        assert list(one.view.tasks) == list(whole.view.tasks)
         assert {name: len(had) for name, had in one.attempts.items()} == {
             name: len(had) for name, had in whole.attempts.items()
         }
@@ -169,12 +165,12 @@ def test_an_id_used_again_is_the_new_run(tmp_path: Path) -> None:
     workspace = written(tmp_path, yard.history)
     shelf = shelf_of(workspace)
     with shelf.story(RUN) as (story, _):
-        assert story.run.asked.intent == "first"
+        assert story.view.asked.intent == "first"
     seen = len(yard.history)
     yard.tell(RunRequested(run_id=RUN, intent="second", config=config()), "again", RUN)
     written(workspace, yard.history[seen:])
     with shelf.story(RUN) as (story, _):
-        assert story.run.asked.intent == "second"
+        assert story.view.asked.intent == "second"
 
 
 def test_few_are_kept_and_the_newest_always(tmp_path: Path, reads: list[int]) -> None:
@@ -239,7 +235,7 @@ def test_after_damage_it_is_begun_anew(tmp_path: Path) -> None:
     end = next(event.position for event in yard.history if isinstance(event.data, RunEnded))
     workspace = written(tmp_path, yard.history)
     shelf = shelf_of(workspace)
-    shelf._catalogue.called(RUNS, RUN)  # what comes before the damage was read already
+    shelf._catalogue.called([RUNS], RUN)  # what comes before the damage was read already
     (segment,) = segments(workspace)
     at = segment.read_bytes().index(b'{"position":%d,' % end) + 40
     flip(segment, at)
@@ -247,7 +243,7 @@ def test_after_damage_it_is_begun_anew(tmp_path: Path) -> None:
         pass
     flip(segment, at)
     with shelf.story(RUN) as (story, _):
-        assert story.run.end == "done"
+        assert story.view.end == "done"
 
 
 def test_who_cancelled_is_found_by_what_it_led_to(tmp_path: Path) -> None:
@@ -255,11 +251,11 @@ def test_who_cancelled_is_found_by_what_it_led_to(tmp_path: Path) -> None:
     layout = Layout(workspace)
     shelf = Shelf(layout, Catalogue(layout), AUDITS, AuditStory)
     with shelf.story("00000000-0000-4000-8000-000000000007") as (story, jobs):
-        found = cancelling(jobs, story.stopped_by)
+        found = jobs.cancelling(story.view.stopped_by)
         assert found is not None
         assert found.reason == "enough"
     with shelf.story("00000000-0000-4000-8000-000000000006") as (story, jobs):
-        assert story.stopped_by
-        assert cancelling(jobs, story.stopped_by) is None, "it failed by itself"
-    with opened(layout, Jobs) as jobs:
-        assert cancelling(jobs, 0) is None
+        assert story.view.stopped_by
+        assert jobs.cancelling(story.view.stopped_by) is None, "it failed by itself"
+    with opened(layout) as jobs:
+        assert jobs.cancelling(0) is None

@@ -14,7 +14,7 @@ from events.errors import CorruptLog
 from events.event import Event
 from events.memory import MemoryStorage
 from events.reader import events
-from pmagent.jobs.history import Jobs, opened
+from pmagent.jobs.history import opened
 from pmagent.jobs.sifting import sifted
 from pmagent.layout import Layout
 from tests.support.logged import flip, segments
@@ -60,7 +60,7 @@ def test_what_is_handed_out_was_checked_and_what_is_passed_by_was_not(tmp_path: 
     (segment,) = segments(tmp_path)
     raw = segment.read_bytes()
     flip(segment, (raw.index(b'"type":"rare"') if rare else 0) + 100)
-    with opened(Layout(tmp_path), Jobs) as jobs:
+    with opened(Layout(tmp_path)) as jobs:
         with pytest.raises(CorruptLog):
             list(events(jobs.storage))
         if rare:

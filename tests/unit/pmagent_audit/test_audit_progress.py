@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,12 +34,13 @@ from contracts.effect import RequestRefused
 from contracts.model import ModelCallFailed
 from contracts.payload import Payload, encode, type_of
 from events.event import Event
-from pmagent.audit.progress import JUDGES, Progress
 from pmagent.clean import width
-from pmagent.cli.audit_answer import document, exit_code
-from pmagent.cli.audit_table import change_line, criterion_rows, table
+from pmagent.cli.audit_text import criterion_rows, document, exit_code, table
+from pmagent.cli.job_text import change_line
 from pmagent.cli.output import Piece, Styled, _line
-from pmagent.jobs.progress import Change
+from pmagent.jobs.kinds import AUDITS
+from projections.audits.view import JUDGES, Audit, Standing
+from projections.jobs import Change
 from tests.support.hostile import CORPUS, assert_harmless
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
@@ -146,12 +148,20 @@ def event(position: int, payload: Payload) -> Event:
     return Event(position, time, f"e{position}", "fact", "tests", type_of(payload), AUDIT, 0, payload, raw)
 
 
-def folded(*payloads: Payload) -> tuple[Progress, list[Change]]:
+def folded(*payloads: Payload) -> tuple[Audit, list[Change]]:
     """The audit after its request and these, and what was told of it."""
-    progress, changes = Progress(event(1, REQUESTED)), []
+    audit: Audit = AUDITS.begun(event(1, REQUESTED), "")
+    changes: list[Change] = []
     for position, payload in enumerate(payloads, 2):
-        changes += progress.fold(event(position, payload))
-    return progress, changes
+        if not audit.over:
+            audit, made = AUDITS.folded(audit, event(position, payload), "")
+            changes += made
+    return audit, changes
+
+
+def standing(audit: Audit, criterion: str) -> Standing:
+    """How far a criterion is."""
+    return next(one for one in audit.standings if one.criterion.id == criterion)
 
 
 def text(pieces: list[Piece]) -> str:
@@ -162,7 +172,7 @@ def text(pieces: list[Piece]) -> str:
 def test_an_audit_is_told_from_its_sources_to_its_score() -> None:
     opinions = [opinion(judge, one, 3) for one in ("history", "depth") for judge in JUDGES]
     rulings = [ruled("history", 3), ruled("depth", 4), ruled("diagrams", None, reason="not inspected")]
-    progress, changes = folded(*SOURCES, *EVIDENCE, *opinions, *rulings, CONCLUDED)
+    audit, changes = folded(*SOURCES, *EVIDENCE, *opinions, *rulings, CONCLUDED)
     assert [(change.name, change.word) for change in changes] == [
         ("repository", "running"),
         ("report", "running"),
@@ -180,9 +190,9 @@ def test_an_audit_is_told_from_its_sources_to_its_score() -> None:
         ("diagrams", "not judged"),
         ("", "concluded"),
     ]
-    assert (progress.state, progress.over, progress.overall_score, exit_code(progress)) == ("concluded", True, 3.5, 0)
-    assert "1 file, 1 Python file, 9 commits, 1 graph" in progress.sources["repository"].text
-    made = document(progress, [])
+    assert (audit.state, audit.over, audit.score, exit_code(audit)) == ("concluded", True, 3.5, 0)
+    assert "1 file, 1 Python file, 9 commits, 1 graph" in audit.sources["repository"].text
+    made = document(audit)
     assert made["report"] == "audit/report_o_n.md"
     assert [one["final_score"] for one in made["criteria"]] == [3, 4, None]
     assert made["criteria"][0]["scores"] == {"Prosecutor": 3, "Defense": 3, "TechLead": 3}
@@ -191,8 +201,8 @@ def test_an_audit_is_told_from_its_sources_to_its_score() -> None:
 
 def test_the_second_round_takes_the_place_of_the_first() -> None:
     first = [opinion("Prosecutor", "history", 1), opinion("Defense", "history", 5), opinion("TechLead", "history", 3)]
-    progress, changes = folded(*EVIDENCE, *first, opinion("Defense", "history", 4, 2))
-    criterion = progress.criteria["history"]
+    audit, changes = folded(*EVIDENCE, *first, opinion("Defense", "history", 4, 2))
+    criterion = standing(audit, "history")
     assert (criterion.round, criterion.scores) == (2, {"Defense": 4})
     assert changes[-1].text == "Defense: 4, second round"
 
@@ -204,16 +214,16 @@ def test_a_ruling_says_which_rules_changed_the_score() -> None:
         RuleItem(rule="clamp", before=3, after=3, text="t"),
     ]
     ruling = ruled("history", 3, rules=rules, set_aside=["Defense"])
-    progress, changes = folded(ruling, opinion("Defense", "history", 5))
-    assert progress.criteria["history"].rules == ["security_override"]
+    audit, changes = folded(ruling, opinion("Defense", "history", 5))
+    assert standing(audit, "history").rules == ["security_override"]
     assert changes[0].text == "3 (security_override)"
-    (row,) = criterion_rows([progress.criteria["history"]], 120)
+    (row,) = criterion_rows([standing(audit, "history")], 120)
     assert "D (5)" in text(row)
 
 
 def test_evidence_that_was_compared_takes_the_place_of_the_earlier() -> None:
-    progress, changes = folded(found("depth", "+"), found("depth", "++-"))
-    assert (progress.criteria["depth"].evidence, progress.criteria["depth"].found) == (3, 2)
+    audit, changes = folded(found("depth", "+"), found("depth", "++-"))
+    assert (standing(audit, "depth").evidence, standing(audit, "depth").found) == (3, 2)
     assert changes[-1].text.startswith("compared with the repository: 3 pieces, 2 found")
 
 
@@ -229,28 +239,28 @@ def test_evidence_that_was_compared_takes_the_place_of_the_earlier() -> None:
     ],
 )
 def test_an_audit_without_a_report_says_why(code: str, state: str, exit_: int) -> None:
-    progress, changes = folded(*EVIDENCE, failed(code, "this is why"))
-    assert (progress.state, exit_code(progress), progress.report) == (state, exit_, "")
-    assert (progress.reasons, progress.mend, progress.code) == (["this is why"], ["mend it"], code)
+    audit, changes = folded(*EVIDENCE, failed(code, "this is why"))
+    assert (audit.state, exit_code(audit), document(audit)["report"]) == (state, exit_, None)
+    assert (audit.reasons, audit.mend, audit.failure) == (["this is why"], ["mend it"], code)
     assert (changes[-1].word, changes[-1].text) == (state, "this is why")
-    assert document(progress, [])["overall_score"] is None
+    assert document(audit)["overall_score"] is None
 
 
 def test_a_source_that_failed_is_told_as_itself() -> None:
     failure = AuditSourceFailed(request=2, code="auth", text="no access", mend="log in")
-    progress, changes = folded(*SOURCES[:3], failure, failed("auth", "no access"))
+    audit, changes = folded(*SOURCES[:3], failure, failed("auth", "no access"))
     assert (changes[-2].name, changes[-2].word, changes[-2].text) == ("repository", "failed", "no access")
-    assert progress.sources["report"].state == "waiting", "nobody reads it any more"
+    assert audit.sources["report"].state == "waiting", "nobody reads it any more"
 
 
 def test_a_refused_request_ends_the_audit() -> None:
-    progress, _ = folded(RequestRefused(request=1, name="auditor", reason="halted"))
-    assert (progress.state, progress.reasons, exit_code(progress)) == ("refused", ["auditor is halted"], 1)
+    audit, _ = folded(RequestRefused(request=1, name="auditor", reason="halted"))
+    assert (audit.state, audit.reasons, exit_code(audit)) == ("refused", ["auditor is halted"], 1)
 
 
 def test_the_end_of_another_request_is_not_this_ones() -> None:
-    progress, changes = folded(AuditFailed(request=9, audit_id=AUDIT, code="known", reasons=["open"], mend=[]))
-    assert (progress.over, changes) == (False, [])
+    audit, changes = folded(AuditFailed(request=9, audit_id=AUDIT, code="known", reasons=["open"], mend=[]))
+    assert (audit.over, changes) == (False, [])
 
 
 def test_replies_that_were_no_opinions_and_calls_that_failed_are_told() -> None:
@@ -264,8 +274,8 @@ def test_replies_that_were_no_opinions_and_calls_that_failed_are_told() -> None:
         reply=7,
     )
     call = ModelCallFailed(request=3, ask=2, code="rate_limited", error="X", transient=True, retry_after_s=2.5)
-    progress, changes = folded(rejected, call)
-    assert progress.rejected == 1
+    audit, changes = folded(rejected, call)
+    assert len(audit.rejected) == 1
     assert "Defense's answer 2 is no opinion: the score is a text" in changes[0].text
     assert changes[1].word == "retry"
     assert changes[1].text == "a call gave no reply: rate limited, again in 2.5 s or later"
@@ -283,13 +293,13 @@ def test_the_table_fits_whatever_is_written_in_it(until: int, columns: int, rows
         ruled("history", None, reason=bad),
         failed("judge", bad),
     ]
-    progress, changes = folded(*history[:until])
-    for criterion in progress.criteria.values():
-        criterion.name = bad
-    lines = table(progress, "2026-11-22T13:00:00.000000Z", columns, rows)
+    audit, changes = folded(*history[:until])
+    named = [msgspec.structs.replace(one, name=bad) for one in audit.criteria]
+    audit = msgspec.structs.replace(audit, criteria=named)
+    lines = table(audit, "2026-11-22T13:00:00.000000Z", columns, rows)
     assert 1 <= len(lines) <= rows
     for line in lines:
         assert width(text(line)) <= columns
         assert_harmless(_line(line, color=False, encoding="utf-8"))
     for change in changes:
-        assert_harmless(_line(change_line(change), color=False, encoding="utf-8"))
+        assert_harmless(_line(change_line(change, "audit"), color=False, encoding="utf-8"))

@@ -20,6 +20,7 @@ from pmagent.audit.request import Asked, Wish, as_request, check_masked, checked
 from pmagent.audit.rubrics import default_rubric
 from pmagent.audit.source import SLUG_CHARS_MAX, BadAudit, slug, source_of
 from pmagent.config import AuditSettings, ConfigError
+from pmagent.jobs.kinds import Source
 from pmagent.secrets import known_secrets
 
 AUDIT = "5b0c7a52-3f7e-4c1d-9a55-000000000001"
@@ -139,7 +140,7 @@ def test_a_pipe_is_no_pdf(place: Path) -> None:
 
 def test_a_wrong_rubric_is_refused_with_file_pointer_and_rule(place: Path) -> None:
     with pytest.raises(PmagentError) as caught:
-        asked(place, rubric=module.Source("mine.json", b'{"rubric_metadata": {}, "dimensions": []}'))
+        asked(place, rubric=Source("mine.json", b'{"rubric_metadata": {}, "dimensions": []}'))
     assert caught.value.exit_code == 2
     assert "mine.json" in caught.value.message
     assert "/dimensions" in caught.value.message + caught.value.hint or "synthesis_rules" in caught.value.message

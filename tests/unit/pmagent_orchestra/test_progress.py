@@ -11,22 +11,26 @@ from hypothesis import strategies as st
 from contracts.orchestra_events import RunCancelRequested, TaskAttemptRequested, TaskUnstarted
 from events.event import Event
 from pmagent.clean import width
+from pmagent.cli.job_text import change_line
 from pmagent.cli.output import Piece, Styled, _line
-from pmagent.cli.run_answer import document, exit_code, levels
-from pmagent.cli.run_table import change_line, table
-from pmagent.jobs.progress import Change
-from pmagent.orchestra.progress import Progress
+from pmagent.cli.run_text import document, exit_code, levels, table
+from pmagent.jobs.kinds import RUNS
+from projections.jobs import Change
+from projections.runs.view import Run
 from tests.support.hostile import CORPUS, assert_harmless
 from tests.support.orchestra import RUN, Yard, config, exited, replied
 
 
-def folded(yard: Yard, until: int | None = None) -> tuple[Progress, list[Change]]:
+def folded(yard: Yard, until: int | None = None) -> tuple[Run, list[Change]]:
     """The run of the yard, and what was told of it."""
     mine = [event for event in yard.history if event.correlation == RUN]
-    progress, changes = Progress(mine[0]), []
+    run: Run = RUNS.begun(mine[0], "")
+    changes: list[Change] = []
     for event in mine[1:until]:
-        changes += progress.fold(event)
-    return progress, changes
+        if not run.over:
+            run, made = RUNS.folded(run, event, "")
+            changes += made
+    return run, changes
 
 
 def words(changes: list[Change]) -> list[tuple[str, str]]:
@@ -56,33 +60,33 @@ def test_tasks_are_told_from_their_start_to_their_end() -> None:
     yard = Yard()
     yard.request({"a": [], "b": ["a"]})
     yard.run()
-    progress, changes = folded(yard)
+    run, changes = folded(yard)
     assert words(changes) == [
         ("", "planned"), ("", "running"), ("a", "running"), ("a", "done"), ("b", "running"), ("b", "done"),
         ("", "done"),
     ]
-    assert (progress.state, progress.over, exit_code(progress)) == ("done", True, 0)
-    assert progress.counts == Counter(done=2)
-    assert levels(progress) == [["a"], ["b"]]
+    assert (run.state, run.over, exit_code(run)) == ("done", True, 0)
+    assert run.counts == Counter(done=2)
+    assert levels(run) == [["a"], ["b"]]
 
 
 def test_a_task_that_is_tried_again_says_why_and_when() -> None:
     yard = failing("a")
     yard.request({"a": [], "b": ["a"]}, config=config(retries=1, base=5))
-    while not folded(yard)[0].tasks or not next(iter(folded(yard)[0].tasks.values())).retry_at:
+    while not any(task.retry_at for task in folded(yard)[0].tasks):
         assert yard.step()
-    progress, changes = folded(yard)
+    run, changes = folded(yard)
     assert changes[-1].text == "attempt 1: exit code 3: no luck"
-    rows = [text(line) for line in table(progress, progress.last_time, 100, 20)]
+    rows = [text(line) for line in table(run, run.updated, 100, 20)]
     assert "again in 5.00s: exit code 3: no luck" in rows[1]
     assert "1/2" in rows[1]
 
     yard.run()
-    progress, changes = folded(yard)
+    run, changes = folded(yard)
     assert words(changes)[-3:] == [("a", "failed"), ("b", "failed"), ("", "failed")]
     assert changes[-2].text == "dependency failed"
-    assert (exit_code(progress), progress.reasons) == (1, ["2 of 2 tasks failed"])
-    tasks = {task["name"]: task for task in document(progress)["tasks"]}
+    assert (exit_code(run), run.reasons) == (1, ["2 of 2 tasks failed"])
+    tasks = {task["name"]: task for task in document(run)["tasks"]}
     assert (tasks["a"]["attempts"], tasks["a"]["exit_code"], tasks["b"]["attempts"]) == (2, 3, 0)
     assert tasks["a"]["reason"] == "exit code 3: no luck"
 
@@ -103,19 +107,19 @@ def test_a_cancelled_run_a_run_out_of_time_and_a_violation_have_their_codes() ->
             yard.wake()
         for event in yard.open(TaskAttemptRequested):
             yard.end(event, exited(event, None))
-        progress, _ = folded(yard)
-        codes[how] = (progress.state, exit_code(progress))
+        run, _ = folded(yard)
+        codes[how] = (run.state, exit_code(run))
     assert codes == {"cancel": ("cancelled", 1), "time": ("timed_out", 6), "violation": ("failed", 7)}
 
 
 def test_a_refusal_has_its_reasons_and_what_mends_them() -> None:
     yard = Yard("DEGRADED")
     yard.request({"a": []})
-    progress, changes = folded(yard)
-    assert (progress.state, progress.doing, exit_code(progress)) == ("refused", "refused", 1)
-    assert progress.reasons
+    run, changes = folded(yard)
+    assert (run.state, run.word, exit_code(run)) == ("refused", "refused", 1)
+    assert run.reasons
     assert words(changes)[-1] == ("", "refused")
-    assert document(progress)["done"] == 0
+    assert document(run)["done"] == 0
 
 
 def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
@@ -124,8 +128,8 @@ def test_a_plan_with_a_forbidden_tool_is_a_security_refusal() -> None:
     yard.request(None)
     while not folded(yard)[0].over:
         assert yard.step()
-    progress, changes = folded(yard)
-    assert exit_code(progress) == 7
+    run, changes = folded(yard)
+    assert exit_code(run) == 7
     assert [change.text for change in changes if change.word == "planning"] == [
         "asking the planner", "asking the planner, attempt 2", "asking the planner, attempt 3",
     ]
@@ -137,10 +141,10 @@ def test_of_a_replanned_run_the_last_plan_is_shown_and_what_it_replaced_is_kept(
     yard.planner = lambda event: replied(event, other)
     yard.request({"a": [], "b": ["a"]}, config=config(retries=0), replans=1)
     yard.run()
-    progress, changes = folded(yard)
-    assert progress.state == "done"
-    assert [task.name for task in progress.tasks.values()] == ["a", "c"]
-    assert [(task.name, task.state) for task in progress.replaced] == [("b", "failed")]
+    run, changes = folded(yard)
+    assert run.state == "done"
+    assert [planned.name for planned in run.planned_tasks] == ["a", "c"]
+    assert [(task.name, task.state) for task in run.replaced] == [("b", "failed")]
     assert ("", "replanning") in words(changes)
 
 
@@ -149,20 +153,20 @@ def test_where_no_other_plan_is_found_what_failed_is_shown_as_failed() -> None:
     yard.planner = lambda event: replied(event, "I would rather not.")
     yard.request({"a": [], "b": ["a"], "c": ["b"]}, config=config(retries=0), replans=1)
     yard.run()
-    progress, _ = folded(yard)
-    assert progress.state == "failed"
-    assert [(task.name, task.state) for task in progress.tasks.values()] == [
+    run, _ = folded(yard)
+    assert run.state == "failed"
+    assert [(planned.name, task.state) for task, planned in run.pairs] == [
         ("a", "done"), ("b", "failed"), ("c", "failed"),
     ]  # fmt: skip
-    assert (progress.counts["done"], progress.counts["failed"], progress.replaced) == (1, 2, [])
+    assert (run.counts["done"], run.counts["failed"], run.replaced) == (1, 2, [])
 
 
 def test_a_plan_only_run_is_done_when_it_is_planned() -> None:
     yard = Yard()
     yard.request({"a": [], "b": []}, plan_only=True)
-    progress, _ = folded(yard)
-    assert (progress.state, exit_code(progress)) == ("planned", 0)
-    assert document(progress)["levels"] == [["a", "b"]]
+    run, _ = folded(yard)
+    assert (run.state, exit_code(run)) == ("planned", 0)
+    assert document(run)["levels"] == [["a", "b"]]
 
 
 @settings(max_examples=60)
@@ -177,12 +181,11 @@ def test_the_table_fits_whatever_the_terminal(
     waits = {f"t{number}": [f"t{number // 2}"] if number else [] for number in range(count)}
     yard.request(waits or {"t": []}, config=config(retries=0))
     yard.run()
-    progress, _ = folded(yard, until)
-    drawn = table(progress, yard.history[-1].time, columns, rows)
+    run, _ = folded(yard, until)
+    drawn = table(run, yard.history[-1].time, columns, rows)
     assert 1 <= len(drawn) <= rows
     assert all(width(text(line)) <= columns for line in drawn)
-    assert sum(progress.counts.values()) == len(progress.tasks)
-    assert Counter(task.state for task in progress.tasks.values()) == +progress.counts
+    assert sum(run.counts.values()) == len(run.tasks)
 
 
 def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> None:
@@ -190,8 +193,8 @@ def test_where_there_is_little_room_what_runs_and_what_failed_comes_first() -> N
     yard.request({f"t{number}": [] for number in range(30)}, config=config(retries=0, workers=6))
     for _ in range(6):
         yard.step()
-    progress, _ = folded(yard)
-    rows = [text(line) for line in table(progress, progress.last_time, 100, 10)]
+    run, _ = folded(yard)
+    rows = [text(line) for line in table(run, run.updated, 100, 10)]
     names = [row.split()[1] for row in rows[1:-1]]
     assert names == ["t6", "t7", "t8", "t9", "t10", "t11", "t3"]
     assert rows[-1].strip() == "and 23 more: 5 done, 18 planned"
@@ -206,8 +209,8 @@ def test_hostile_reasons_stay_on_their_line(name: str) -> None:
     )
     yard.request({"a": []})
     yard.run()
-    progress, changes = folded(yard)
-    lines = [*table(progress, progress.last_time, 80, 20), *map(change_line, changes)]
+    run, changes = folded(yard)
+    lines = [*table(run, run.updated, 80, 20), *(change_line(change, "run") for change in changes)]
     for line in lines:
         raw = _line(line, color=False, encoding="utf-8")
         assert raw.count(b"\n") == 1

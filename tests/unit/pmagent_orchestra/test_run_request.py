@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from actors.orchestra.config import BadConfig
 from contracts.orchestra_config import OrchestraConfig, PathSettings, SecuritySettings
 from events.errors import PmagentError
+from pmagent.jobs.kinds import Source
 from pmagent.orchestra.places import check_places, placed
-from pmagent.orchestra.request import DEFAULTS, BadRun, Source, Wish, as_request, checked, warnings_of
+from pmagent.orchestra.request import DEFAULTS, BadRun, Wish, as_request, checked, warnings_of
 from projections.runs.places import places
 from tests.support.orchestra import RUN
 

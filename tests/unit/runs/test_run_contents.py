@@ -84,7 +84,7 @@ def test_what_an_orderly_stop_cuts_off_uses_up_no_retry() -> None:
         while not yard.open(TaskAttemptRequested):
             assert yard.wake()
         assert value(yard.history, f"{FOLDER}/metrics.json")["tasks"][0]["retry_count"] == used
-    assert view(yard).runs[RUN].tasks[0].attempts == 4
+    assert view(yard).jobs[RUN].tasks[0].attempts == 4
 
 
 def test_every_line_of_the_log_is_of_the_run_and_says_who_says_it() -> None:
@@ -134,12 +134,12 @@ def test_each_task_is_told_as_the_specifications_document() -> None:
     yard.request(plan({"a": [], "b": ["a"]}, a={"inputs": {"args": ["x"], "env": {"A": "b"}}}))
     validate = schema("orchestra/task")
     for count in range(len(yard.history), len(yard.history) + 200):
-        for document in task_documents(view(yard).runs[RUN]):
+        for document in task_documents(view(yard).jobs[RUN]):
             validate(json.loads(msgspec.json.encode(document)))
         if yard.over() is not None:
             break
         assert yard.step() or yard.wake(), count
-    first, second = task_documents(view(yard).runs[RUN])
+    first, second = task_documents(view(yard).jobs[RUN])
     assert (first.state, first.retries, second.state) == ("done", 1, "done")
     assert first.inputs.args == ["x"]
     assert [(entry.level, entry.message) for entry in first.logs] == [
@@ -161,7 +161,7 @@ def test_a_later_plan_keeps_what_is_done_and_tells_what_it_replaced() -> None:
     )  # fmt: skip
     yard.request({"a": [], "b": ["a"], "c": ["b"]}, replans=1, config=config(retries=0))
     assert ended(yard) == "done"
-    run = view(yard).runs[RUN]
+    run = view(yard).jobs[RUN]
     assert [planned.name for planned in run.planned_tasks] == ["a", "b2"]
     assert [(one.name, one.reason) for one in run.replaced] == [("b", "exit code 1"), ("c", "dependency failed")]
     assert [(one.tasks, one.kept) for one in run.revisions] == [(3, 0), (1, 1)]
@@ -190,7 +190,7 @@ def test_of_many_notes_contacts_and_last_lines_only_so_many_are_remembered() -> 
     yard.tool = lambda event: msgspec.convert(msgspec.to_builtins(tool(event)), TaskExited)
     yard.request({f"t{number}": [] for number in range(count)})
     assert ended(yard) == "failed"
-    run = view(yard).runs[RUN]
+    run = view(yard).jobs[RUN]
     assert (len(run.notes.texts), run.notes.more) == (NOTES_MAX, count + 1 - NOTES_MAX)
     assert (len(run.violations.texts), run.violations.more) == (NOTES_MAX, 20)
     assert (len(run.contacts), run.contacts_more) == (NOTES_MAX, 40)
@@ -206,6 +206,6 @@ def test_planner_calls_and_what_they_cost_are_summed() -> None:
     yard.request(None)
     assert ended(yard) == "done"
     assert len(yard.of(PlannerCallRequested)) == 2
-    run = view(yard).runs[RUN]
+    run = view(yard).jobs[RUN]
     assert (run.asking.calls, run.asking.tokens, run.asking.duration_ms) == (2, 22, 14)
     assert not run.given

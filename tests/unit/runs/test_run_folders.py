@@ -187,7 +187,7 @@ def test_old_runs_leave_the_state_and_their_documents_have_been_given_out() -> N
             content = part.content()
             seen[path] = content if isinstance(content, bytes) else b""
     state: RunsView = whole._states["run_folders"]
-    assert list(state.runs) == [other(number) for number in range(5, RUNS_KEPT + 5)]
+    assert list(state.jobs) == [other(number) for number in range(5, RUNS_KEPT + 5)]
     for number in range(5):
         run = other(number)
         assert seen.keys() >= {f"runs/{run}/{name}" for name in ("config.yaml", "plan.json", "report.md")}
@@ -205,8 +205,8 @@ def test_an_open_run_stays_however_many_end() -> None:
         yard.request({"a": []}, run_id=other(number))
         yard.run(other(number))
     state = view(yard)
-    assert other(999) in state.runs
-    assert len(state.runs) == RUNS_KEPT + 1
+    assert other(999) in state.jobs
+    assert len(state.jobs) == RUNS_KEPT + 1
 
 
 def test_runs_with_many_tasks_leave_sooner() -> None:
@@ -218,7 +218,7 @@ def test_runs_with_many_tasks_leave_sooner() -> None:
         yard.run(other(number))
         folded(yard.history[count:], documents)
         expected = [[0], [0, 1], [1, 2], [3]][number]
-        assert list(documents._states["run_folders"].runs) == [other(one) for one in expected]
+        assert list(documents._states["run_folders"].jobs) == [other(one) for one in expected]
 
 
 def test_only_what_may_have_changed_is_given_again() -> None:
@@ -232,7 +232,7 @@ def test_only_what_may_have_changed_is_given_again() -> None:
     yard.run(other(7))
     documents.fold(yard.history[count:], sums(yard.history[count:]))
     changed = documents.take()
-    task = view(yard).runs[other(7)].planned_tasks[0].task_id
+    task = view(yard).jobs[other(7)].planned_tasks[0].task_id
     assert set(changed) == {
         f"runs/{other(7)}/{name}" for name in ("tasks.jsonl", "metrics.json", "report.md", f"artifacts/{task}/new")
     } | {f"jobs/{other(7)}.json"}

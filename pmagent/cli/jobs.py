@@ -1,0 +1,131 @@
+"""``pmagent runs`` and ``pmagent audits``: what became of them. They choose as the console's lists do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+import msgspec
+
+from pmagent.cli.frame import App, Command, format_option, pass_app
+from pmagent.cli.given import id_prefix
+from pmagent.cli.shell import complete_audits, complete_runs
+from pmagent.exitcodes import Exit
+from pmagent.jobs.kinds import AUDITS, RUNS, Kind
+
+if TYPE_CHECKING:
+    from pmagent.cli.job_text import Rendering
+
+COUNT_MAX: Final = 10_000
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Selected(msgspec.Struct, frozen=True):
+    """``count`` jobs at most, in ``state``, about something with ``text`` in it, asked for before the position
+    ``before``; None: any."""
+
+    count: int
+    state: str | None
+    text: str | None
+    before: int | None
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """The arguments of ``jobs.catalogue.Catalogue.listed`` beside their number."""
+        return {"state": self.state or "", "text": self.text or "", "before": self.before or 0}
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves any job out but for their number."""
+        return any(self.filters.values())
+
+    def only_of_lists(self) -> None:
+        """Raises UsageError: something of it was given though one job is named."""
+        if self.narrows:
+            raise click.UsageError("--state, --text and --before choose from the list: leave them out, or the id")
+
+
+def selecting(kind: Kind) -> Callable[[F], F]:
+    """The options of a list of these jobs: ``count``, ``state``, ``text``, ``before``."""
+    options = [
+        click.option("-n", "--lines", "count", type=click.IntRange(1, COUNT_MAX), default=20, show_default=True,
+                     metavar="N", help="The last N."),
+        click.option("--state", type=click.Choice(kind.states), help=f"Only {kind.word}s in this state."),
+        click.option("--text", help="Only those about something with this text in it."),
+        click.option("--before", type=click.IntRange(1), metavar="POSITION",
+                     help="Only those asked for before this position."),
+    ]  # fmt: skip
+
+    def decorated(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorated
+
+@click.command(cls=Command, example=["pmagent runs", "pmagent runs --state failed -n 5 --format json",
+                                     "pmagent runs 5b0c7a52"])
+@click.argument("run_id", required=False, shell_complete=complete_runs)
+@selecting(RUNS)
+@format_option()
+@pass_app
+def runs(app: App, /, run_id: str | None, format: str, **given: Any) -> int:
+    """The latest runs, newest first; or the run RUN_ID, its tasks, and where its documents are.
+
+    RUN_ID may be the beginning of an id. Only the log is read, whoever writes it. As JSON, tasks are whole, as the
+    contract's task documents.
+    """
+    from pmagent.cli.run_text import RUN
+
+    return _shown(app, RUN, run_id, Selected(**given), as_json=format == "json")
+
+
+@click.command(cls=Command, example=["pmagent audits", "pmagent audits --state concluded -n 5 --format json",
+                                     "pmagent audits 5b0c7a52"])
+@click.argument("audit_id", required=False, shell_complete=complete_audits)
+@selecting(AUDITS)
+@format_option()
+@pass_app
+def audits(app: App, /, audit_id: str | None, format: str, **given: Any) -> int:
+    """The latest audits, newest first; or the audit AUDIT_ID, its criteria and scores, and where its report is.
+
+    AUDIT_ID may be the beginning of an id. Only the log is read, whoever writes it.
+    """
+    from pmagent.cli.audit_text import AUDIT
+
+    return _shown(app, AUDIT, audit_id, Selected(**given), as_json=format == "json")
+
+
+def _shown(app: App, shown: Rendering, job_id: str | None, selected: Selected, *, as_json: bool) -> int:
+    from pmagent.cli.job_text import listing
+    from pmagent.jobs.catalogue import ALL, Catalogue
+    from pmagent.jobs.history import opened
+
+    kind, output = shown.kind, app.output
+    catalogue = Catalogue(app.layout, kept=ALL, checks=True)
+    if job_id is not None:
+        selected.only_of_lists()
+        entry = catalogue.prefixed([kind], id_prefix(job_id, kind.id_field.upper()), ALL)
+        with opened(app.layout) as log:
+            view = log.view(kind, entry.position)
+        if as_json:
+            output.document(shown.whole(view))
+            return Exit.DONE
+        shown.summary(output, view)
+        if not view.over and not app.layout.store.holder().live:
+            output.line(f"  nobody carries it now; pmagent up, or {shown.next}, takes it up")
+        shown.details(output, view)
+        return Exit.DONE
+    found = catalogue.listed(kind, selected.count, **selected.filters, look=ALL).entries
+    if as_json:
+        with opened(app.layout) as log:
+            entries = [
+                shown.entry(log.brief(kind, one.position, one.ending.position if one.ending else 0), one.ending)
+                for one in found
+            ]
+        output.document({f"{kind.word}s": entries})
+    else:
+        listing(output, shown, found, narrows=selected.narrows)
+    return Exit.DONE
