@@ -222,7 +222,7 @@ class Engine:
 
     def _verify(self, position: int, permits: Mapping[int, Permit], out: Output) -> None:
         """Check a reaction: what stood at ``position`` before it, with these ``permits``. Raises Inconsistent."""
-        check_reaction(position, out.events, self.sequencer.position, out.starts, self.effects)
+        check_reaction(position, out.events, self.sequencer.position)
         if self._outward:
             outward, self._outward = self._outward, []
             if GATE not in self.halted:

@@ -45,16 +45,10 @@ class ReactionTooLarge(Exception):
     effects are open."""
 
 
-def check_reaction(
-    before: int, events: Sequence[Event], after: int, starts: Sequence[Event], effects: EffectLedger
-) -> None:
-    """The positions of a reaction lead from ``before`` to ``after`` without a gap, and no effect starts that is held.
-    Raises Inconsistent."""
+def check_reaction(before: int, events: Sequence[Event], after: int) -> None:
+    """The positions of a reaction lead from ``before`` to ``after`` without a gap. Raises Inconsistent."""
     if events[0].position != before + 1 or events[-1].position != after or before + len(events) != after:
         raise Inconsistent("the positions of a reaction do not follow")
-    held = effects.held
-    if held and any(event.position in held for event in starts):
-        raise Inconsistent("a held effect is to start")
 
 
 def check_gate(

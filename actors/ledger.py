@@ -7,7 +7,8 @@ it. A cancellation is asked for by the requesting actor, or follows from the per
 forbids what runs: an effect may outlast its permit, which nobody then revokes any more. An effect that must be attended
 (``Effect.attended``) ends with the halt of the actor that asked for it.
 
-While effects are paused an outward request opens an effect as ever, which is held, and may start when they are resumed.
+While effects are paused an outward request opens an effect as ever, which is held: it has not been started, nor will it
+be before they are resumed. The ledger says so; ``actors.scheduler`` sees to it.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ class Cancel(msgspec.Struct, frozen=True):
     reason: str
 
 
+class Unfinished(msgspec.Struct, frozen=True):
+    """The open effects at a start. ``begun``: a process before this one may have begun them. ``held``: they only waited
+    for a pause to end; ``paused``: as they still do."""
+
+    begun: Sequence[Event] = ()
+    held: Sequence[Event] = ()
+    paused: bool = False
+
+
 NO_CANCELS: Final[Sequence[Cancel]] = ()
 
 NO_STARTS: Final[Sequence[Event]] = ()
@@ -71,18 +81,18 @@ class EffectLedger:
         """Whether no more effects may be requested until some end."""
         return len(self.open) >= OPEN_EFFECTS_MAX
 
-    def unfinished(self) -> list[Event]:
-        """Open effects that a process before this one may have begun, for recovery: all but those that only waited for
-        a pause to end. Ask before the engine completes a reaction: a resumption that a crash cut off releases what was
-        held, and that starts like any other."""
-        return [event for at, event in self.open.items() if at not in self.held or at in self.cancelled]
+    def unfinished(self) -> Unfinished:
+        """What the log leaves open, for recovery. Ask before the engine completes a reaction: what it decides then, a
+        resumption perhaps, is not durable yet."""
+        held = {at: event for at, event in self.held.items() if at not in self.cancelled}
+        return Unfinished([event for at, event in self.open.items() if at not in held], [*held.values()], self.paused)
 
     def is_open(self, request: int) -> bool:
         """Whether the request has no terminal event yet."""
         return request in self.open
 
     def book(self, event: Event) -> tuple[Sequence[Event], Sequence[Cancel]]:
-        """Take an event of the log. Returns the requests that may start because of it, and what it cancels."""
+        """Take an event of the log. Returns the effects that it requests, and what it cancels."""
         data = event.data
         if event.kind == "fact":
             request = self.open.get(event.causation) if event.causation else None
@@ -92,21 +102,14 @@ class EffectLedger:
             self.open[event.position] = event
             if self.paused and isinstance(data, OutwardRequest):
                 self.held[event.position] = event
-                return NO_STARTS, NO_CANCELS
             return (event,), NO_CANCELS
         elif type(data) in _ENDING:
             return NO_STARTS, self._end(event)
         elif event.actor == GATE and type(data) in _PAUSING:
-            return self._pause(paused=type(data) is EffectsPaused), NO_CANCELS
+            self.paused = type(data) is EffectsPaused
+            if not self.paused:
+                self.held = {}
         return NO_STARTS, NO_CANCELS
-
-    def _pause(self, *, paused: bool) -> Sequence[Event]:
-        """Hold what is requested from now on; or let go what was held, in its order."""
-        self.paused = paused
-        if paused:
-            return NO_STARTS
-        released, self.held = list(self.held.values()), {}
-        return released
 
     def _end(self, event: Event) -> Sequence[Cancel]:
         data = event.data

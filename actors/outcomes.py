@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from contracts.effect import EffectCancelled, EffectFailed, EffectInterrupted
+from contracts.effect import EffectFailed, EffectInterrupted
 from contracts.payload import type_of
 from events.event import Event
 
@@ -33,13 +33,3 @@ def no_outcome(event: Event, error: str) -> EffectFailed:
 def unrecorded(event: Event, error: OSError) -> EffectInterrupted:
     """The end of an effect that came to its end, but whose outcome could not be kept."""
     return EffectInterrupted(request=event.position, reason=f"unrecorded{errno_of(error)}")
-
-
-def cut_off(request: int, ending: str, *, repeatable: bool) -> msgspec.Struct | None:
-    """How an effect ends whose performer was told to end for ``ending`` (timed_out, stop, or a cancellation's reason);
-    None when its end is recorded already, or it is to be performed again after the next start."""
-    if ending == "timed_out":
-        return None  # recorded when the limit was reached
-    if ending == "stop":
-        return None if repeatable else EffectInterrupted(request=request, reason="stop")
-    return EffectCancelled(request=request, reason=ending or "cancel_requested")

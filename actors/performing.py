@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import anyio
-import msgspec
 
-from actors.outcomes import cut_off
 from contracts.payload import Effect
 from events.event import Event
 
@@ -18,8 +16,7 @@ class Running:
     def __init__(self, event: Event, effect: Effect) -> None:
         self.event = event
         self.effect = effect
-        self.ending = ""
-        self.timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._scope: anyio.CancelScope | None = None
         self._stopped = False
 
@@ -30,12 +27,14 @@ class Running:
             self._scope.cancel()
         return self._scope
 
-    def outcome(self) -> msgspec.Struct | None:
-        """See ``cut_off``."""
-        return cut_off(self.event.position, self.ending, repeatable=self.effect.repeatable)
-
     def stop(self) -> None:
         """End it, also when it has not begun."""
         self._stopped = True
         if self._scope is not None:
             self._scope.cancel()
+
+    def time(self, timer: asyncio.TimerHandle | None) -> None:
+        """Replace its timer."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = timer

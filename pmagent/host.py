@@ -29,6 +29,7 @@ from actors.confined.leftover import end_cut_off
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.kernel.effects import PERFORMERS as KERNEL
+from actors.ledger import Unfinished
 from actors.model.effects import model_performers
 from actors.model.models import Models
 from actors.oa.effects import PERFORMERS as CONTEXT
@@ -348,10 +349,9 @@ async def _live(
     for output in (Output(first, [], []), completed):  # in the order of their positions
         if output.events:
             runtime.submit(output)
-    recovered = [event for event in unfinished if engine.effects.is_open(event.position)]
-    if adopting:  # what may be performed again is ended when those that asked for it have been
-        recovered = [event for event in recovered if not _is_repeatable(event)]
-    async with runtime.run(recovered, hold_outward=True) as tasks:
+    if adopting:  # an effect that may be performed again is ended when the actor that asked for it has been
+        unfinished = Unfinished([event for event in unfinished.begun if not _is_repeatable(event)])
+    async with runtime.run(unfinished, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
         started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
         await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")

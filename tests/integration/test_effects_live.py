@@ -93,7 +93,7 @@ async def live(
     runtime = Runtime(engine, storage, performers, intake, io)
     if completed.events:
         runtime.submit(completed)
-    async with runtime.run([event for event in recovered if engine.effects.is_open(event.position)]):
+    async with runtime.run(recovered):
         with anyio.fail_after(SECONDS):
             yield runtime
 
