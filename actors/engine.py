@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
 from actors.actor import AnyActor
 from actors.gate import Gate, Permit, refusal
+from actors.hearers import Hearers
 from actors.integrity import (
     ENGINE,
     EngineBroken,
@@ -37,6 +37,7 @@ from actors.integrity import (
     refuses,
 )  # fmt: skip
 from actors.ledger import GATE, Cancel, EffectLedger
+from actors.recorded import RecordedReaction, Witness
 from contracts.effect import ActorHalted, ActorResumed, EffectRefused, RequestRefused, may_end
 from contracts.payload import Correlated, OutwardRequest, decode, effect_of, encode, is_request, type_of
 from events.errors import BadEvent, PmagentError
@@ -70,22 +71,6 @@ class Output(msgspec.Struct):
     cancels: list[Cancel]
 
 
-class Witness(Protocol):
-    """Whoever watches a history being folded (replay): what would be decided now, beside what is recorded."""
-
-    def delivered(self, reading: RecordedReaction) -> None:
-        """An event has been handed to its hearers; none of the recorded decisions on it has been folded yet."""
-        ...
-
-    def recorded(self, event: Event) -> None:
-        """``event``, a recorded decision on what is being reacted to, is about to be folded."""
-        ...
-
-    def ended(self, reading: RecordedReaction) -> None:
-        """All recorded decisions on the event have been folded."""
-        ...
-
-
 class Reaction(msgspec.Struct):
     """What follows from one event through one actor: ``decisions`` (the actor's own, then the engine's about it), and
     the actor's state with its own ones folded in."""
@@ -112,10 +97,7 @@ class Engine:
         """The smaller states as they were exported last (``actors.snapshot``); most are the same at the next time."""
         self.effects = EffectLedger((GATE, ENGINE))
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
-        self._hearing = _hearing(tuple(frozenset(actor.hears) for actor in self.actors))
-        self._hearers: dict[type, Sequence[AnyActor]] = {}
-        self._others: dict[tuple[type, str], Sequence[AnyActor]] = {}
-        """Those of a decision: its type and actor -> the hearers without that actor."""
+        self._hearers = Hearers(self.actors)
         self._queue: deque[Event] = deque()
         self._fact = 0  # position of the fact from which everything now follows
         self._facts: deque[tuple[str, int]] = deque(maxlen=RECENT_FACTS_MAX)  # that were folded
@@ -149,19 +131,7 @@ class Engine:
 
     def hearers(self, event: Event) -> Sequence[AnyActor]:
         """The actors that ``event`` wakes, in their order. An actor's own decisions do not wake it."""
-        cls = type(event.data)
-        found = self._hearers.get(cls)
-        if found is None:
-            slots = self._hearing.get(cls)
-            if slots is None:
-                slots = self._hearing[cls] = tuple(n for n, actor in enumerate(self.actors) if cls in actor.hears)
-            found = self._hearers[cls] = tuple(self.actors[slot] for slot in slots)
-        if not found or event.kind != "decision":
-            return found
-        others = self._others.get((cls, event.actor))
-        if others is None:
-            others = self._others[cls, event.actor] = tuple(actor for actor in found if actor.name != event.actor)
-        return others
+        return self._hearers.of(event)
 
     # --- live -------------------------------------------------------------------------------------------------
 
@@ -361,10 +331,7 @@ class Engine:
             self._end_reading()
         states = self.states
         taken: list[tuple[AnyActor, Any, Exception | None]] = []
-        hearers = self._hearers.get(type(event.data))
-        if hearers is None or hearers:  # else nobody hears it, which is so for most decisions
-            hearers = self.hearers(event)
-        for actor in hearers:
+        for actor in self.hearers(event):
             name = actor.name
             try:
                 state = states[name] = actor.evolve(states[name], event)
@@ -436,27 +403,6 @@ class Engine:
     def quiescent(self) -> bool:
         """Whether every event has been reacted to; only then is the state a function of the log so far."""
         return self._whole and not self._queue and self._reading is None
-
-
-@lru_cache(maxsize=16)
-def _hearing(_: tuple[frozenset[type], ...]) -> dict[type, tuple[int, ...]]:
-    """Which actors hear a type, by index, as far as that was looked up: engines whose actors hear the same share it."""
-    return {}
-
-
-class RecordedReaction(msgspec.Struct):
-    """The reaction to ``event`` as far as it has been read back from the log.
-
-    ``taken``: each hearer, its state right after it took the event, and what its folding raised. ``slot``: index of
-    the actor whose decision (or halt) was read last; ``recorded``: how many of that actor's, and of the engine's about
-    it, were read; ``engine_decisions``: how many of the engine's were read in all.
-    """
-
-    event: Event
-    taken: list[tuple[AnyActor, Any, Exception | None]]
-    slot: int = -1
-    recorded: int = 0
-    engine_decisions: int = 0
 
 
 def about_whom(decision: Event) -> str:

@@ -139,11 +139,9 @@ class Machine:
         self.documents = self._make_documents() if self._make_documents else None
         from_snapshot = self._restore()
         read = [self.watch.typed(stored) for run in runs(self.storage, from_snapshot + 1) for stored in run]
-        if from_snapshot:
-            for event in read:
-                self.engine.fold(event)
-        else:
-            self.engine = self.watch.folded()
+        for event in read if from_snapshot else ():
+            self.engine.fold(event)
+        self.engine = self.engine if from_snapshot else self.watch.folded()
         if self.documents is not None:
             self.documents.fold(self.watch.history[from_snapshot:], self.watch.sums[from_snapshot:])
             self._write_changed()
