@@ -139,10 +139,13 @@ class Scheduler:
         """Whether outward effects wait for ``released``."""
         return self._unread
 
-    @property
-    def states(self) -> dict[int, State]:
-        """The state of every effect that the scheduler knows, by the position of its request."""
-        return {position: life.state for position, life in self._lives.items()}
+    def state(self, request: int) -> State:
+        """The state of the effect that was requested at this position."""
+        life = self._lives.get(request)
+        return life.state if life is not None else "forgotten"
+
+    def __len__(self) -> int:
+        return len(self._lives)
 
     # --- inputs ---------------------------------------------------------------------------------------------------
 
@@ -169,8 +172,10 @@ class Scheduler:
         actions = self._let_go()
         for event in starts:
             actions += self._start(self._know(event))
-        for cancel in cancels:
-            actions += self._cancel(cancel)
+        if cancels:
+            concluded = {action.event.position for action in actions if isinstance(action, Conclude)}
+            for cancel in {cancel.request: cancel for cancel in cancels}.values():
+                actions += self._cancel(cancel) if cancel.request not in concluded else ()
         return actions
 
     def released(self) -> list[Action]:

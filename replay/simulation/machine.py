@@ -1,11 +1,10 @@
-"""The daemon's part in the simulation: opens the log, recovers, drives the engine, starts effects, ends or is ended.
+"""The daemon's part in the simulation: opens the log, recovers, drives engine and scheduler, ends or is ended.
 
-The same rules as ``actors.runtime`` and the daemon, without threads and without waiting.
+What ``actors.runtime`` and the daemon do, without threads and without waiting.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any, Final
@@ -16,13 +15,14 @@ from actors.actor import AnyActor
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.integrity import EngineBroken
+from actors.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
 from actors.snapshot import export_engine, restore_engine, usable
 from contracts.content import BlobContent, Content, whole
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
 from contracts.kernel import KernelObserved, KernelReadRequested
 from contracts.orchestra_events import RunRequested
-from contracts.payload import OutwardRequest, effect_of
+from contracts.payload import effect_of
 from events.commit import Committer
 from events.errors import OutcomeUnknown
 from events.event import Event, Tail
@@ -34,7 +34,7 @@ from events.sequencer import Sequencer
 from replay.simulation.borders import Borders, Interrupted, end_broken
 from replay.simulation.disk import Crashed, SimBlobs
 from replay.simulation.invariants import DOCUMENTS, Documents, Watch
-from replay.simulation.running import Running, switched
+from replay.simulation.running import Running
 from replay.simulation.snapshots import CODE, spoiled, taken
 from replay.simulation.world import World, require
 
@@ -44,7 +44,7 @@ SNAPSHOT: Final = "/state/snapshot"
 FIRST_SECONDS: Final = 35.0
 """A start that has seen no reading for so long looks for itself, as the daemon does."""
 
-Perform = Callable[[Running], None]
+Performer = Callable[[Running], None]
 
 
 class Machine:
@@ -65,7 +65,7 @@ class Machine:
         self.watch = Watch(
             world.disk, FOLDER, actors, documents, self.blobs, [secret.encode() for secret in secrets]
         )
-        self.perform: Perform = lambda _: None
+        self.perform: Performer = lambda _: None
         self.observe: Callable[[], None] = lambda: None
         self.tells: Callable[[str, msgspec.Struct], None] = lambda *_: None  # each fact's id, ahead of the engine
         self.boot = 0
@@ -148,15 +148,13 @@ class Machine:
             self.borders.started(self.documents)
         self._committer, self.submitted = Committer(self.storage), self.storage.tail().position
         self._commit_due = self._write_due = self._stopping = False
-        self._running, self._count, self._waiting = dict[int, Running](), dict[type, int](), dict[type, deque[Event]]()
-        self._unread, self._paused = True, self.engine.effects.paused
-        self._held: list[Event] = []
+        self._running, self.scheduler = dict[int, Running](), Scheduler(self.engine.effects)
         if self.storage.recovered is not None:
             world.faults.note("log: tail cut")
         first = opening_events(
             self.storage, self._log_id, self.storage.recovered, self.engine.sequencer, world.now(), f"boot-{self.boot}"
         )
-        before = self.engine.effects.unfinished()
+        unfinished = self.engine.effects.unfinished()
         now = world.now()
         completed = self.engine.complete(now)
         if from_snapshot and not first and not completed.events:
@@ -164,16 +162,16 @@ class Machine:
         self.up = True
         for output in filter(lambda output: output.events, (Output(first, [], []), completed)):
             self._submit(output)
-        if self.engine.effects.held:
+        if unfinished.held:
             world.faults.note("effect: paused over a start")
-        self._take_up([event for event in before if self.engine.effects.is_open(event.position)])
+        self._carry_out(self.scheduler.recovered(unfinished, unread=True), recovered=True)
         command = world.faults.strike("start: takes no runs up")
         self.surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
         if self.always_daemon and not command:
             self.surface = "daemon"
         started = DaemonStarted(version="sim", python="3", surface=self.surface)
         self.append(started, f"daemon.started:{self.boot}", "daemon")
-        self._in_process(FIRST_SECONDS, "first look", lambda: self.observe() if self._unread else None)
+        self._in_process(FIRST_SECONDS, "first look", lambda: self.observe() if self.scheduler.unread else None)
         if command:  # it opens the log for something else, and is done soon
             self._in_process(world.between(0.0, 3.0), "command ends", self.stop)
         if self._again:
@@ -187,35 +185,26 @@ class Machine:
         finally:
             self._world.disk.watched = True
 
-    def _take_up(self, recovered: Sequence[Event]) -> None:
-        for event in recovered:
-            effect = effect_of(event.data)
-            cancelled = event.position in self.engine.effects.cancelled
-            if cancelled or (effect is not None and effect.repeatable):
-                if not cancelled:
-                    self._world.faults.note("effect: performed again")
-                self._start_effect(event)
-            else:
-                self._world.faults.note("effect: cut off")
-                self._conclude(event, EffectInterrupted(request=event.position, reason="crash"))
-
     def stop(self) -> None:
         """An orderly stop: running effects ended, a last word, the log settled and closed; then a new start."""
-        self._stopping = True
-        for running in list(self._running.values()):
-            running.on_stop()
-        for event in list(self.engine.effects.open.values()):
-            effect = effect_of(event.data)
-            if event.position not in self.engine.effects.held and (effect is None or not effect.repeatable):
-                self._conclude(event, EffectInterrupted(request=event.position, reason="stop"))
-        self.append(DaemonStopped(reason="SIGTERM"), f"daemon.stopped:{self.boot}", "daemon")
-        self.end()
+        if not self._stopping:
+            self._stopping = True
+            self._carry_out(self.scheduler.stop())
+            self._go_on_stopping()
+
+    def _go_on_stopping(self) -> None:
+        if self._stopping and not self.scheduler.busy and self.up:
+            self._carry_out(self.scheduler.stopped())
+            self.append(DaemonStopped(reason="SIGTERM"), f"daemon.stopped:{self.boot}", "daemon")
+            self.end()
 
     def end(self) -> None:
         """Write what was handed over, and the ends of what it cancels, which a broken engine takes no more."""
-        self._stopping, before = True, self.submitted
-        while not self._committer.idle:
-            self._commit()
+        before = self.submitted
+        self._carry_out(self.scheduler.abandon() if self.engine.broken else ())
+        self._write_all()
+        self._carry_out(self.scheduler.stopped())
+        self._write_all()
         handed_over = before if self.engine.broken else self.submitted
         require(self.storage.tail().position == handed_over, "a stop wrote something else than was handed over")
         self._write_changed()
@@ -224,6 +213,10 @@ class Machine:
         self.watch.settled(self.storage.tail())
         self.up = False
         self._world.later(self._world.between(0.01, 1.0), "start", self.start)
+
+    def _write_all(self) -> None:
+        while not self._committer.idle:
+            self._commit()
 
     # --- the snapshot cache --------------------------------------------------------------------------------------
 
@@ -266,7 +259,7 @@ class Machine:
     def _submit(self, output: Output, done: Callable[[], None] | None = None) -> None:
         self._committer.submit(output.events, (output, done))
         self.submitted = output.events[-1].position if output.events else self.submitted
-        self.watch.bounded(len(self.engine.effects.open), *map(len, self._waiting.values()))
+        self.watch.bounded(len(self.engine.effects.open), len(self.scheduler))
         if not self._commit_due:
             self._commit_due = True
             self._in_process(self._world.between(0.0, 0.004), "commit", self._commit)
@@ -295,17 +288,13 @@ class Machine:
             at += len(events)
             self.watch.durable(events, sums)
             self._show(events, sums)
-            self._paused = switched(events, before=self._paused)
-            if self._unread and any(isinstance(event.data, KernelObserved) for event in events):
+            if self.scheduler.unread and any(isinstance(event.data, KernelObserved) for event in events):
                 self._in_process(0.0, "release outward", self._release_outward)
             output, done = submission.token
             if done is not None:
                 done()
-            self._let_go()
-            for event in output.starts:
-                self._start_effect(event)
-            for cancel in output.cancels if self.engine.broken is None else ():
-                self._cancel(cancel.request, cancel.reason)
+            self._carry_out(self.scheduler.durable(events, output.starts, output.cancels))
+            self._note(output)
         if self._committer.idle:
             self._in_process(0.05, "settle", self._settle)
         elif not self._commit_due:
@@ -345,43 +334,56 @@ class Machine:
 
     # --- effects -------------------------------------------------------------------------------------------------
 
-    def _start_effect(self, event: Event) -> None:
-        if self._stopping or not self.engine.effects.is_open(event.position):
-            return
-        cancelled = self.engine.effects.cancelled.get(event.position)
-        if cancelled is not None:
-            self._conclude(event, EffectCancelled(request=event.position, reason=cancelled))
-            return
-        paused = self._paused or self.engine.effects.paused
-        if isinstance(event.data, OutwardRequest) and (self._unread or paused):
-            self._world.faults.note("effect: paused before it started" if paused else "effect: held after a start")
-            if event.data.waits or not paused:
-                self._held.append(event)
-            else:
-                self._conclude(event, EffectCancelled(request=event.position, reason="paused"))
-            return
-        effect = effect_of(event.data)
-        assert effect is not None, "only effects start"
-        cls = type(event.data)
-        if self._count.get(cls, 0) >= effect.concurrency:
-            self._waiting.setdefault(cls, deque()).append(event)
-            return
-        self._count[cls] = self._count.get(cls, 0) + 1
-        running = self._running[event.position] = Running(event, self.boot)
-        self.watch.perform(event)
-        if effect.limit_s is not None:
-            self._in_process(effect.limit_s, "limit", self._expire, running, effect.limit_s)
-        self.perform(running)
+    def _carry_out(self, actions: Sequence[Action], *, recovered: bool = False) -> None:
+        faults = self._world.faults
+        for action in actions:
+            match action:
+                case Perform(event, effect):
+                    if recovered:
+                        faults.note("effect: performed again")
+                    running = self._running[event.position] = Running(event, self.boot)
+                    alike = sum(type(other.event.data) is type(event.data) for other in self._running.values())
+                    require(alike <= effect.concurrency, f"{alike} effects like {event.position} run at once")
+                    self.watch.perform(event)
+                    self.perform(running)
+                case Conclude(event, outcome):
+                    if recovered and isinstance(outcome, EffectInterrupted):
+                        faults.note("effect: cut off")
+                    if isinstance(outcome, EffectCancelled) and outcome.reason == "paused":
+                        faults.note("effect: paused before it started")
+                    self._conclude(event, outcome)
+                case Stop(request):
+                    if request in self._running:  # else it was cut off
+                        self._stop(self._running[request])
+                case Timer(_, seconds):
+                    self._in_process(seconds, "timer", self._elapsed, action)
+
+    def _stop(self, running: Running) -> None:
+        world = self._world
+        running.stopped = True
+        running.on_stop()
+        stubborn = world.faults.strike("effect: ignores being stopped")
+        seconds = world.between(5.0, 20.0) if stubborn else world.between(0.0, 0.01)
+        self._in_process(seconds, "performer ends", self._ended, running, None)
+
+    def _note(self, output: Output) -> None:
+        """Note which rules of the scheduler came to bear."""
+        for event in output.starts:
+            if self.scheduler.state(event.position) == "held" and event.position not in self.engine.effects.held:
+                fault = "effect: held after a start" if self.scheduler.unread else "effect: paused before it started"
+                self._world.faults.note(fault)
+        for _ in output.cancels:
+            self._world.faults.note("effect: cancelled")
 
     def _release_outward(self) -> None:
-        self._unread = False
-        self._let_go()
+        self._carry_out(self.scheduler.released())
 
-    def _let_go(self) -> None:
-        if self._held and not self._unread and not self._paused and not self.engine.effects.paused:
-            held, self._held = self._held, []
-            for event in sorted(held, key=lambda event: event.position):
-                self._start_effect(event)
+    def _elapsed(self, timer: Timer) -> None:
+        actions = self.scheduler.elapsed(timer)
+        if any(isinstance(action, Conclude) and isinstance(action.outcome, EffectTimedOut) for action in actions):
+            self._world.faults.note("effect: past its limit")
+        self._carry_out(actions)
+        self._go_on_stopping()
 
     def answer(self, running: Running, payload: msgspec.Struct, word: str = "outcome") -> None:
         """A performer answers: in time, late, again (``word`` distinguishes its answers), or to a process that is gone.
@@ -392,53 +394,28 @@ class Machine:
             outlives = not isinstance(running.event.data, KernelReadRequested)
             if outlives and self._world.faults.strike("effect: answers a later process"):
                 self.guard(self._conclude, running.event, payload, f"{word} of process {running.boot}")
-            return
-        if running.stopped and not running.ended:
-            payload = EffectCancelled(request=running.event.position, reason=running.stopped)
-        self.guard(self._answered, running, payload, word)
+        elif running.ended:
+            self.guard(self._conclude, running.event, payload, word)
+        else:
+            self.guard(self._ended, running, None if running.stopped else payload)
 
-    def _answered(self, running: Running, payload: msgspec.Struct, word: str) -> None:
-        self._conclude(running.event, payload, word)
-        self._release(running)
-
-    def _release(self, running: Running) -> None:
+    def _ended(self, running: Running, outcome: msgspec.Struct | None) -> None:
+        """A performer has come back; a large outcome is recorded a little later."""
         if running.ended:
             return
         running.ended = True
-        self._running.pop(running.event.position, None)
-        cls = type(running.event.data)
-        self._count[cls] -= 1
+        actions = self.scheduler.ended(running.event.position, outcome)
         effect = effect_of(running.event.data)
-        assert effect is not None, "only effects run"
-        waiting = self._waiting.get(cls)
-        while waiting and self._count[cls] < effect.concurrency:
-            self._start_effect(waiting.popleft())
+        if effect is not None and effect.bulky:
+            self._in_process(self._world.between(0.0, 0.01), "recorded", self._record, running, actions)
+        else:
+            self._record(running, actions)
 
-    def _expire(self, running: Running, limit: float) -> None:
-        if running.ended or not self.engine.effects.is_open(running.event.position):
-            return
-        self._world.faults.note("effect: past its limit")
-        running.on_stop()
-        self._conclude(running.event, EffectTimedOut(request=running.event.position, limit_s=limit))
-        self._in_process(self._stubborn(), "performer ends", self._release, running)
-
-    def _cancel(self, request: int, reason: str) -> None:
-        running = self._running.get(request)
-        self._world.faults.note("effect: cancelled")
-        if running is not None:
-            running.stopped = reason
-            running.on_stop()
-            self._in_process(self._stubborn(), "give up", self._give_up, running)
-        elif (event := self.engine.effects.open.get(request)) is not None:
-            self._conclude(event, EffectCancelled(request=request, reason=reason))
-
-    def _give_up(self, running: Running) -> None:
-        self._conclude(running.event, EffectCancelled(request=running.event.position, reason=running.stopped))
-        self._release(running)
-
-    def _stubborn(self) -> float:
-        """How long a performer takes to end when it is told to."""
-        return 10.0 if self._world.faults.strike("effect: ignores being stopped") else self._world.between(0.0, 0.01)
+    def _record(self, running: Running, actions: Sequence[Action]) -> None:
+        self._carry_out(actions)
+        del self._running[running.event.position]
+        self._carry_out(self.scheduler.recorded(running.event.position))
+        self._go_on_stopping()
 
     def _conclude(self, event: Event, payload: msgspec.Struct, word: str = "outcome") -> None:
         self.tells((draft := self.borders.draft(self._intake, event, payload, word)).id, draft.data)

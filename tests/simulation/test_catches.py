@@ -16,7 +16,8 @@ import pytest
 from actors import engine, gate
 from actors.engine import Engine
 from actors.gate import Gate
-from actors.ledger import EffectLedger
+from actors.ledger import EffectLedger, Unfinished
+from actors.scheduler import Action, Scheduler
 from actors.oa.actor import Oa
 from contracts.payload import Correlated, Payload
 from events import log, recovery, segment_store
@@ -103,7 +104,7 @@ PLANTED: dict[str, tuple[str, list[tuple[Any, str, str, str]]]] = {
         (Replayer, "_wanted", "self._only is None", "False"),
     ]),
     "outward effects start before the surfaces were read": ("before the surfaces were read again", [
-        (Machine, "_start_effect", "self._unread or paused", "paused"),
+        (Scheduler, "_start", "(self._unread or self._shut)", "self._shut"),
     ]),
 }
 
@@ -175,13 +176,13 @@ def test_an_effect_that_may_end_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_cancellation_that_a_crash_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    start = Machine._take_up
+    start = Scheduler.recovered
 
-    def forgetful(self: Machine, recovered: Any) -> None:
-        self.engine.effects.cancelled.clear()
-        start(self, recovered)
+    def forgetful(self: Scheduler, unfinished: Unfinished, *, unread: bool) -> list[Action]:
+        self._effects.cancelled.clear()
+        return start(self, unfinished, unread=unread)
 
-    monkeypatch.setattr(Machine, "_take_up", forgetful)
+    monkeypatch.setattr(Scheduler, "recovered", forgetful)
     assert failure(400, DEMANDS)
 
 

@@ -12,25 +12,23 @@ from actors.gate import Gate
 from actors.ledger import EffectLedger
 from actors.pla.warden import actor as warden
 from actors.pla.warden import modes
+from actors.scheduler import Scheduler
 from replay.simulation import machine
-from replay.simulation.machine import Machine
 from replay.simulation.runner import Load
 from tests.support.planted import plant
 from tests.support.simulated import PAUSES, TYPINGS_PAUSED, failure
 
 PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     # what the failure says, in which world, and where what is exchanged for what
-    "the engine holds nothing": ("started though effects are paused", PAUSES, [
+    "the ledger forgets what is held": ("is cut off|has no end|were held", PAUSES, [
         (EffectLedger, "book", "self.paused and isinstance(data, OutwardRequest)", "False"),
-        (Machine, "_start_effect", "self._unread or paused", "self._unread"),
     ]),
-    "what waits for a place starts in a pause": ("started though effects are paused", PAUSES, [
-        (Machine, "_start_effect", "self._unread or paused", "self._unread"),
+    "a pause holds nothing": ("started though effects are paused", PAUSES, [
+        (Scheduler, "_start", "(self._unread or self._shut)", "self._unread"),
     ]),
     "a start takes up what is held": (
         "started though effects are paused|has no end|is cut off|started after", PAUSES, [
-            (EffectLedger, "unfinished", "at not in self.held or at in self.cancelled", "True"),
-            (Machine, "_start_effect", "self._unread or paused", "self._unread"),
+            (EffectLedger, "unfinished", "if at not in self.cancelled", "if False"),
         ],
     ),
     "a snapshot forgets the pause": ("from a snapshot differs|though effects are paused", PAUSES, [
@@ -41,13 +39,13 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
     ]),
     "anybody resumes": ("started though effects are paused", PAUSES, [
         (EffectLedger, "book", "event.actor == GATE and type(data) in _PAUSING", "type(data) in _PAUSING"),
-        (machine, "switched", "event.actor == GATE and ", ""),
+        (Scheduler, "durable", "and event.actor == GATE ", ""),
     ]),
     "what was held starts in another order": ("started after", PAUSES, [
-        (EffectLedger, "_pause", "list(self.held.values())", "list(self.held.values())[::-1]"),
+        (Scheduler, "_let_go", 'key=attrgetter("event.position"))', 'key=attrgetter("event.position"), reverse=True)'),
     ]),
     "what was held is forgotten": ("has no end|still open|has 0 answers", PAUSES, [
-        (EffectLedger, "_pause", "list(self.held.values())", "[]"),
+        (Scheduler, "_let_go", "for life in held for", "for life in held[:0] for"),
     ]),
     "a permit that expired in a pause counts": ("though their permits have expired|was let through: expired", PAUSES, [
         (gate, "_resumed", "event.time >= held.expires_at", "False"),

@@ -14,7 +14,6 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 
-from actors import runtime as runtime_module
 from actors.actor import Io
 from actors.runtime import TimedOut
 from contracts.effect import EffectCancelled, EffectInterrupted
@@ -221,7 +220,7 @@ async def test_an_orderly_stop_ends_what_runs_and_starts_nothing() -> None:
 
 @on_loop
 async def test_an_orderly_stop_does_not_wait_for_ever_for_a_deaf_performer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_module, "STOP_SECONDS", 0.02)
+    monkeypatch.setattr("actors.scheduler.STOP_SECONDS", 0.02)
     deaf = Deaf()
     async with live(performing(deaf)) as rig:
         (request,) = await rig.tell("once")

@@ -23,7 +23,7 @@ async def test_error_in_recording_an_outcome_ends_the_run(monkeypatch: pytest.Mo
         raise KeyError("a bug")
 
     monkeypatch.setattr(Runtime, "_finish", broken)
-    monkeypatch.setattr("actors.runtime.STOP_SECONDS", 0.01)
+    monkeypatch.setattr("actors.scheduler.STOP_SECONDS", 0.01)
 
     async def run() -> None:
         async with live(performing(perform)) as rig:
