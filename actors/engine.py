@@ -22,6 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from actors.actor import AnyActor
+from actors.authority import authority_of
 from actors.gate import Gate, Permit, refusal
 from actors.hearers import Hearers
 from actors.integrity import (
@@ -87,7 +88,8 @@ class Engine:
 
     def __init__(self, actors: Sequence[AnyActor], sequencer: Sequencer, witness: Witness | None = None) -> None:
         self.sequencer = sequencer
-        self.actors: list[AnyActor] = [Gate(), *actors]
+        authority = authority_of(actors)
+        self.actors: list[AnyActor] = [Gate(authority), *actors]
         self.states: dict[str, Any] = {actor.name: actor.initial() for actor in self.actors}
         if len(self.states) != len(self.actors) or ENGINE in self.states:
             raise ValueError("actors need different names")
@@ -95,7 +97,7 @@ class Engine:
         """Halted actors, with the position of the input on which each was halted."""
         self.exported: dict[str, tuple[Any, bytes]] = {}
         """The smaller states as they were exported last (``actors.snapshot``); most are the same at the next time."""
-        self.effects = EffectLedger((GATE, ENGINE))
+        self.effects = EffectLedger((GATE, ENGINE), authority)
         self._slots = {actor.name: index for index, actor in enumerate(self.actors)}
         self._hearers = Hearers(self.actors)
         self._queue: deque[Event] = deque()

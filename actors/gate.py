@@ -17,17 +17,13 @@ from typing import Final
 
 import msgspec
 
+from actors.authority import NOBODY, Authority
 from actors.ledger import GATE
 from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from contracts.effect import ActorHalted, EffectCancelled, EffectInterrupted, EffectRefused
-from contracts.oa import OaPermitGranted, OaPermitRevoked
 from contracts.payload import Correlated, OutwardRequest, Payload, type_count, types
 from events.event import Event
 
-GRANTOR: Final = "oa"
-"""Who grants permits; another's word for one is none."""
-
-_PERMITS: Final = (OaPermitGranted, OaPermitRevoked, ActorHalted)
 _PAUSES: Final = (PauseRequested, ResumeRequested)
 
 replace = msgspec.structs.replace
@@ -71,15 +67,19 @@ class GateState(msgspec.Struct, frozen=True):
 
 
 class Gate:
-    """The permit check as an actor named ``gate``."""
+    """The permit check as an actor named ``gate``; ``authority``: whose permits count. Another's word for one is
+    none."""
 
     name = GATE
+
+    def __init__(self, authority: Authority = NOBODY) -> None:
+        self._authority = authority
 
     @property
     def hears(self) -> frozenset[type[msgspec.Struct]]:
         """What changes permits, and every outward request there is by now: a type that was registered after the gate
         was made is judged like any other."""
-        return _hears(type_count())
+        return _hears(self._authority, type_count())
 
     def initial(self) -> GateState:
         """No permit: everything outward is refused."""
@@ -93,10 +93,10 @@ class Gate:
             return _fact(state, event)
         if isinstance(data, OutwardRequest):
             return _use(state, event, data)
-        if isinstance(data, OaPermitGranted) and event.actor == GRANTOR:
+        if isinstance(data, self._authority.grant) and event.actor == self._authority.grantor:
             permit = Permit(data.action, data.subject, data.holder, event.actor, data.uses, data.expires_at)
             return replace(state, permits={**_unexpired(state.permits, event.time), event.position: permit})
-        if isinstance(data, OaPermitRevoked):
+        if isinstance(data, self._authority.revocation):
             return _left(state, lambda at, _: at != data.permit)
         if isinstance(data, ActorHalted):
             return _left(state, lambda _, permit: permit.grantor != data.name)
@@ -120,11 +120,14 @@ class Gate:
             yield from _resumed(state, event, event.data)
 
 
-@lru_cache(maxsize=1)
-def _hears(_: int) -> frozenset[type[msgspec.Struct]]:
+@lru_cache(maxsize=4)
+def _hears(authority: Authority, _: int) -> frozenset[type[msgspec.Struct]]:
     """What the gate hears while so many types are registered."""
     outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
-    return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused, *outward))
+    return frozenset((
+        authority.grant, authority.revocation, ActorHalted, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused,
+        *outward,
+    ))  # fmt: skip
 
 
 def _resumed(state: GateState, event: Event, asked: ResumeRequested) -> Iterator[Payload | Correlated]:

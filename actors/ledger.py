@@ -18,19 +18,14 @@ from typing import Final
 
 import msgspec
 
-from actors.oa.policy import allows
+from actors.authority import NOBODY, Authority
 from contracts.control import EffectsPaused, EffectsResumed
 from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused, may_end
-from contracts.kernel import KernelModeDecided
-from contracts.oa import OaPermitRevoked
 from contracts.payload import OutwardRequest, Unknown, effect_of
 from events.event import Event
 
 GATE: Final = "gate"
 """The actor that refuses effects."""
-
-WATCHER: Final = "kernel"
-"""The actor that decides the mode. While it is halted nobody can tell what is forbidden, so nothing outward goes on."""
 
 OPEN_EFFECTS_MAX: Final = 100_000
 """So many effects may be open at once."""
@@ -56,18 +51,20 @@ NO_CANCELS: Final[Sequence[Cancel]] = ()
 
 NO_STARTS: Final[Sequence[Event]] = ()
 
-_ENDING: Final = frozenset((EffectRefused, EffectCancelRequested, OaPermitRevoked, KernelModeDecided, ActorHalted))
-"""The decisions, besides requests, that concern open effects."""
-
+_ENDING: Final = frozenset((EffectRefused, EffectCancelRequested, ActorHalted))
+"""The decisions, besides requests and those of the authority, that concern open effects."""
 
 _PAUSING: Final = frozenset((EffectsPaused, EffectsResumed))
 
 
 class EffectLedger:
-    """Open effects by the position of their request. ``refusers``: whose refusals close an effect."""
+    """Open effects by the position of their request. ``refusers``: whose refusals close an effect; ``authority``: whose
+    permits and rulings they go by."""
 
-    def __init__(self, refusers: Container[str] = (GATE,)) -> None:
+    def __init__(self, refusers: Container[str] = (GATE,), authority: Authority = NOBODY) -> None:
         self._refusers = refusers
+        self._authority = authority
+        self._ending = _ENDING | {authority.revocation, authority.ruling}
         self.open: dict[int, Event] = {}
         self.cancelled: dict[int, str] = {}
         """Open effects that are to be cancelled, with the reason. A crash may come between the word and the deed: what
@@ -103,7 +100,7 @@ class EffectLedger:
             if self.paused and isinstance(data, OutwardRequest):
                 self.held[event.position] = event
             return (event,), NO_CANCELS
-        elif type(data) in _ENDING:
+        elif type(data) in self._ending:
             return NO_STARTS, self._end(event)
         elif event.actor == GATE and type(data) in _PAUSING:
             self.paused = type(data) is EffectsPaused
@@ -120,13 +117,13 @@ class EffectLedger:
             request = self.open.get(data.request)
             if request is not None and request.actor == event.actor:
                 return [self._cancel(data.request, "cancel_requested")]
-        elif isinstance(data, OaPermitRevoked):
-            return self._revoke(lambda request: request.permit == data.permit)
-        elif isinstance(data, KernelModeDecided):
-            everything = data.mode == "BLOCKED" and data.previous != "BLOCKED"
-            return self._revoke(lambda request: everything or not allows(data.mode, request.scope().action))
+        elif isinstance(data, self._authority.revocation):
+            permit = data.permit
+            return self._revoke(lambda request: request.permit == permit)
+        elif isinstance(data, self._authority.ruling):
+            return self._revoke(lambda request: self._authority.ends(data, request.scope().action))
         elif isinstance(data, ActorHalted):
-            if data.name == WATCHER:
+            if data.name == self._authority.watcher:
                 return self._revoke(lambda _: True)
             return [
                 self._cancel(position, "halted")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
 from contracts.payload import Effect, Payload, event_type
+
+WATCHER: Final = "kernel"
+"""The actor that decides the mode."""
 
 Mode = Literal["NORMAL", "DEGRADED", "BLOCKED"]
 

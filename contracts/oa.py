@@ -3,10 +3,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from contracts.kernel import Mode, Reason
 from contracts.payload import Payload, event_type
+
+GRANTOR: Final = "oa"
+"""The actor that grants permits."""
 
 PERMIT_SECONDS = 3600.0
 """How long a permit lasts when the request does not say (seconds)."""

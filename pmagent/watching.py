@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from actors.kernel.effects import watch
 from actors.kernel.surfaces import digest
-from actors.ledger import WATCHER
+from contracts.kernel import WATCHER
 from pmagent.host import Host
 
 FIRST_SECONDS: Final = 35.0

@@ -8,7 +8,7 @@ import msgspec
 
 from actors.kernel.mode import judged
 from contracts.daemon import DaemonStarted
-from contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested, Reason
+from contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
 from contracts.oa import OaBootRequested, OaSnapshotRequested
 from contracts.payload import Payload
 from events.event import Event
@@ -34,7 +34,7 @@ class KernelWatcher:
     snapshot and boot, which must not be answered from memory (docs/design.md §12.3, §12.4).
     """
 
-    name = "kernel"
+    name = WATCHER
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (DaemonStarted, OaSnapshotRequested, OaBootRequested, KernelObserved)
     )

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from actors.kernel.mode import judged
-from actors.ledger import WATCHER
 from actors.oa import permits, sessions
+from actors.oa.policy import AUTHORITY
 from actors.oa.state import WAITING_MAX, OaActorState, Session, Standing, Waiting, WaitingPermit
 from contracts.control import LogAdopted
 from contracts.daemon import DaemonStarted
@@ -34,8 +34,9 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import KernelModeDecided, KernelObserved, KernelReadRequested, Reason
+from contracts.kernel import WATCHER, KernelModeDecided, KernelObserved, KernelReadRequested, Reason
 from contracts.oa import (
+    GRANTOR,
     OaBootRefused,
     OaBootRequested,
     OaPermitGranted,
@@ -57,7 +58,8 @@ replace = msgspec.structs.replace
 class Oa:
     """Snapshots, sessions, permits and escalations."""
 
-    name = "oa"
+    name = GRANTOR
+    authority = AUTHORITY
     hears: frozenset[type[msgspec.Struct]] = frozenset(
         (
             DaemonStarted,

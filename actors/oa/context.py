@@ -15,7 +15,6 @@ from typing import Any, Final
 import msgspec
 
 from actors.kernel.surfaces import CONTEXT, PATHS
-from actors.ledger import WATCHER
 from actors.oa.state import WAITING_MAX
 from contracts.daemon import DaemonStarted
 from contracts.effect import (
@@ -31,7 +30,7 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import KernelModeDecided, KernelObserved
+from contracts.kernel import WATCHER, KernelModeDecided, KernelObserved
 from contracts.payload import Correlated, Payload
 from contracts.reasoning import CONTEXT_BYTES_MAX, ShapeError, check_bounds
 from contracts.reasoning_events import (

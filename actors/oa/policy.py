@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from contracts.kernel import Mode, Reason
-from contracts.oa import Interpretation
+from actors.authority import Authority
+from contracts.kernel import WATCHER, KernelModeDecided, Mode, Reason
+from contracts.oa import GRANTOR, Interpretation, OaPermitGranted, OaPermitRevoked
 
 WORK = ("feature_work", "ops_blocks", "migrations", "phase_transitions")
 CARE = ("remediation", "diagnostic")
@@ -34,6 +35,17 @@ def allows(mode: Mode, action: str) -> bool:
     it.
     """
     return action in ACTIONS and action not in FORBIDDEN[mode]
+
+
+def ends(decided: KernelModeDecided, action: str) -> bool:
+    """Whether effects of ``action`` end with this change of the mode: it does not allow them, or goes to BLOCKED, which
+    ends even those that it allows."""
+    blocked = decided.mode == "BLOCKED" and decided.previous != "BLOCKED"
+    return blocked or not allows(decided.mode, action)
+
+
+AUTHORITY = Authority(GRANTOR, WATCHER, OaPermitGranted, OaPermitRevoked, KernelModeDecided, ends)
+"""The OA grants, within what the kernel watcher's mode allows."""
 
 
 def interpret(mode: Mode, reasons: Iterable[Reason]) -> Interpretation:

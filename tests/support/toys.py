@@ -9,6 +9,7 @@ import msgspec
 
 from actors.actor import AnyActor
 from actors.engine import Engine, Output
+from actors.oa.policy import AUTHORITY
 from contracts.effect import EffectCancelRequested, EffectFailed
 from contracts.oa import OaPermitGranted, OaPermitRequested, OaPermitRevoked
 from contracts.payload import (
@@ -167,7 +168,8 @@ class Grantor:
     """Grants each permit that is asked for, in the OA's name; revokes the oldest on ``toy.poked`` with a
     number divisible by seven."""
 
-    name = "oa"
+    name = AUTHORITY.grantor
+    authority = AUTHORITY
     hears: frozenset[type[msgspec.Struct]] = frozenset((OaPermitRequested, Poked))
 
     def initial(self) -> GrantorState:

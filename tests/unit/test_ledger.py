@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from actors.kernel.actor import KernelWatcher
-from actors.ledger import GATE, WATCHER, Cancel, EffectLedger
+from actors.ledger import GATE, Cancel, EffectLedger
+from actors.oa.policy import AUTHORITY
 from contracts.control import EffectsPaused, EffectsResumed
 from contracts.effect import ActorHalted, EffectCancelRequested, EffectRefused
 from contracts.hid import HidArmRequested, HidCommitRequested, HidDisarmRequested, HidPingRequested
@@ -40,7 +41,7 @@ def decided(mode: str, previous: str) -> KernelModeDecided:
 @pytest.fixture
 def ledger() -> EffectLedger:
     """An outward effect (feature_work) and an inward one are open; the outward one's permit is nobody's any more."""
-    ledger = EffectLedger()
+    ledger = EffectLedger(authority=AUTHORITY)
     assert ledger.book(event(5, SendRequested(n=1, permit=2), "toy"))[0]
     assert ledger.book(event(6, WorkRequested(n=1), "toy"))[0]
     return ledger
@@ -74,7 +75,7 @@ def test_when_the_watcher_is_halted_nothing_outward_goes_on(ledger: EffectLedger
 
 
 def test_the_watcher_is_the_actor_that_decides_the_mode() -> None:
-    assert KernelWatcher().name == WATCHER
+    assert KernelWatcher().name == AUTHORITY.watcher
 
 
 def test_when_another_actor_is_halted_effects_go_on(ledger: EffectLedger) -> None:

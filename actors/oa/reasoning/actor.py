@@ -15,7 +15,6 @@ from typing import Any, Final, Literal, cast
 
 import msgspec
 
-from actors.ledger import WATCHER
 from actors.model.actor import GATEWAY
 from actors.oa.reasoning import conclusion
 from actors.oa.reasoning.prompts import Wish, answer_shape, guard_tool, inputs, opening, read_answer, said, told, wishes
@@ -47,7 +46,7 @@ from contracts.effect import (
     EffectTimedOut,
     RequestRefused,
 )
-from contracts.kernel import KernelModeDecided
+from contracts.kernel import WATCHER, KernelModeDecided
 from contracts.model import PROMPT_BYTES_MAX, ModelAsked, ModelFailed, ModelMessage, ModelReplied, ModelWithdrawn
 from contracts.payload import Correlated, Payload
 from contracts.reasoning import CALLS_MAX, TOOL_IDS, ShapeError, ToolId, check_envelope

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from actors.kernel.mode import judge
-from actors.ledger import GATE, WATCHER
+from actors.ledger import GATE
 from actors.pla.ids import derived
 from actors.pla.switch import latched
 from actors.pla.violations import HANDLING, Kind, violation
@@ -33,7 +33,7 @@ from contracts.hid import (
     HidReported,
     HidTripped,
 )
-from contracts.kernel import KernelObserved
+from contracts.kernel import WATCHER, KernelObserved
 from contracts.payload import Correlated, Payload
 from contracts.pla_events import (
     PlaApproved,

@@ -1,0 +1,86 @@
+"""Who lets outward effects start, and what ends them: given to gate and ledger when an engine is made
+(docs/design.md §5).
+
+The actor that grants permits bears its ``authority``. Engines whose actors bear none let nothing outward start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+
+import msgspec
+
+
+class Grant(Protocol):
+    """The payload of a permit: the event's position is its name."""
+
+    @property
+    def action(self) -> str: ...  # noqa: D102 - as of gate.Permit
+    @property
+    def subject(self) -> str: ...  # noqa: D102
+    @property
+    def holder(self) -> str: ...  # noqa: D102
+    @property
+    def uses(self) -> int: ...  # noqa: D102
+    @property
+    def expires_at(self) -> str: ...  # noqa: D102
+
+
+class Revocation(Protocol):
+    """The payload that takes a permit back."""
+
+    @property
+    def permit(self) -> int:
+        """The permit's position."""
+        ...
+
+
+class Never(msgspec.Struct, frozen=True):
+    """The payload of no event."""
+
+    action: str = ""
+    subject: str = ""
+    holder: str = ""
+    uses: int = 0
+    expires_at: str = ""
+    permit: int = 0
+
+
+class Authority(NamedTuple):
+    """``grantor`` is the actor whose ``grant`` is a permit until it decides a ``revocation``; ``watcher`` the one whose
+    ``ruling`` says which actions are allowed. ``ends``: a ruling and an action -> whether effects of that action end
+    with it. While the watcher is halted nobody can tell what is forbidden, so nothing outward goes on."""
+
+    grantor: str
+    watcher: str
+    grant: type[Grant]
+    revocation: type[Revocation]
+    ruling: type[msgspec.Struct]
+    ends: Callable[[Any, str], bool]
+
+
+NOBODY: Final = Authority("", "", Never, Never, Never, lambda *_: True)
+"""Nobody grants, so everything outward is refused."""
+
+
+@runtime_checkable
+class Grantor(Protocol):
+    """An actor that grants permits."""
+
+    @property
+    def authority(self) -> Authority:
+        """What its permits look like, and what ends them; ``grantor`` is its own name."""
+        ...
+
+
+def authority_of(actors: Iterable[Any]) -> Authority:
+    """The one that an actor bears; NOBODY where none does. Raises ValueError when several do, or one bears another's:
+    who may let things start must never be in doubt."""
+    borne = [(actor.name, actor.authority) for actor in actors if isinstance(actor, Grantor)]
+    if not borne:
+        return NOBODY
+    (name, authority), *others = borne
+    if others or name != authority.grantor:
+        raise ValueError("one actor grants permits, in its own name")
+    return authority
