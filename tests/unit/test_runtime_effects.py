@@ -141,7 +141,7 @@ async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(word: 
             raise KeyError("a bug")
 
         async with live(performing(deaf)) as rig:
-            rig.runtime._scheduler.elapsed = broken  # type: ignore[method-assign]
+            setattr(rig.runtime._scheduler, "elapsed", broken)  # noqa: B010
             await rig.tell(word)
             await deaf.started.wait()
             if word == "once":
