@@ -106,11 +106,10 @@ async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned
 class FullDisk(Intake):
     """Has no room for what is said, however often it is asked, and for nothing else that is large."""
 
-    def fact(self, payload: Any, *more: Any) -> Draft:
-        """See Intake."""
+    def _draft(self, payload: Any, *more: Any) -> Draft:
         if isinstance(payload, Said):
             raise OSError(errno.ENOSPC, "No space left", f"/home/{SECRET}")
-        return super().fact(payload, *more)
+        return super()._draft(payload, *more)
 
 
 @pytest.mark.parametrize("word", ["once", "again", "bulky"])
