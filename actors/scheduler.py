@@ -19,7 +19,7 @@ States of an effect (``STEPS`` has every permitted step):
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Final, Literal
 

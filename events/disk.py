@@ -288,8 +288,8 @@ _Measure = Callable[[int], tuple[int, int]]
 
 
 def _measure() -> _Measure:
-    """By statx(2), which is asked for nothing else. fstat asks for the time of the last change, too; Linux notes that of
-    the next change more exactly then (since 6.13), which makes the append behind it slower."""
+    """By statx(2), which is asked for nothing else. fstat asks for the time of the last change, too; Linux notes the
+    next change more exactly then (since 6.13), which makes the append behind it slower."""
     import ctypes  # only what writes a log needs it
 
     statx = getattr(ctypes.CDLL(None), "statx", None)

@@ -17,8 +17,8 @@ from actors import engine, gate
 from actors.engine import Engine
 from actors.gate import Gate
 from actors.ledger import EffectLedger, Unfinished
-from actors.scheduler import Action, Scheduler
 from actors.oa.actor import Oa
+from actors.scheduler import Action, Scheduler
 from contracts.payload import Correlated, Payload
 from events import log, recovery, segment_store
 from events.event import Event

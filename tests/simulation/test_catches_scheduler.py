@@ -118,7 +118,8 @@ RULES: dict[str, tuple[str, str, str, str, Load, Callable[[float], Awaitable[Non
         "_start", "if limit is not None", "if False", "has no end|still open|answers", DEMANDS, limits,
     ),
     "an effect starts though it was taken back": (
-        "_start", "if cancelled is not None:", "if False:", "though it was taken back|though revoked", DEMANDS, cancellations,
+        "_start", "if cancelled is not None:", "if False:", "though it was taken back|though revoked", DEMANDS,
+        cancellations,
     ),
     "everything is performed again after a crash": (
         "recovered", "or _repeatable(event)", "or True", "performed twice", DEMANDS, crashes,

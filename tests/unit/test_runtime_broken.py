@@ -114,7 +114,7 @@ async def test_an_effect_that_runs_is_not_started_again() -> None:
         (request,) = await rig.tell("again")
         await rig.until(lambda: request.position in rig.runtime._running)
         with pytest.raises(Inconsistent):
-            rig.runtime._start(request)
+            rig.runtime._scheduler.durable([], [request], [])
 
     async def forever(event: Event, _io: Io) -> Payload:
         await anyio.sleep_forever()

@@ -106,11 +106,10 @@ async def test_what_is_no_payload_of_its_type_is_the_performers_failure(returned
 class FullDisk(Intake):
     """Has no room for what is said, however often it is asked, and for nothing else that is large."""
 
-    def fact(self, payload: Any, *more: Any) -> Draft:
-        """See Intake."""
+    def _draft(self, payload: Any, *more: Any) -> Draft:
         if isinstance(payload, Said):
             raise OSError(errno.ENOSPC, "No space left", f"/home/{SECRET}")
-        return super().fact(payload, *more)
+        return super()._draft(payload, *more)
 
 
 @pytest.mark.parametrize("word", ["once", "again", "bulky"])
@@ -141,7 +140,7 @@ async def test_what_goes_wrong_in_an_end_that_a_timer_brings_ends_the_run(word: 
             raise KeyError("a bug")
 
         async with live(performing(deaf)) as rig:
-            rig.runtime._scheduler.elapsed = broken  # type: ignore[method-assign]
+            setattr(rig.runtime._scheduler, "elapsed", broken)  # noqa: B010
             await rig.tell(word)
             await deaf.started.wait()
             if word == "once":

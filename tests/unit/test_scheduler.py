@@ -40,7 +40,7 @@ class Talk:
         self.scheduler = Scheduler(self.ledger)
         self.timers: dict[int, Timer] = {}
         self.events: dict[int, Event] = {}
-        self._submitted: list[tuple[list[Event], list[Event], list[Cancel]]] = []
+        self.submitted: list[tuple[list[Event], list[Event], list[Cancel]]] = []
         self.position = 0
 
     def say(self, words: Sequence[str]) -> list[Action]:
@@ -50,7 +50,7 @@ class Talk:
                 self._decide(decisions)
                 return []
             case ["durable"]:
-                return self.scheduler.durable(*self._submitted.pop(0))
+                return self.scheduler.durable(*self.submitted.pop(0))
             case ["ended", request, *stopped]:
                 return self.scheduler.ended(int(request), None if stopped else Done(n=1))
             case ["recorded", request]:
@@ -59,7 +59,7 @@ class Talk:
                 return self.scheduler.elapsed(self.timers[int(request)])
             case ["crash", *unread]:
                 unfinished = self.ledger.unfinished()
-                self.scheduler, self._submitted = Scheduler(self.ledger), []
+                self.scheduler, self.submitted = Scheduler(self.ledger), []
                 return self.scheduler.recovered(unfinished, unread=bool(unread))
             case [("released" | "stop" | "stopped" | "abandon") as name]:
                 answer: list[Action] = getattr(self.scheduler, name)()
@@ -87,7 +87,7 @@ class Talk:
             begun, ended = self.ledger.book(event)
             starts += begun
             cancels += ended
-        self._submitted.append((events, starts, cancels))
+        self.submitted.append((events, starts, cancels))
 
     def carry_out(self, actions: Sequence[Action]) -> list[str]:
         """Do what the actions say to the ledger; the actions in words."""
@@ -106,11 +106,11 @@ class Talk:
                         said.append(f"conclude {event.position} too late")
                         continue
                     self.position += 1
-                    fact = Event(self.position, "", "", "fact", "toy", type_of(outcome), "", event.position, outcome, b"")
-                    self.ledger.book(fact)
+                    name, at = type_of(outcome), event.position
+                    self.ledger.book(Event(self.position, "", "", "fact", "toy", name, "", at, outcome, b""))
                     fields = msgspec.structs.asdict(outcome)
                     why = next((str(fields[name]) for name in ("reason", "error") if name in fields), "")
-                    said.append(f"conclude {event.position} {type_of(outcome)} {why}".rstrip())
+                    said.append(f"conclude {at} {name} {why}".rstrip())
         return said
 
 
@@ -152,61 +152,80 @@ def test_every_step_of_the_table_leads_to_a_state_of_it() -> None:
     assert {state for states in STEPS.values() for state in states} < {*STEPS}
 
 
-@given(st.data())
-def test_whatever_happens_each_effect_is_performed_once_in_a_process_and_ends_once(data: st.DataObject) -> None:
-    """Chance chooses inputs that are possible; the ledger refuses a second end, and the scheduler its own mistakes."""
-    talk = Talk()
-    performed: set[int] = set()
-    running: dict[int, bool] = {}  # whether it was told to stop
-    timers: list[Timer] = []
-    ends: dict[int, int] = {}
+class Life:
+    """A conversation that chance makes, and what must hold in it."""
 
-    def give(*words: str) -> None:
-        actions = talk.say(words)
+    def __init__(self, data: st.DataObject) -> None:
+        self.data = data
+        self.talk = Talk()
+        self.running: dict[int, bool] = {}
+        """Effects that are performed, and whether they were told to stop."""
+        self._performed: set[int] = set()
+        self._timers: list[Timer] = []
+
+    def give(self, *words: str) -> None:
+        """Give an input, and look at what follows. The ledger refuses a second end."""
+        ledger = self.talk.ledger
+        actions = self.talk.say(words)
+        concluded = [action.event.position for action in actions if isinstance(action, Conclude)]
+        assert len(set(concluded)) == len(concluded)
         for action in actions:
             match action:
                 case Perform(event):
-                    assert event.position not in performed
-                    assert not (talk.ledger.paused and isinstance(event.data, FetchRequested))
-                    performed.add(event.position)
-                    running[event.position] = False
+                    assert event.position not in self._performed
+                    assert not (ledger.paused and isinstance(event.data, FetchRequested))
+                    self._performed.add(event.position)
+                    self.running[event.position] = False
                 case Stop(request):
-                    running[request] = True
+                    self.running[request] = True
                 case Timer():
-                    timers.append(action)
-                case Conclude(event):
-                    ends[event.position] = ends.get(event.position, 0) + talk.ledger.is_open(event.position)
-        talk.carry_out(actions)
-        kinds = [type(talk.events[request].data) for request in running]
+                    self._timers.append(action)
+        self.talk.carry_out(actions)
+        kinds = [type(self.talk.events[request].data) for request in self.running]
         assert max(map(kinds.count, kinds), default=0) <= 2
 
+    def decide(self) -> None:
+        """Requests, cancellations, a pause."""
+        words = [*KINDS, "pause", "resume", *(f"cancel:{request}" for request in self.talk.ledger.open)]
+        self.give("decide", *self.data.draw(st.lists(st.sampled_from(words), min_size=1, max_size=3)))
+
+    def durable(self) -> None:
+        """What was decided first is durable."""
+        if self.talk.submitted:
+            self.give("durable")
+
+    def ended(self) -> None:
+        """A performer comes back; one that was told to stop may have an outcome all the same."""
+        if self.running:
+            request = self.data.draw(st.sampled_from(sorted(self.running)))
+            self.end(request, stopped=self.running[request] and self.data.draw(st.booleans()))
+
+    def end(self, request: int, *, stopped: bool) -> None:
+        """The performer of ``request`` comes back."""
+        del self.running[request]
+        self.give("ended", str(request), *(["stopped"] if stopped else []))
+        self.give("recorded", str(request))
+
+    def elapsed(self) -> None:
+        """A timer's time is over; it may have been replaced."""
+        if self._timers:
+            timer = self._timers.pop(self.data.draw(st.integers(0, len(self._timers) - 1)))
+            self.talk.timers[timer.request] = timer
+            self.give("elapsed", str(timer.request))
+
+
+@given(st.data())
+def test_whatever_happens_each_effect_is_performed_once_in_a_process_and_ends_once(data: st.DataObject) -> None:
+    life = Life(data)
     for _ in range(data.draw(st.integers(1, 40))):
-        choices = ["decide", "durable", "ended", "elapsed", "released"]
-        match data.draw(st.sampled_from(choices)):
-            case "decide":
-                words = [*KINDS, "pause", "resume", *(f"cancel:{request}" for request in talk.ledger.open)]
-                give("decide", *data.draw(st.lists(st.sampled_from(words), min_size=1, max_size=3)))
-            case "durable" if talk._submitted:
-                give("durable")
-            case "ended" if running:
-                request = data.draw(st.sampled_from(sorted(running)))
-                stopped = running.pop(request) and data.draw(st.booleans())
-                give("ended", str(request), *(["stopped"] if stopped else []))
-                give("recorded", str(request))
-            case "elapsed" if timers:
-                timer = timers.pop(data.draw(st.integers(0, len(timers) - 1)))
-                talk.timers[timer.request] = timer
-                give("elapsed", str(timer.request))
-            case "released":
-                give("released")
-    while talk._submitted:
-        give("durable")
-    give("stop")
-    for request in sorted(running):
-        give("ended", str(request), "stopped")
-        give("recorded", str(request))
-    assert not talk.scheduler.busy
-    give("stopped")
-    assert set(ends.values()) <= {0, 1}
-    left = {type(event.data) for at, event in talk.ledger.open.items() if at not in talk.ledger.held}
+        data.draw(st.sampled_from([life.decide, life.durable, life.ended, life.elapsed]))()
+    while life.talk.submitted:
+        life.durable()
+    life.give("stop")
+    for request in sorted(life.running):
+        life.end(request, stopped=True)
+    assert not life.talk.scheduler.busy
+    life.give("stopped")
+    ledger = life.talk.ledger
+    left = {type(event.data) for at, event in ledger.open.items() if at not in ledger.held}
     assert left <= {AgainRequested, FetchRequested}, "what may be performed again"
