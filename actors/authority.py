@@ -69,6 +69,11 @@ class Grantor(Protocol):
     """An actor that grants permits."""
 
     @property
+    def name(self) -> str:
+        """The actor's name."""
+        ...
+
+    @property
     def authority(self) -> Authority:
         """What its permits look like, and what ends them; ``grantor`` is its own name."""
         ...

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -121,7 +121,7 @@ class Gate:
 
 
 @lru_cache(maxsize=4)
-def _hears(authority: Authority, _: int) -> frozenset[type[msgspec.Struct]]:
+def _hears(authority: Authority, _: int) -> frozenset[type[Any]]:
     """What the gate hears while so many types are registered."""
     outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
     return frozenset((

@@ -18,7 +18,7 @@ from contracts.effect import (
     EffectRefused,
     RequestRefused,
 )
-from contracts.oa import OaPermitGranted, OaPermitRequested, OaPermitRevoked
+from contracts.oa import OaPermitRevoked
 from contracts.payload import Effect, OutwardRequest, Payload, Scope, encode, event_type
 from events.event import Draft, Event, Tail
 from events.sequencer import Sequencer
@@ -245,29 +245,6 @@ def test_a_permit_for_something_else_does_not_count(changes: dict[str, object], 
     bench, permit = permitted(**changes)
     assert bench.fact(Poked(n=permit)).starts == []
     assert any(words in reason for reason in bench.of(EffectRefused)[0].data.reasons)
-
-
-def test_a_permit_that_another_than_the_oa_grants_is_none() -> None:
-    class Usurper(Toy):
-        def decide(self, state: ToyState, event: Event) -> Iterable[Payload]:
-            return Grantor().decide(GrantorState(), event)
-
-    usurper = Usurper("usurper", [OaPermitRequested])
-    for actors in ([usurper], [usurper, Grantor()]):
-        bench = Bench(actors)
-        bench.fact(permit_for("worker"))
-        granted = [event for event in bench.of(OaPermitGranted) if event.actor == "oa"]
-        assert len(bench.of(OaPermitGranted)) == len(actors)
-        assert [*bench.engine.states["gate"].permits] == [event.position for event in granted]
-
-
-def test_one_actor_grants_and_in_its_own_name() -> None:
-    class Usurper(Grantor):
-        name = "usurper"
-
-    for actors in ([Usurper()], [Grantor(), Usurper()]):
-        with pytest.raises(ValueError, match="grants permits"):
-            Bench(actors)
 
 
 def test_a_permit_counts_until_the_moment_it_expires() -> None:
