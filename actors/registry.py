@@ -1,26 +1,20 @@
-"""Every actor there is, in the order in which they take an event (docs/design.md §3.2). The gate comes before them."""
+"""The actors of all areas. Importing this registers every type of event: a type that is not registered is read as
+unknown."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from actors.actor import AnyActor
-from actors.audit.actor import Auditor
-from actors.checks.actor import Checker
-from actors.kernel.actor import KernelWatcher
-from actors.model.actor import Gateway
-from actors.oa.actor import Oa
-from actors.oa.context import ContextKeeper
-from actors.oa.reasoning.actor import Reasoner
-from actors.orchestra.coordinator import Coordinator
-from actors.orchestra.orchestrator import Orchestrator
-from actors.orchestra.worker import Worker
-from actors.pla.brain.actor import Brain
-from actors.pla.hid.actor import HidLink
-from actors.pla.warden.actor import Warden
+from actors.area import load
+from actors.areas import AREAS
 
 
 def all_actors() -> list[AnyActor]:
-    """One of each. The kernel watcher decides on a reading before the OA does."""
-    return [
-        KernelWatcher(), Oa(), ContextKeeper(), Reasoner(), Gateway(), Checker(), Orchestrator(), Coordinator(),
-        Worker(), Auditor(), Brain(), Warden(), HidLink(),
-    ]  # fmt: skip
+    """One of each, in the order in which they take an event (docs/design.md §3.2). The gate comes before them."""
+    return [load(actor)() for area in AREAS for actor in area.actors.values()]
+
+
+for _area in AREAS:
+    for _module in _area.contracts:
+        import_module(_module)

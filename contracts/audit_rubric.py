@@ -13,7 +13,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from contracts.audit_events import DIMENSIONS_MAX
-from contracts.reasoning import END
+from contracts.payload import END
 
 GOALS_MAX: Final = 60
 """Most goals of one dimension."""

@@ -10,8 +10,11 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from contracts.payload import Payload, event_type
-from contracts.pla import Channel, OperatorId
+from contracts.payload import END, Payload, event_type
+
+OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
+Channel = Literal["cli", "console", "api", "document", "daemon"]
+"""Over which way somebody acted."""
 
 REASON_CHARS_MAX = 500
 FOLDER_CHARS_MAX = 8192

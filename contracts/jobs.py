@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from contracts.oa_documents import Document
+from contracts.payload import END
 from contracts.pla_moment import VISIBLE, Moment
 from contracts.pla_schema_jobs import ASSET, ASSET_ROOT
-from contracts.reasoning import END
 
 JobState = Literal["queued", "running", "complete", "failed"]
 JobId = Annotated[

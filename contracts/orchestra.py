@@ -23,8 +23,8 @@ from contracts.orchestra_config import (
     Whitelist,
     Workers,
 )
-from contracts.payload import blob
-from contracts.reasoning import END, Identifier, Sha256, Timestamp
+from contracts.payload import END, blob
+from contracts.reasoning import Identifier, Sha256, Timestamp
 
 TASKS_MAX: Final = 10_000
 DEPENDENCIES_MAX: Final = 200

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from contracts.oa_documents import Document
-from contracts.reasoning import END
+from contracts.payload import END
 
 TOOLS_MAX: Final = 100
 PATHS_MAX: Final = 100

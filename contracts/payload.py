@@ -7,13 +7,16 @@ A payload type never changes its meaning or shape; a new shape is a new type wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import msgspec
 
 from events.errors import CorruptLog, NotFound
 from events.event import Event, LogCreated, LogRecovered, StoredEvent
 from events.storage import BLOB_PREFIX
+
+END: Final = r"(?![\s\S])"
+"""The end of a text in a pattern: ``$`` would let a newline pass behind it."""
 
 
 class Payload(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from contracts.reasoning import END
+from contracts.payload import END
 
 CONTRACT_VERSION: Final = "1.0.0"
 """Of the PLA's contracts; the wire's hello and each device status carry it beside the hash of the schemas."""
@@ -59,14 +59,11 @@ KEYS: Final = (
 """Every key that a combination may name, in lower case."""
 
 PlaId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=8, max_length=64)]
-OperatorId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_-]+" + END, min_length=2, max_length=64)]
 NOBODY: Final = "pmagent"
 """Who is responsible where no operator is: what the parts of the system do of themselves. No operator has this name."""
 DeviceId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_:-]+" + END, min_length=8, max_length=64)]
 BootId = Annotated[str, Meta(pattern=r"^[0-9a-f]{16}" + END)]
 """Drawn by the device at each boot: what it remembers ends with it."""
-Channel = Literal["cli", "console", "api", "document", "daemon"]
-"""Over which way somebody acted."""
 ActionClass = Literal["feature_work", "ops_blocks", "migrations", "phase_transitions", "remediation", "diagnostic"]
 """What the kernel's mode judges typing as: the OA grants or refuses permits for it."""
 CredentialPolicy = Literal["refuse", "acknowledge"]

@@ -12,9 +12,11 @@ from typing import Annotated, Any, Final, Literal, assert_never
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from contracts.control import OperatorId
 from contracts.hid import ExecutionState
 from contracts.jobs import JobManifest, JobStatus
 from contracts.oa_documents import Document
+from contracts.payload import END
 from contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
@@ -35,13 +37,11 @@ from contracts.pla import (
     KillSwitch,
     MouseClick,
     MouseMove,
-    OperatorId,
     PlaId,
     PlaMode,
     TypeText,
 )
 from contracts.pla_moment import VISIBLE, Checksum, Count, Digest, FirmwareVersion, Moment, Version
-from contracts.reasoning import END
 
 ELEMENTS_MAX = 200
 DETAILS_MAX = 32

@@ -19,18 +19,10 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from contracts.control import Channel, OperatorId
 from contracts.model import ModelLimits
 from contracts.payload import Effect, Payload, blob, event_type
-from contracts.pla import (
-    Action,
-    ActionClass,
-    ActionType,
-    Channel,
-    CredentialPolicy,
-    Decision,
-    OperatorId,
-    PlaMode,
-)
+from contracts.pla import Action, ActionClass, ActionType, CredentialPolicy, Decision, PlaMode
 
 GOAL_CHARS_MAX = 16_384
 NAME_CHARS_MAX = 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.payload import END
 from contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
@@ -31,7 +32,6 @@ from contracts.pla_schema_parts import (
     text,
     when,
 )
-from contracts.reasoning import END
 
 _NOT_ONLY_MODIFIERS: Schema = {
     "anyOf": [{"maxItems": 1}, {"contains": {"not": {"enum": list(MODIFIERS)}}}],

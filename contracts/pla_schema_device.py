@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.payload import END
 from contracts.pla import EXECUTIONS_REMEMBERED
 from contracts.pla_schema_parts import (
     BOOLEAN,
@@ -23,7 +24,6 @@ from contracts.pla_schema_parts import (
     one_of,
     text,
 )
-from contracts.reasoning import END
 
 _LINE_MAX = 2048
 _LEASE_MS_MAX = 5000

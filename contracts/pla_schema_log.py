@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contracts.payload import END
 from contracts.pla_schema_parts import (
     BOOLEAN,
     ID,
@@ -14,7 +15,6 @@ from contracts.pla_schema_parts import (
     one_of,
     text,
 )
-from contracts.reasoning import END
 
 _EXACT = 2**53 - 1
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from contracts.payload import END
 from contracts.pla_moment import COUNT_MAX, MOMENT
-from contracts.reasoning import END
 
 Schema = dict[str, Any]
 

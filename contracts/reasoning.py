@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from contracts.kernel import Mode
 from contracts.oa_documents import Document, OADiagnostic
+from contracts.payload import END
 
 ProgramId = Literal["SafeOPSDecision", "OPSBlockGenerator", "GuardFailureInterpreter", "PhaseTransitionValidator"]
 
@@ -50,9 +51,6 @@ TOOLS_REGISTRY: Final = "pmagent.oa.tools.REGISTRY"
 
 IMPLEMENTATION_STATUS: Final = "IMPLEMENTED"
 """What STATE.json says about the reasoning programs."""
-
-END: Final = r"(?![\s\S])"
-"""The end of a text in a pattern: ``$`` would let a newline pass behind it."""
 
 GOAL_CHARS_MAX: Final = 16_384
 TEXT_CHARS_MAX: Final = 16_384

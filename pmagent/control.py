@@ -9,9 +9,17 @@ import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
-from contracts.control import Checked, PauseRequested, ResumeRequested, SignedIn, SignedOut, SignInRefused, Why
+from contracts.control import (
+    Checked,
+    OperatorId,
+    PauseRequested,
+    ResumeRequested,
+    SignedIn,
+    SignedOut,
+    SignInRefused,
+    Why,
+)
 from contracts.payload import Payload, type_of
-from contracts.pla import OperatorId
 from events.errors import PmagentError
 from pmagent.answer import Answer
 from pmagent.host import Host

@@ -1,14 +1,12 @@
-"""Every projection there is."""
+"""The projections of all areas."""
 
 from __future__ import annotations
 
-from projections.audits.audits import Audits
-from projections.oa_state import OaState
-from projections.pla.sessions import Sessions
+from actors.area import load
+from actors.areas import AREAS
 from projections.projection import AnyProjection
-from projections.runs.folders import RunFolders
 
 
 def all_projections() -> list[AnyProjection]:
     """One of each, in the order in which their documents are written."""
-    return [OaState(), RunFolders(), Audits(), Sessions()]
+    return [load(projection)() for area in AREAS for projection in area.projections]

@@ -1,1 +1,16 @@
 """The audit: detectives, judges and the chief justice as nodes of one graph, run by one actor (docs/design.md §15)."""
+
+from typing import Final
+
+from actors.area import Area
+
+AREA: Final = Area(
+    name="audit",
+    families=("audit",),
+    contracts=("contracts.audit_events",),
+    actors={"auditor": "actors.audit.actor:Auditor"},
+    after=("orchestra",),
+    projections=("projections.audits.audits:Audits",),
+    job="pmagent.jobs.kinds:AUDITS",
+    lines="actors.audit.lines:LINES",
+)

@@ -65,9 +65,9 @@ def _lnav_folder() -> Path:
 
 def complete_types(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Event types that begin so."""
-    from pmagent.log.summaries import KNOWN
+    from pmagent.log.summaries import known
 
-    return sorted(name for name in KNOWN if name.startswith(incomplete))
+    return [name for name in known() if name.startswith(incomplete)]
 
 
 def complete_runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

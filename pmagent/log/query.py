@@ -11,10 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.lines import at_path
 from events.errors import PmagentError
 from events.event import StoredEvent
 from pmagent.clean import clean_line
-from pmagent.log.summaries import at_path, summary
+from pmagent.log.summaries import summary
 
 ENVELOPE: Final = ("position", "batch", "time", "id", "kind", "actor", "type", "correlation", "causation", "sum")
 _GLOB: Final = frozenset("*?[")

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
-from contracts.pla import ActionClass, Decision, OperatorId, PlaMode
+from contracts.control import OperatorId
+from contracts.pla import ActionClass, Decision, PlaMode
 from contracts.pla_events import GOAL_CHARS_MAX, LOOKED_MS_MAX, NAME_CHARS_MAX
 from events.errors import PmagentError
 

@@ -16,8 +16,8 @@ import msgspec
 from actors.engine import Engine
 from actors.pla.goals import parse_goal
 from actors.pla.warden.state import ProposalView
+from contracts.control import Channel
 from contracts.payload import Payload
-from contracts.pla import Channel
 from contracts.pla_events import (
     PlaArmRequested,
     PlaDecisionRequested,

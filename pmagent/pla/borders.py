@@ -12,7 +12,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from contracts.pla import APPROVAL_SECONDS, Action, Channel, PlaMode
+from contracts.control import Channel
+from contracts.pla import APPROVAL_SECONDS, Action, PlaMode
 from contracts.pla_documents import ActionDecision, ActionProposal, action_of
 from contracts.pla_events import PlaContractBroken, PlaDecisionRequested
 from events.event import parse_time

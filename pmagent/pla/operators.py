@@ -7,7 +7,8 @@ import pwd
 import re
 from typing import Final
 
-from contracts.pla import NOBODY, OperatorId
+from contracts.control import OperatorId
+from contracts.pla import NOBODY
 from events.errors import PmagentError
 
 __all__ = ["BadOperator", "OperatorId", "checked", "login"]

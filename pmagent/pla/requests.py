@@ -11,7 +11,8 @@ import msgspec
 from actors.pla.credentials.findings import findings, masked
 from actors.pla.credentials.goal_masking import masked_beside, masked_goal
 from actors.pla.goals import parse_goal
-from contracts.pla import Action, Channel, TypeText, digest, objections
+from contracts.control import Channel
+from contracts.pla import Action, TypeText, digest, objections
 from contracts.pla_events import GOAL_CHARS_MAX, FrameSource, PlaProposalRequested
 from events.errors import PmagentError
 from pmagent.pla.standing import Standing

@@ -9,9 +9,8 @@ from typing import Final
 
 import msgspec
 
-from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
+from contracts.control import Channel, EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
 from contracts.effect import EffectCancelled, EffectRefused
-from contracts.pla import Channel
 from events.event import Event
 from replay.simulation.faults import Faults
 from replay.simulation.invariants_pauses import Pauses

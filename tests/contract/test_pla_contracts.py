@@ -12,11 +12,11 @@ import pytest
 
 from contracts.checking import CONTRACTS, Problem, check, check_bytes, contract_of
 from contracts.generate import FIRMWARE, firmware_contract
+from contracts.payload import END
 from contracts.pla import KEYS, MIN_ACTION_DELAY_MS, TEXT_CHARS_MAX, TypeText, objections
 from contracts.pla_documents import TYPES, action_of
 from contracts.pla_moment import VISIBLE
 from contracts.pla_schemas import BASE, CONTRACT_HASH, SCHEMAS, set_hash
-from contracts.reasoning import END
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "contracts" / "fixtures" / "pla"

@@ -9,6 +9,7 @@ import msgspec
 
 from actors.pla.brain.state import BrainState
 from actors.pla.credentials.findings import findings
+from contracts.payload import END
 from contracts.pla import (
     COORDINATE_MAX,
     COORDINATE_MIN,
@@ -24,7 +25,6 @@ from contracts.pla import (
     objections,
 )
 from contracts.pla_events import PlaProposalRequested
-from contracts.reasoning import END
 from events.secret_forms import MASK
 
 FINDINGS_MAX: Final = 16

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from actors.pla.ids import derived
 from actors.pla.warden.closing import closed, ended_when_idle
 from actors.pla.warden.state import WardenState
+from contracts.control import Channel
 from contracts.payload import Correlated, Payload
-from contracts.pla import MODES, ActionClass, Channel, PlaMode
+from contracts.pla import MODES, ActionClass, PlaMode
 from contracts.pla_events import (
     PlaEndRequested,
     PlaModeAnswered,

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from actors.lines import at_path
 from events.errors import CorruptLog, NotFound, PmagentError
 from events.event import ZERO_SUM, StoredEvent
 from events.line import TAIL_BYTES, decode_line
@@ -17,7 +18,7 @@ from events.reader import event_at
 from events.storage import BLOB_PREFIX, StorageReader
 from events.store import LogStore
 from pmagent.console.reading.searching import until
-from pmagent.log.summaries import at_path, summary
+from pmagent.log.summaries import summary
 from pmagent.log.tracing import Node, Tree, tree
 
 LIMIT: Final = 200

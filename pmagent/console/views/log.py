@@ -22,7 +22,7 @@ from pmagent.console.reading.log_address import COUNT_MAX, PATH, SEVERAL, Asked,
 from pmagent.console.reading.searching import picking, until
 from pmagent.log.find import position_of
 from pmagent.log.ranges import Found, Range, first_of, last_of, range_of
-from pmagent.log.summaries import KNOWN
+from pmagent.log.summaries import known
 
 LOOK_SECONDS: Final = 2.0
 """So long is looked for a page's events; then the page says how far it came, and where it goes on."""
@@ -68,7 +68,7 @@ async def show(request: Request) -> Response:
         asked=asked, wrong=wrong, rows=Markup("").join(row.html for row in ordered), found=found,
         broken=trouble or found.trouble,
         newer=newer, older=older, onward=onward, tail=_tail(asked, looked), rows_max=max(ROWS_MAX, asked.count),
-        fields=_fields(request, asked, wrong), end=looked.end if looked is not None else 0, known=sorted(KNOWN),
+        fields=_fields(request, asked, wrong), end=looked.end if looked is not None else 0, known=known(),
         count_max=COUNT_MAX, empty_log=looked is None and not wrong and trouble is None,
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pmagent.layout import Layout
-from pmagent.log.summaries import KNOWN
+from pmagent.log.summaries import known
 from tests.support.commands import pmagent
 from tests.support.logged import flip, note, segments, write_log
 
@@ -208,7 +208,7 @@ def test_every_type_there_is_has_a_line_of_its_own() -> None:
 
     assert all_actors()
     ours = {name for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}
-    assert ours <= KNOWN
+    assert ours <= {*known()}
 
 
 def test_who_was_not_let_in_and_is_not_known_is_somebody(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from events.event import StoredEvent
 from pmagent.console.reading.lines import rows
 from pmagent.layout import Layout
 from pmagent.log.source import line_runs
-from pmagent.log.summaries import KNOWN
+from pmagent.log.summaries import known
 from tests.support.console_pages import Page, Reader, assert_harmless, reading
 from tests.support.furnished import MARKUP
 from tests.support.hostile import CORPUS
@@ -91,7 +91,7 @@ def browser(events: tuple[Path, list[StoredEvent]]) -> Iterator[Reader]:
 def test_every_type_that_is_told_of_in_words_is_there(events: tuple[Path, list[StoredEvent]]) -> None:
     there = {event.type for event in events[1]}
     assert set(types()) <= there
-    assert not {name for name in KNOWN - there if name in types()}
+    assert not {name for name in {*known()} - there if name in types()}
 
 
 def test_each_is_one_row_that_does_nothing(events: tuple[Path, list[StoredEvent]]) -> None:

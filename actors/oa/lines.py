@@ -1,0 +1,70 @@
+"""The OA's events, each in one line."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.lines import Line, at_path, shown
+
+
+def _snapshot_taken(data: dict[str, Any]) -> str:
+    taken = "snapshot taken" if data.get("success") is True else "snapshot refused"
+    reasons = data.get("reasons")
+    return f"{taken}, {shown(data.get('mode'))}" + (f": {shown(reasons)}" if reasons else "")
+
+
+def _escalated(data: dict[str, Any]) -> str:
+    said = f"{shown(data.get('severity'))}: {shown(data.get('kind'))}"
+    if data.get("session_id"):
+        said += f" {shown(data['session_id'])}: {shown(data.get('boot_mode'))} → {shown(data.get('current_mode'))}"
+    reasons = data.get("reasons")
+    return said + (f": {shown(reasons)}" if reasons else "")
+
+
+def _tool_requested(data: dict[str, Any]) -> str:
+    args = data.get("args")
+    return f"{shown(data.get('tool_id'))} for run {shown(data.get('run'))}" + (
+        f": {', '.join(f'{name}={shown(value)}' for name, value in args.items())}"
+        if isinstance(args, dict) and args else ""
+    )
+
+
+def _concluded(data: dict[str, Any]) -> str:
+    decision = at_path(data, "result.decision")
+    verdict = decision if isinstance(decision, dict) else {}
+    said = next((verdict[key] for key in _VERDICTS if key in verdict), None)
+    by = data.get("engine")
+    return f"{shown(at_path(data, 'result.program_id'))} {shown(at_path(data, 'result.status'))}: {shown(said)}" + (
+        f", by {shown(by)}" if by else ""
+    )
+
+
+_VERDICTS: Final = ("allowed_action", "transition_status", "root_cause", "ops_block")
+"""What of each program's payload is its answer in short."""
+
+
+LINES: Final[dict[str, Line]] = {
+    "oa.boot_refused": "{session_id} refused, {mode}: {reasons}",
+    "oa.boot_requested": "boot {session_id}",
+    "oa.context_answered": "answer to {request}: success {success} {error}",
+    "oa.context_requested": "context wanted: {context.active_goal}",
+    "oa.context_unwritten": "{reason}",
+    "oa.context_write_requested": "write the context of {request}",
+    "oa.context_written": "{path} written, {size} bytes, sha256 {sha256}",
+    "oa.escalated": _escalated,
+    "oa.permit_granted": "{action} on {subject} for {holder}, {uses} use(s), until {expires_at}",
+    "oa.permit_refused": "{action} on {subject}: {reasons}",
+    "oa.permit_requested": "{action} on {subject} for {holder}",
+    "oa.permit_revoked": "permit {permit}: {reason}",
+    "oa.session_booted": "{session_id} booted, {mode}, phase {phase}, branch {branch}",
+    "oa.session_ended": "{session_id}: {reason}",
+    "oa.snapshot_requested": "snapshot wanted",
+    "oa.snapshot_taken": _snapshot_taken,
+    "oa.tool_failed": "{tool_id}: {error}",
+    "oa.tool_refused": "{tool} was not called: {reason}",
+    "oa.tool_requested": _tool_requested,
+    "oa.tool_returned": "{tool_id} answered",
+    "reasoning.concluded": _concluded,
+    "reasoning.refused": "{envelope_id}: {reasons}",
+    "reasoning.requested": "{envelope.program_id} by {engine}: {envelope.goal}",
+}

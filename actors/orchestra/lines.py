@@ -1,0 +1,51 @@
+"""The Orchestra's events, each in one line."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from actors.lines import Line, at_path, exited, shown
+
+
+def _task_finished(data: dict[str, Any]) -> str:
+    why = f": {shown(data['reason'])}" if data.get("reason") else ""
+    task = at_path(data, "result.task_id")
+    return f"{shown(task)} {shown(at_path(data, 'result.state'))}, {shown(data.get('attempts'))} attempt(s){why}"
+
+
+def _tasks_changed(data: dict[str, Any]) -> str:
+    listed = data.get("changes")
+    changes = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return shown([f"{shown(one.get('task_id'))[:8]} {shown(one.get('state'))}" for one in changes])
+
+
+def _tasks_planned(data: dict[str, Any]) -> str:
+    listed = data.get("tasks")
+    names = [at_path(task, "name") for task in listed] if isinstance(listed, list) else []
+    return f"{len(names)} tasks: {shown(names)}"
+
+
+LINES: Final[dict[str, Line]] = {
+    "plan.failed": "no plan ({code}): {reasons}",
+    "plan.finished": "all tasks have ended: {done} done, {failed} failed",
+    "plan.made": "{tasks} tasks planned, {kept} kept, at most {attempts} attempts",
+    "plan.requested": "plan wanted, revision {revision}",
+    "planner.call_requested": "ask {model} for a plan, attempt {attempt}, at most {seconds} s",
+    "planner.failed": "no plan ({code}) after {duration_ms} ms: {text}",
+    "planner.replied": "{model} answered after {duration_ms} ms, {tokens} tokens: {text}",
+    "run.begun": "the plan runs under permit {permit}",
+    "run.cancel_answered": "accepted {accepted} {text}",
+    "run.cancel_requested": "cancel {run_id}: {reason}",
+    "run.ended": "{state}: {done} done, {failed} failed; {reasons}",
+    "run.refused": "{code}: {reasons}",
+    "run.requested": "{action}: {intent}",
+    "run.stopping": "{cause}: {reasons}",
+    "task.assigned": "{name} to worker {worker}: {assignment.tools.0} {assignment.inputs.args}",
+    "task.attempt_failed": "attempt {attempt} of {task_id}: {reason}; next: {retry_at}",
+    "task.attempt_requested": "attempt {attempt} of {task_id}, at most {seconds} s",
+    "task.exited": exited,
+    "task.finished": _task_finished,
+    "task.unstarted": "attempt {attempt} of {task_id} was not started: {reason}",
+    "tasks.changed": _tasks_changed,
+    "tasks.planned": _tasks_planned,
+}

@@ -1,0 +1,79 @@
+"""Areas: what each says of itself is so, and everything else follows from it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from actors.area import Area, in_order, load
+from actors.areas import AREA_OF, AREAS
+from actors.authority import authority_of
+from actors.registry import all_actors
+from contracts.payload import types
+from pmagent.jobs.kinds import KINDS
+from pmagent.log.summaries import known
+from projections.registry import all_projections
+
+CORE = {"actor", "console", "control", "daemon", "effect", "log", "request"}
+"""The first words of the core's own types."""
+
+
+def test_actors_take_an_event_in_this_order() -> None:
+    """The logs that there are were recorded in it."""
+    assert [actor.name for actor in all_actors()] == [
+        "kernel", "oa", "context", "reasoner", "model", "checker", "orchestrator", "coordinator", "worker", "auditor",
+        "brain", "warden", "hid",
+    ]  # fmt: skip
+    documents = ["oa_state", "run_folders", "audits", "pla_sessions"]
+    assert [projection.name for projection in all_projections()] == documents
+
+
+def test_actors_bear_the_names_that_their_areas_give_them() -> None:
+    for area in AREAS:
+        for name, reference in area.actors.items():
+            assert load(reference)().name == name
+    assert authority_of(all_actors()).grantor in AREA_OF["oa"].actors
+
+
+def test_each_type_of_event_is_one_areas_or_the_cores() -> None:
+    ours = {name: cls for name, cls in types().items() if cls.__module__.startswith(("contracts.", "events."))}
+    assert {name.partition(".")[0] for name in ours} == CORE | AREA_OF.keys()
+    assert len(AREA_OF) == sum(len(area.families) for area in AREAS)
+    for name, cls in ours.items():
+        area = AREA_OF.get(name.partition(".")[0])
+        assert (cls.__module__ in area.contracts) if area else cls.__module__.startswith(("contracts.", "events."))
+
+
+def test_lines_are_of_types_that_there_are() -> None:
+    for area in AREAS:
+        assert {name.partition(".")[0] for name in load(area.lines)} <= {*area.families}
+        assert not load(area.lines).keys() - types().keys()
+    assert {*known()} <= types().keys()
+
+
+def test_kinds_of_jobs_are_those_of_the_areas() -> None:
+    assert [load(area.job) for area in AREAS if area.job] == [*KINDS]
+
+
+def test_areas_stand_behind_those_that_they_are_after_and_else_by_name() -> None:
+    a, b, c, d = Area(name="a", after=("c",), lines=""), *(Area(name=name, lines="") for name in "bcd")
+    for given in ([a, b, c, d], [d, c, b, a]):
+        assert [area.name for area in in_order(given)] == ["b", "c", "a", "d"]
+    for wrong in ([a], [b, b], [a, Area(name="c", after=("a",), lines="")]):
+        with pytest.raises(ValueError, match=r"'c'|different names"):
+            in_order(wrong)
+
+
+def test_an_engine_needs_no_area() -> None:
+    """The core is a library of its own."""
+    modules = "actors.engine, actors.runtime, actors.intake, actors.snapshot, replay.replayer, projections.documents"
+    code = f"import sys, {modules}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(done.stdout.split())
+    parts = {f"actors.{area.name}" for area in AREAS} | {module for area in AREAS for module in area.contracts}
+    assert "actors.engine" in loaded
+    assert not loaded & (parts | {"actors.areas"})
+
+
