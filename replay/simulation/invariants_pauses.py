@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from contracts.control import EffectsPaused, EffectsResumed, PauseRequested, ResumeRequested
-from contracts.effect import EffectRefused
+from contracts.effect import EffectInterrupted, EffectRefused
 from contracts.oa import OaPermitGranted
 from contracts.payload import OutwardRequest
 from events.event import Event
@@ -53,6 +53,8 @@ def check_pauses(history: Sequence[Event]) -> None:
     pauses = Pauses()
     for event in history:
         data = event.data
+        if isinstance(data, EffectInterrupted):
+            require(event.causation not in pauses.held, f"effect {event.causation} is cut off, and was only held")
         if event.kind == "decision" and event.actor == GATE:
             if isinstance(data, EffectsPaused):
                 _paused(history, event, data, pauses)

@@ -15,6 +15,7 @@ from actors.actor import AnyActor
 from actors.engine import Engine, Output
 from actors.intake import Intake
 from actors.integrity import EngineBroken
+from actors.ledger import Cancel
 from actors.scheduler import Action, Conclude, Perform, Scheduler, Stop, Timer
 from actors.snapshot import export_engine, restore_engine, usable
 from contracts.content import BlobContent, Content, whole
@@ -165,6 +166,7 @@ class Machine:
         if unfinished.held:
             world.faults.note("effect: paused over a start")
         self._carry_out(self.scheduler.recovered(unfinished, unread=True), recovered=True)
+        self._note(unfinished.begun, ())
         command = world.faults.strike("start: takes no runs up")
         self.surface = "oa.status" if command else world.random.choice(("daemon", "daemon", "orchestra.run"))
         if self.always_daemon and not command:
@@ -294,7 +296,7 @@ class Machine:
             if done is not None:
                 done()
             self._carry_out(self.scheduler.durable(events, output.starts, output.cancels))
-            self._note(output)
+            self._note(output.starts, output.cancels)
         if self._committer.idle:
             self._in_process(0.05, "settle", self._settle)
         elif not self._commit_due:
@@ -366,13 +368,14 @@ class Machine:
         seconds = world.between(5.0, 20.0) if stubborn else world.between(0.0, 0.01)
         self._in_process(seconds, "performer ends", self._ended, running, None)
 
-    def _note(self, output: Output) -> None:
+    def _note(self, starts: Sequence[Event], cancels: Sequence[Cancel]) -> None:
         """Note which rules of the scheduler came to bear."""
-        for event in output.starts:
-            if self.scheduler.state(event.position) == "held" and event.position not in self.engine.effects.held:
-                fault = "effect: held after a start" if self.scheduler.unread else "effect: paused before it started"
+        effects = self.engine.effects
+        for event in starts:
+            if self.scheduler.state(event.position) == "held" and event.position not in effects.held:
+                fault = "effect: paused before it started" if effects.paused else "effect: held after a start"
                 self._world.faults.note(fault)
-        for _ in output.cancels:
+        for _ in cancels:
             self._world.faults.note("effect: cancelled")
 
     def _release_outward(self) -> None:

@@ -138,20 +138,20 @@ PLANTED: dict[str, tuple[str, Planted]] = {
     "a machine that sleeps leaves the device armed": ("not armed", [
         (Core, "_look", "if not usb and (self.armed or self._usb):", "if False:"),
     ]),
-    "the device takes old orders, and forgets what it typed": ("typed again|not approved|without an order", [
+    "the device takes old orders, and forgets what it typed": ("typed again|not approved|without|and was typed", [
         (Core, "_answer", "number <= self._last_n", "False"),
         (Core, "_commit", 'if found is not None and found.state != "PREPARED":', "if False:"),
         (Executions, "begin", "self.running = execution", "self.running = execution; execution.done = 0"),
         (Executions, "end", "self.running.action = None", "pass"),
     ]),
-    "the device types on when it is disarmed": ("without an order|not armed|typed again", [
+    "the device types on when it is disarmed": ("without an order|not armed|typed again|report to its order", [
         (Core, "_stop", 'self._end("ABORTED", code)', "pass"),
         (Core, "_next", "elif self.armed and", "elif"),
     ]),
     "the ticks do not wrap": (".", [
         (Core, "_pass", "(now_ms - self._now) % TICKS", "now_ms - self._now"),
     ]),
-    "what waits leaves though it is to be disarmed": ("its order left", [
+    "what waits leaves though it is to be disarmed": ("its order left|a renewal of its lease left", [
         (HostLink, "ask", "self._call_off()", "self._disarming = True"),
     ]),
     "the lease is renewed though it is to be disarmed": ("a renewal of its lease left", [

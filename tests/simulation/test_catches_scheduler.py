@@ -11,7 +11,7 @@ import pytest
 from actors.actor import Io
 from actors.scheduler import Scheduler
 from contracts.control import PauseRequested, ResumeRequested
-from contracts.effect import EffectCancelled, EffectInterrupted, EffectTimedOut
+from contracts.effect import EffectInterrupted, EffectTimedOut
 from contracts.payload import Payload
 from events.event import Event
 from events.memory import MemoryStorage
@@ -77,15 +77,6 @@ async def limits(patience: float) -> None:
         assert rig.ends(request) == [EffectTimedOut(request=request.position, limit_s=0.02)]
 
 
-async def cancellations(_patience: float) -> None:
-    performer = Begun()
-    async with live(performing(performer)) as rig:
-        (request,) = await rig.tell("once", "cancel")
-        await behind(rig, "asked")
-        assert performer.begun == []
-        assert rig.ends(request) == [EffectCancelled(request=request.position, reason="cancel_requested")]
-
-
 async def crashes(_patience: float) -> None:
     storage, performer = MemoryStorage(), Begun()
     async with live(performing(performer), storage) as rig:
@@ -116,10 +107,6 @@ RULES: dict[str, tuple[str, str, str, str, Load, Callable[[float], Awaitable[Non
     ),
     "no limit": (
         "_start", "if limit is not None", "if False", "has no end|still open|answers", DEMANDS, limits,
-    ),
-    "an effect starts though it was taken back": (
-        "_start", "if cancelled is not None:", "if False:", "though it was taken back|though revoked", DEMANDS,
-        cancellations,
     ),
     "everything is performed again after a crash": (
         "recovered", "or _repeatable(event)", "or True", "performed twice", DEMANDS, crashes,

@@ -89,19 +89,25 @@ RESUMED = EffectsResumed(request=8, since=7, held=1, operator_id="ada", channel=
 
 def test_a_pause_is_the_gates_word_and_holds_what_is_outward_alone(ledger: EffectLedger) -> None:
     ledger.book(event(7, PAUSED, "toy"))
-    assert ledger.book(event(8, SendRequested(n=1, permit=2), "toy"))[0], "nobody has paused"
+    ledger.book(event(8, SendRequested(n=1, permit=2), "toy"))
+    assert not ledger.held, "nobody has paused"
     ledger.book(event(9, PAUSED, GATE))
     held = event(10, SendRequested(n=1, permit=2), "toy")
-    assert ledger.book(held) == ((), ())
-    assert ledger.book(event(11, WorkRequested(n=1), "toy"))[0]
-    assert ledger.book(event(12, PAUSED, GATE)) == ((), ()), "a second pause lets nothing go"
-    assert ledger.book(event(12, RESUMED, "toy")) == ((), ())
-    assert ledger.book(event(13, RESUMED, GATE))[0] == [held]
-    assert ledger.book(event(14, SendRequested(n=1, permit=2), "toy"))[0]
+    assert ledger.book(held) == ((held,), ()), "its scheduler is to know it"
+    ledger.book(event(11, WorkRequested(n=1), "toy"))
+    ledger.book(event(12, PAUSED, GATE))
+    ledger.book(event(12, RESUMED, "toy"))
+    assert (ledger.held, ledger.paused) == ({10: held}, True)
+    unfinished = ledger.unfinished()
+    assert (unfinished.held, unfinished.paused) == ([held], True)
+    assert [begun.position for begun in unfinished.begun] == [5, 6, 8, 11]
+    assert ledger.book(event(13, RESUMED, GATE)) == ((), ())
+    ledger.book(event(14, SendRequested(n=1, permit=2), "toy"))
+    assert (ledger.held, ledger.paused) == ({}, False)
 
 
 @pytest.mark.parametrize("closing", [EffectRefused(request=10, reasons=["x"]), None])
-def test_what_was_held_and_has_ended_does_not_start_after_the_pause(
+def test_what_was_held_and_has_ended_is_not_held_any_more(
     ledger: EffectLedger, closing: EffectRefused | None
 ) -> None:
     ledger.book(event(9, PAUSED, GATE))
@@ -113,7 +119,7 @@ def test_what_was_held_and_has_ended_does_not_start_after_the_pause(
     else:
         ledger.book(Event(12, START, "o", "fact", "toy", "toy.done", "", 10, Done(n=1), b"{}"))
     assert not ledger.is_open(10)
-    assert ledger.book(event(13, RESUMED, GATE))[0] == []
+    assert not ledger.held
 
 
 def test_a_fact_pauses_resumes_and_requests_nothing(ledger: EffectLedger) -> None:
@@ -124,7 +130,8 @@ def test_a_fact_pauses_resumes_and_requests_nothing(ledger: EffectLedger) -> Non
     assert not ledger.is_open(9)
     ledger.book(event(10, PAUSED, GATE))
     ledger.book(fact(RESUMED))
-    assert ledger.book(event(11, SendRequested(n=1, permit=2), "toy")) == ((), ())
+    ledger.book(event(11, SendRequested(n=1, permit=2), "toy"))
+    assert [*ledger.held] == [11]
 
 
 @pytest.mark.parametrize(("actor", "request_", "cancels"), [("toy", 5, True), ("oa", 5, False), ("toy", 99, False)])
