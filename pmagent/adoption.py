@@ -17,13 +17,14 @@ from events.errors import NotFound, PmagentError
 from events.log import now
 from pmagent.client import new_request
 from pmagent.flat import flat_errors
+from pmagent.folding import folded
 from pmagent.host import Host, open_host
 from pmagent.jobs.asking import open_jobs
 from pmagent.jobs.kinds import KINDS
 from pmagent.layout import Layout
 from pmagent.log_files import check_files, shown
 from pmagent.open_work import open_work
-from pmagent.operations import folded, perform
+from pmagent.operations import perform
 from pmagent.pla.reading import warden
 from pmagent.registry import EventsGone, KnownLog, Registry, check_chain, distrust, trusted
 

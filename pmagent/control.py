@@ -85,9 +85,6 @@ async def checked(host: Host, arguments: dict[str, Any]) -> Answer:
     return Answer(document={"position": await host.tell_draft(draft)})
 
 
-OPERATIONS: Final = {PAUSE: pause, RESUME: resume, NOTE: note, CHECKED: checked}
-
-
 async def _ask(
     host: Host, payload: Payload, arguments: dict[str, Any], answer: str, *, paused: bool
 ) -> Answer:

@@ -20,14 +20,13 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from actors.engine import describe_failure
-from actors.registry import all_actors
 from events.errors import PmagentError
 from pmagent.alerts import alert, alert_lost, tell_halt
 from pmagent.clean import json_bytes
 from pmagent.console.keeping import keep_console
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
-from pmagent.host import Host, open_host
+from pmagent.host import Host, load_parts, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
 from pmagent.pla import asking as pla
@@ -50,7 +49,6 @@ from pmagent.wire import (
     receive_line,
     stops,
 )
-from projections.registry import all_projections
 
 CONNECTIONS_MAX = 256
 """So many connections are open at once at most; fewer where the process may open few files."""
@@ -72,9 +70,8 @@ def serve(workspace: Path, ready: Callable[[Host], None] | None = None) -> int:
 
 
 async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
-    all_actors()
-    all_projections()
-    work_out_shapes()  # everything is loaded by now
+    load_parts()
+    work_out_shapes()
     reason = ["error"]  # until somebody asks for the end
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         async with open_host(workspace, "daemon", lambda: reason[0]) as host:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
 
 from actors.engine import Engine
 from actors.registry import all_actors
 from contracts.payload import typed
+from events.errors import NotFound
 from events.event import Tail
 from events.log import now
 from events.reader import runs
 from events.sequencer import Sequencer
 from events.storage import Blobs, StorageReader
+from pmagent.cache import load
 from pmagent.layout import Layout
 from pmagent.open_work import open_work
+from pmagent.registry import snapshot_digest
 from projections.documents import Documents, Taken
 from projections.registry import all_projections
 
@@ -41,3 +45,21 @@ def work_in(layout: Layout) -> list[str]:
     with closing(store.reader()) as storage:
         fold_into(storage, engine, documents, store.blobs(), 0)
     return open_work(engine, now())
+
+
+@contextmanager
+def folded(workspace: Path) -> Iterator[tuple[Engine, str, Tail]]:
+    """The actors as the log has them, its id and its end; without a log as they begin, and "". Nothing is written.
+    Raises CorruptLog, HistoryError."""
+    layout = Layout(workspace)
+    store = layout.store
+    engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
+    try:
+        storage = store.reader()
+    except NotFound:
+        yield engine, "", Tail()
+        return
+    with closing(storage):
+        start = load(layout.snapshot, snapshot_digest(layout), storage.log_id(), storage, engine, documents)
+        fold_into(storage, engine, documents, store.blobs(), start)
+        yield engine, storage.log_id(), storage.tail()

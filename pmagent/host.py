@@ -20,24 +20,15 @@ import anyio.to_thread
 import msgspec
 
 from actors.actor import Io
+from actors.area import load
 from actors.audit.effects import FOLDER as AUDITS_FOLDER
-from actors.audit.effects import PERFORMERS as AUDITS
 from actors.checks.effects import FOLDER as CHECKS_FOLDER
-from actors.checks.effects import PERFORMERS as CHECKS
-from actors.clock.effects import PERFORMERS as CLOCK
 from actors.confined.leftover import end_cut_off
 from actors.engine import Engine, Output
 from actors.intake import Intake
-from actors.kernel.effects import PERFORMERS as KERNEL
 from actors.ledger import Unfinished
-from actors.model.effects import model_performers
 from actors.model.models import Models
-from actors.oa.effects import PERFORMERS as CONTEXT
-from actors.orchestra.effects import performers as run_performers
 from actors.orchestra.effects import sweep
-from actors.orchestra.planner import PERFORMERS as PLANNER
-from actors.pla.effects import pla_performers
-from actors.pla.frames.taking import FRAME_PERFORMERS as FRAMES
 from actors.pla.line.holding import Line
 from actors.registry import all_actors
 from actors.runtime import Runtime
@@ -55,12 +46,14 @@ from events.storage import Blobs, Storage
 from events.store import LogStore
 from pmagent import __version__
 from pmagent.admission import admitted, keep_registry
-from pmagent.cache import SnapshotTaker, load
+from pmagent.cache import SnapshotTaker
+from pmagent.cache import load as load_snapshot
+from pmagent.edge import Given, performers_of
+from pmagent.edges import EDGES
 from pmagent.folding import fold_into
 from pmagent.io import RealIo
 from pmagent.layout import Layout
 from pmagent.log_files import check_files
-from pmagent.oa.effects import PERFORMERS as TOOLS
 from pmagent.pla.vault import Vault
 from pmagent.registry import Keeper, check_before
 from pmagent.requests import OPERATOR, Requests, read_event
@@ -73,10 +66,15 @@ from projections.documents import Documents
 from projections.projection import Halt, ProjectionHalted
 from projections.registry import all_projections
 
-PERFORMERS = {**KERNEL, **CLOCK, **CONTEXT, **TOOLS, **CHECKS, **PLANNER, **AUDITS, **FRAMES}
-"""Every performer there is, but those of the models that a host is given. Only this module reaches them, so replay
-cannot act."""
 
+def load_parts() -> None:
+    """Import all that a host and its operations will use: a process that lives long does so at its start."""
+    all_actors()
+    all_projections()
+    for edge in EDGES:
+        for reference in (*edge.performers, *(operation.perform for operation in edge.operations.values())):
+            if isinstance(reference, str):
+                load(reference)
 
 
 class Refused(PmagentError):
@@ -325,7 +323,7 @@ async def _live(
     blobs, log_id = store.blobs(), storage.log_id()
     blobs.clear_unfinished()
     engine, documents = Engine(all_actors(), Sequencer(Tail())), Documents(all_projections())
-    start = load(layout.snapshot, keeper.snapshot, log_id, storage, engine, documents)
+    start = load_snapshot(layout.snapshot, keeper.snapshot, log_id, storage, engine, documents)
     old = OldDocuments(layout.workspace, blobs)
     fold_into(storage, engine, documents, blobs, start, old.write)
     taker = SnapshotTaker(layout.snapshot, log_id, engine, documents, keeper.snapshot_written)
@@ -336,7 +334,8 @@ async def _live(
     unfinished = engine.effects.unfinished()
     completed = engine.complete(io.now())
     line, vault = Line(), Vault()
-    made = {**PERFORMERS, **run_performers(), **model_performers(models), **pla_performers(line, vault.get)}
+    given = Given(models, line, vault.get)
+    made = {request: performer for edge in EDGES for request, performer in performers_of(edge, given).items()}
     runtime = Runtime(engine, storage, dict.fromkeys(made, _end_adopted) if adopting else made, intake, io)
     host = Host(layout, runtime, documents, storage, blobs, models, line, vault, keeper)
     host.writer.unwritten = old.unwritten

@@ -24,6 +24,7 @@ import msgspec
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 from events.errors import PmagentError
+from pmagent.edges import OPERATIONS
 
 REQUEST_BYTES_MAX: Final = 24 << 20
 REPLY_BYTES_MAX: Final = 64 << 20
@@ -31,9 +32,8 @@ REPLY_BYTES_MAX: Final = 64 << 20
 BEAT_SECONDS: Final = 0.5
 """How often the daemon says that it is working on a request."""
 
-LOOKING: Final = frozenset(("status", "pla.status", "pla.list", "pla.show", "pla.outcome"))
+LOOKING: Final = frozenset(name for name, operation in OPERATIONS.items() if operation.looks)
 """The operations that only look: the log answers them, too."""
-_STOPPING: Final = frozenset(("control.pause", "pla.disarm", "pla.end", "orchestra.cancel", "audit.cancel"))
 
 UNDECODABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What decoding a message may raise; the last two msgspec does not make its own."""
@@ -119,11 +119,10 @@ def has_left(connection: socket.socket) -> bool:
 
 def stops(operation: str, arguments: Mapping[str, Any]) -> bool:
     """Whether a request ends or lowers something, or might: it is carried out even when nobody waits for its answer."""
-    if operation == "pla.mode":
-        return arguments.get("mode") in ("OBSERVE", "SUGGEST")  # SUGGEST lowers where the mode is EXECUTE
-    if operation == "console.note":
-        return arguments.get("what") == "signed_out"
-    return operation in _STOPPING
+    known = OPERATIONS.get(operation)
+    if known is None:
+        return False
+    return known.stops(arguments) if callable(known.stops) else known.stops
 
 
 async def receive_line(stream: BufferedByteReceiveStream, limit: int) -> bytes:

@@ -147,11 +147,8 @@ async def written(host: Host, _: dict[str, Any]) -> Answer:
     return Answer(document={"position": host.tail.position}, warnings=warnings)
 
 
-OPERATIONS: Final[dict[str, Callable[[Host, dict[str, Any]], Awaitable[Answer]]]] = {
-    **{edge.kind.ask: partial(ask, edge) for edge in EDGES},
-    **{edge.kind.cancel: partial(cancel, edge) for edge in EDGES},
-    WRITTEN: written,
-}
+ask_run, ask_audit = (partial(ask, edge) for edge in EDGES)
+cancel_run, cancel_audit = (partial(cancel, edge) for edge in EDGES)
 
 
 def open_jobs(host: Host, kind: Kind) -> list[str]:

@@ -7,6 +7,7 @@ an answer too: exit code 1, with reasons and what would mend them.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Final
 
 import anyio
@@ -29,11 +30,11 @@ from contracts.pla_events import (
     PlaProposed,
     PlaRevealed,
 )
-from events.errors import PmagentError
 from events.event import Draft, Event
 from events.log import LogClock, now
-from pmagent.answer import Answer
+from pmagent.answer import Answer, OutcomeOpen
 from pmagent.clean import is_seen
+from pmagent.folding import folded
 from pmagent.host import Host
 from pmagent.pla import borders, reading
 from pmagent.pla.asked import (
@@ -62,12 +63,6 @@ WAY_SECONDS: Final = 15.0
 
 _OF_THE_MOMENT: Final = ("looked_ms", "reason", "acknowledged", "seen_mode")
 """What a decision that is sent again may say anew: it is the same decision by the same operator on the same bytes."""
-
-
-class OutcomeOpen(PmagentError):
-    """It is not over yet; it goes on."""
-
-    exit_code = 6
 
 
 async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
@@ -283,11 +278,6 @@ STATUS: Final = "pla.status"
 LIST: Final = "pla.list"
 SHOW: Final = "pla.show"
 
-OPERATIONS: Final = {
-    MODE: mode, PROPOSE: propose, OBSERVE: observe, DECIDE: decide, OUTCOME: outcome, ARM: arm, DISARM: disarm,
-    END: end, STATUS: status, LIST: listing, SHOW: show,
-}  # fmt: skip
-
 
 def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
     """``status``, ``list``, ``show``, ``outcome`` of a log that nobody writes; nothing is recorded. Raises BadPla,
@@ -308,32 +298,30 @@ def read(engine: Engine, name: str, arguments: dict[str, Any]) -> Answer:
     return Answer(document=document)
 
 
-READING: Final = frozenset((STATUS, LIST, SHOW, OUTCOME))
-"""The operations that ``read`` knows."""
+def read_alone(workspace: Path, name: str, arguments: dict[str, Any]) -> Answer:
+    """``read`` of the workspace's log. Raises CorruptLog, HistoryError, and what ``read`` raises."""
+    with folded(workspace) as (engine, _, _):
+        return read(engine, name, arguments)
 
 
-def _outcome_seconds(arguments: dict[str, Any]) -> float:
+def outcome_seconds(arguments: dict[str, Any]) -> float:
+    """The seconds that were asked for. Raises BadPla."""
     return understood(arguments, OutcomeArguments).seconds + WAY_SECONDS
 
 
-def _frame_seconds(_: dict[str, Any]) -> float:
+def frame_seconds(_: dict[str, Any]) -> float:
+    """For a frame, after the surfaces."""
     return OBSERVED_SECONDS + FRAME_SECONDS + WAY_SECONDS
 
 
-def _model_seconds(arguments: dict[str, Any]) -> float:
-    """How long a model may take is said by the settings of who holds the log; that it goes away is noticed at once."""
-    return _frame_seconds(arguments) + 86_400.0
+def model_seconds(arguments: dict[str, Any]) -> float:
+    """Long: the model's limit is in the settings of the process that holds the log. Its end is noticed at once."""
+    return frame_seconds(arguments) + 86_400.0
 
 
-def _observed_seconds(_: dict[str, Any]) -> float:
+def observed_seconds(_: dict[str, Any]) -> float:
+    """For an answer, after the surfaces."""
     return OBSERVED_SECONDS + ANSWER_SECONDS + WAY_SECONDS
-
-
-SECONDS: Final = {
-    MODE: _observed_seconds, ARM: _observed_seconds, OUTCOME: _outcome_seconds, OBSERVE: _frame_seconds,
-    PROPOSE: _model_seconds,
-}  # fmt: skip
-"""How long an operation may take to answer, by its arguments, where that is not as usual."""
 
 
 def _proposal_seconds(asked: PlaProposalRequested) -> float:

@@ -16,9 +16,10 @@ import msgspec
 from contracts.checks import AT_ONCE, CHECKS_MAX, CheckKind, CheckRequested, ConfiguredCheck, Name, Reads
 from contracts.checks import Seconds as CheckSeconds
 from events.errors import PmagentError
-from pmagent.answer import Answer
+from pmagent.answer import Answer, request_of
 from pmagent.config import FILE
 from pmagent.host import Host
+from pmagent.pausing import refuse_if_paused
 from pmagent.trust import resolved
 
 OBSERVED_SECONDS: Final = 35.0
@@ -95,3 +96,10 @@ async def run(host: Host, arguments: dict[str, Any], request: str) -> Answer:
         for name, result in zip(asked.names, event.data.results, strict=True)
     ]
     return Answer(document={"results": msgspec.to_builtins(results), "position": event.position})
+
+
+async def checks(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Run configured checks or guards: ``{results, position}``; see ``run``. Raises Paused: who asks waits
+    for the answer, and would be told nothing until effects are resumed."""
+    refuse_if_paused(host)
+    return await run(host, arguments, request_of(arguments, "kernel.checks"))

@@ -5,19 +5,26 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 import contracts
+from actors.area import load
 from contracts import payload as payloads
 from contracts.effect import EFFECT_ENDS
 from contracts.payload import Effect
-from pmagent.host import PERFORMERS
+from pmagent.edges import EDGES
 
 REQUESTS: dict[type, Effect] = {
     cls: effect for cls, effect in payloads._EFFECTS.items() if cls.__module__.startswith(f"{contracts.__name__}.")
 }
+
+
+PARTS = [load(reference) for edge in EDGES for reference in edge.performers]
+PERFORMERS = {cls: performer for part in PARTS if isinstance(part, Mapping) for cls, performer in part.items()}
+"""Those that are not made for a host."""
 
 
 def ids(cls: Any) -> str:

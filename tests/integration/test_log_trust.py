@@ -23,8 +23,9 @@ from events.disk import RealDisk
 from events.event import Event
 from events.reader import events
 from events.segments import SegmentReader
+from pmagent.folding import folded
 from pmagent.layout import Layout
-from pmagent.operations import call, folded, offline_status
+from pmagent.operations import call, offline_status
 from pmagent.registry import Registry, snapshot_digest, trusted
 from pmagent.trust import accept
 from tests.support.commands import Ran, pmagent, spawn

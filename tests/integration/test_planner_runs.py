@@ -30,7 +30,6 @@ from contracts.orchestra_events import (
 from contracts.payload import typed
 from events.event import Event
 from events.reader import events
-from pmagent import host as hosts
 from pmagent.host import Host, open_host
 from tests.support.histories import problems, record
 from tests.support.orchestra import config
@@ -46,7 +45,6 @@ Put = Callable[..., StandIn]
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Put]:
     """Makes a stand-in the ``claude`` on PATH; afterwards nothing of it may be left."""
     made: list[StandIn] = []
-    monkeypatch.setattr(hosts, "PERFORMERS", {**hosts.PERFORMERS, **planner.PERFORMERS})
 
     def put(*how: dict[str, Any]) -> StandIn:
         made.append(StandIn(tmp_path / "bin", *how))
@@ -180,14 +178,12 @@ def test_a_stop_ends_the_planner_and_the_next_start_asks_again(
 DAEMON = """
 import sys, anyio
 sys.path.insert(0, {root!r})
-from actors.orchestra import planner
 from pmagent import host as hosts
 from pathlib import Path
 from tests.integration.test_planner_runs import wanted
 from tests.support.planners import RUN
 
 async def live():
-    hosts.PERFORMERS = {{**hosts.PERFORMERS, **planner.PERFORMERS}}
     async with hosts.open_host(Path({workspace!r}), "daemon") as host:
         await host.runtime.append(wanted(), RUN, "tests", RUN)
         await anyio.sleep_forever()

@@ -18,7 +18,6 @@ from events.disk import RealDisk
 from events.event import Event
 from events.log import now
 from events.reader import runs
-from pmagent import host as composition
 from pmagent.host import open_host
 from pmagent.io import RealIo
 from tests.support.orchestra import RUN, config, exited, plan
@@ -36,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> None:
     def performers() -> Performers:
         return {TaskAttemptRequested: fail}
 
-    monkeypatch.setattr(composition, "run_performers", performers)
+    monkeypatch.setattr("pmagent.performers.run_performers", performers)
 
 
 async def never(_: RealIo, at: str) -> None:

@@ -13,7 +13,6 @@ import pytest
 from actors.actor import Io, Performers
 from contracts.orchestra_events import RunRequested, TaskAttemptRequested, TaskExited
 from events.event import Event
-from pmagent import host as composition
 from pmagent.host import open_host
 from pmagent.layout import Layout
 from pmagent.trust import accept
@@ -30,7 +29,7 @@ def shipped(folder: Path, state: Path) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(state))
         accept(workspace)
-        patch.setattr(composition, "run_performers", _performers)
+        patch.setattr("pmagent.performers.run_performers", _performers)
         anyio.run(_leave, workspace, left)
     return left
 

@@ -10,8 +10,13 @@ import pytest
 from actors.area import Area, in_order, load
 from actors.areas import AREA_OF, AREAS
 from actors.authority import authority_of
+from actors.model.models import Models
+from actors.pla.line.holding import Line
 from actors.registry import all_actors
+from contracts import payload
 from contracts.payload import types
+from pmagent.edge import Given, performers_of
+from pmagent.edges import EDGES, OPERATIONS
 from pmagent.jobs.kinds import KINDS
 from pmagent.log.summaries import known
 from projections.registry import all_projections
@@ -64,6 +69,24 @@ def test_areas_stand_behind_those_that_they_are_after_and_else_by_name() -> None
     for wrong in ([a], [b, b], [a, Area(name="c", after=("a",), lines="")]):
         with pytest.raises(ValueError, match=r"'c'|different names"):
             in_order(wrong)
+
+
+def test_edges_are_of_areas_and_name_what_there_is() -> None:
+    assert {edge.area for edge in EDGES} == {"", *(area.name for area in AREAS)}
+    assert len(EDGES) == len(AREAS) + 1
+    assert len(OPERATIONS) == sum(len(edge.operations) for edge in EDGES)
+    for operation in OPERATIONS.values():
+        for reference in (operation.perform, operation.alone, operation.absent, operation.seconds):
+            assert not reference or callable(load(str(reference)))
+        assert operation.alone or not operation.looks
+
+
+def test_every_request_for_an_effect_has_one_performer() -> None:
+    given = Given(Models({}), Line(), lambda _: None)
+    made = [request for edge in EDGES for request in performers_of(edge, given)]
+    wanted = {cls for cls in payload._EFFECTS if cls.__module__.startswith("contracts.")}
+    assert len(made) == len(set(made))
+    assert set(made) == wanted
 
 
 def test_an_engine_needs_no_area() -> None:

@@ -14,8 +14,10 @@ import pytest
 
 from actors.pla.warden.state import WardenState
 from events.errors import NotFound
-from pmagent import daemon, operations
+from pmagent import daemon
 from pmagent.answer import Answer
+from pmagent.edge import Operation
+from pmagent.edges import OPERATIONS
 from pmagent.host import Host
 from pmagent.layout import Layout
 from pmagent.pla import reading
@@ -31,7 +33,7 @@ async def reply_of(monkeypatch: pytest.MonkeyPatch, error: Exception) -> Reply:
     async def fails(_host: Host, _arguments: dict[str, Any]) -> Answer:
         raise error
 
-    monkeypatch.setitem(operations.OPERATIONS, "fails", fails)
+    monkeypatch.setitem(OPERATIONS, "fails", Operation(perform=fails))
     return await daemon._reply(NOBODY, Request("fails", {}))
 
 

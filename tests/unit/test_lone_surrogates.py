@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from pmagent import daemon, operations
+from pmagent import daemon
 from pmagent.answer import Answer
 from pmagent.clean import json_bytes
+from pmagent.edge import Operation
+from pmagent.edges import OPERATIONS
 from pmagent.layout import Layout
 from pmagent.wire import Failure, Reply, Request
 from pmagent.workspace.presence import BadPath
@@ -49,7 +51,7 @@ async def test_the_daemon_answers_it_and_goes_on(way: str) -> None:
         return Answer(document={"path": LONE if way == "document" else ""}, warnings=[LONE])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(operations.OPERATIONS, "says", says)
+        patch.setitem(OPERATIONS, "says", Operation(perform=says))
         host: Any = SimpleNamespace(layout=Layout(Path("/")))
         sent = json_bytes(await daemon._reply(host, Request("says", {})))
     reply = msgspec.json.decode(sent, type=Reply)

@@ -20,13 +20,12 @@ from events.errors import NotFound, PmagentError
 from events.line import decode_line
 from events.lock import WriterLock
 from pmagent import operations
-from pmagent.answer import Answer
+from pmagent.answer import Answer, BadOperation
 from pmagent.layout import Layout
 from pmagent.oa import asking
 from pmagent.oa.asking import BadReasoning, KernelUnread, ModelOutOfReach
 from pmagent.oa.reasoning import InEventLoop, build_envelope, run
 from pmagent.oa.reasoning_bridge import PROGRAM_IDS, EnvelopeError, ReasoningEnvelope, checked_envelope
-from pmagent.operations import BadOperation
 from pmagent.trust import accept
 from pmagent.wire import reachable
 from tests.support.commands import pmagent

@@ -1,0 +1,72 @@
+"""An area's edge: its parts that touch the world or meet people, as data (``actors.area`` is the area itself).
+
+Parts are named as ``module:name`` and loaded when they are needed: the command line knows every edge, and loads none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from actors.area import load
+
+if TYPE_CHECKING:
+    from actors.actor import Performers
+    from actors.model.models import Models
+    from actors.pla.line.holding import Line
+    from contracts.pla import Action
+    from pmagent.answer import Answer
+
+
+class Given(NamedTuple):
+    """What a host gives to performers: the models, the line to the device, and the plain text of what is masked."""
+
+    models: Models
+    line: Line
+    plain: Callable[[str], Action | None]
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """What may be asked of a live workspace. ``perform``: (host, arguments) -> answer; raises what it likes.
+
+    ``alone``: (workspace, name, arguments) -> answer, for a log that nobody holds; ``looks``: the log answers it also
+    beside a daemon that does not. ``absent``: (error) -> answer, where there is no workspace. ``seconds``: (arguments)
+    -> so long a daemon may take to answer.
+
+    ``configured``: it does something that the workspace's configuration says, so all of that must have been accepted.
+    ``lowers``: it ends or lowers something, or only notes it; a configuration that was widened keeps nobody from it.
+    ``stops``: it is carried out though its client has gone, and waits for no daemon that is silent. ``unwritten``: it
+    depends on no document. ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile.
+    """
+
+    perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
+    alone: str = ""
+    looks: bool = False
+    absent: str = ""
+    seconds: str = ""
+    configured: bool | Callable[[Path, Mapping[str, Any]], bool] = False
+    lowers: bool = False
+    stops: bool | Callable[[Mapping[str, Any]], bool] = False
+    unwritten: bool = False
+    unpaused: bool = False
+
+
+class Edge(msgspec.Struct, frozen=True, kw_only=True):
+    """``area``: whose it is; "": the core's. ``performers``: each a mapping of request type -> performer, or a function
+    that makes one of what is ``Given``. ``operations``: by name."""
+
+    area: str = ""
+    performers: tuple[str, ...] = ()
+    operations: Mapping[str, Operation] = {}
+
+
+def performers_of(edge: Edge, given: Given) -> Performers:
+    """The performers of ``edge``."""
+    made: dict[Any, Any] = {}
+    for reference in edge.performers:
+        part = load(reference)
+        made |= part(given) if callable(part) else part
+    return made

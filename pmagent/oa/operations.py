@@ -1,0 +1,111 @@
+"""The operations of the OA: snapshots, sessions, permits, the context (docs/design.md §12)."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from actors.oa.context import PATH as CONTEXT_PATH
+from actors.oa.context import unfit
+from contracts.oa import (
+    OaBootRefused,
+    OaBootRequested,
+    OaPermitGranted,
+    OaPermitRequested,
+    OaSessionBooted,
+    OaSnapshotRequested,
+)
+from contracts.oa_documents import SnapshotAnswer, StateDocument
+from contracts.reasoning_events import OaContextRequested
+from events.errors import PmagentError
+from pmagent.answer import Answer, BadOperation, request_of
+from pmagent.host import Host
+from pmagent.oa.asking import OBSERVED_SECONDS
+from projections.answers import boot_answer, boot_refusal, snapshot_answer
+from projections.oa_state import PATH as STATE_PATH
+from projections.oa_state import OaState
+from projections.projection import ProjectionHalted
+
+
+async def snapshot(host: Host, arguments: dict[str, Any]) -> Answer:
+    """``pmagent oa snapshot``: exactly ``{success, path, state}``; with ``error`` when it is refused
+    (docs/design.md §12.3)."""
+    event = await host.ask(OaSnapshotRequested(), request_of(arguments, "oa.snapshot"), {"oa.snapshot_taken"})
+    part = host.documents.every().get(STATE_PATH)
+    rendered = part.guarded(part.content, None) if part is not None else None
+    try:
+        host.require_current(OaState.name)
+    except ProjectionHalted as error:
+        return no_snapshot(error)
+    state = msgspec.json.decode(rendered, type=StateDocument) if isinstance(rendered, bytes) else None
+    answer = snapshot_answer(event.data, state)
+    if answer.success and host.unwritten is not None:  # asked for again: the answer is known, but the file is not there
+        raise host.unwritten
+    return Answer(document=_plain(answer), exit_code=0 if answer.success else 1)
+
+
+async def boot(host: Host, arguments: dict[str, Any]) -> Answer:
+    """``pmagent boot oa``: the boot envelope, or the refusal with its reasons and exit code 1
+    (docs/design.md §12.4)."""
+    request = request_of(arguments, "boot.oa")
+    session = uuid.uuid5(uuid.NAMESPACE_OID, request)  # the same request, sent again, is the same session
+    asked = OaBootRequested(session_id=f"oa-session-{session}", workspace=str(host.layout.workspace))
+    host.require_current(OaState.name)  # a session begins with STATE.json
+    event = await host.ask(asked, request, {"oa.session_booted", "oa.boot_refused"})
+    host.require_current(OaState.name)
+    if isinstance(event.data, OaBootRefused):
+        return Answer(document=_plain(boot_refusal(event.data)), exit_code=1)
+    booted: OaSessionBooted = event.data
+    warnings = [f"the kernel is {booted.mode}: {reason.text}" for reason in booted.reasons]
+    return Answer(document=_plain(boot_answer(booted, event.time)), warnings=warnings)
+
+
+async def permit(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Ask the OA for a permit: ``{granted, position, …}``; exit code 1 with reasons when it is refused."""
+    try:
+        fields = {name: value for name, value in arguments.items() if name != "request"}
+        asked = msgspec.convert(fields, OaPermitRequested)
+    except msgspec.ValidationError as error:
+        raise BadOperation(f"this is no request for a permit: {error}", "it needs action, subject, holder") from error
+    if not math.isfinite(asked.seconds):
+        raise BadOperation("seconds must be a number", "ask for as many as the work needs")
+    event = await host.ask(asked, request_of(arguments, "oa.permit"), {"oa.permit_granted", "oa.permit_refused"})
+    granted = isinstance(event.data, OaPermitGranted)
+    document = {"granted": granted, "position": event.position, **_plain(event.data)}
+    return Answer(document=document, exit_code=0 if granted else 1)
+
+
+async def context(host: Host, arguments: dict[str, Any]) -> Answer:
+    """Write CONTEXT.json, if it still is what ``base`` says: ``{success, path, sha256, error, mend, …}``; exit code 1
+    when it was not written."""
+    try:
+        fields = {name: value for name, value in arguments.items() if name != "request"}
+        asked = msgspec.convert(fields, OaContextRequested)
+    except msgspec.ValidationError as error:
+        raise BadOperation(f"this is no request for a context: {error}", "it needs context and base") from error
+    lack = unfit(asked.context, asked.base)
+    if lack:
+        raise BadOperation(f"{CONTEXT_PATH} was not written: {lack}", "pmagent oa context --help describes contexts")
+    with anyio.move_on_after(OBSERVED_SECONDS):  # without a mode it would be refused, and we may just have started
+        await host.first_observed()
+    draft = await anyio.to_thread.run_sync(host.drafted, asked, request_of(arguments, "oa.context"))
+    event = await host.ask_draft(draft, {"oa.context_answered"})
+    document = {"path": CONTEXT_PATH, **_plain(event.data)}
+    return Answer(document=document, exit_code=0 if event.data.success else 1)
+
+
+def no_snapshot(error: PmagentError) -> Answer:
+    """The refusal of a snapshot, of the contract's shape."""
+    said = f"{error.message} (mend: {error.hint})"
+    refused = SnapshotAnswer(success=False, path=STATE_PATH, state=None, error=said)
+    return Answer(document=_plain(refused), exit_code=error.exit_code)
+
+
+def _plain(document: msgspec.Struct) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(document)
+    return plain
