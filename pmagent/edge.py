@@ -54,13 +54,41 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     unpaused: bool = False
 
 
+class Command(NamedTuple):
+    """A command: its place, and its line in the list."""
+
+    place: str
+    text: str
+
+
+class Commands(NamedTuple):
+    """A group of commands: its line in the list, its help, and the commands by name."""
+
+    text: str
+    help: str
+    entries: Mapping[str, Command]
+
+
+class Section(NamedTuple):
+    """A part of the console that its navigation names; a smaller ``rank`` stands further in front."""
+
+    rank: int
+    name: str
+    address: str
+    text: str
+
+
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """``area``: whose it is; "": the core's. ``performers``: each a mapping of request type -> performer, or a function
-    that makes one of what is ``Given``. ``operations``: by name."""
+    that makes one of what is ``Given``. ``operations`` and ``commands``: by name. ``views``: modules of pages, each
+    with its ``routes``; ``sections``: those of them that the navigation names."""
 
     area: str = ""
     performers: tuple[str, ...] = ()
     operations: Mapping[str, Operation] = {}
+    commands: Mapping[str, Command | Commands] = {}
+    views: tuple[str, ...] = ()
+    sections: tuple[Section, ...] = ()
 
 
 def performers_of(edge: Edge, given: Given) -> Performers:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from pmagent.edge import Edge, Operation
+from pmagent.edge import Command, Commands, Edge, Operation, Section
 
 
 def _of_a_folder(workspace: Path, arguments: Mapping[str, Any]) -> bool:
@@ -28,9 +28,29 @@ CORE: Final = Edge(
         ),
         "console.checked": Operation(perform="pmagent.control:checked"),
     },
+    views=tuple(
+        f"pmagent.console.views.{name}"
+        for name in ("now", "control", "log", "event", "integrity", "help", "theme", "entrance")
+    ),
+    sections=(
+        Section(0, "now", "/", "Now"), Section(80, "log", "/log", "Log"),
+        Section(90, "integrity", "/integrity", "Integrity"), Section(99, "help", "/help", "Help"),
+    ),
 )  # fmt: skip
 
-KERNEL: Final = Edge(area="kernel", performers=("actors.kernel.effects:PERFORMERS",))
+KERNEL: Final = Edge(
+    area="kernel",
+    performers=("actors.kernel.effects:PERFORMERS",),
+    commands={
+        "kernel": Commands(
+            "recompute the kernel surfaces",
+            "The kernel surfaces of this workspace.",
+            {
+                "refresh": Command("pmagent.cli.workspace:refresh", "recompute and write the surfaces"),
+            },
+        ),
+    },
+)
 
 CLOCK: Final = Edge(area="clock", performers=("actors.clock.effects:PERFORMERS",))
 
@@ -47,6 +67,30 @@ OA: Final = Edge(
             unpaused=True,
         ),
     },
+    commands={
+        "oa": Commands(
+            "OA state, guards, reasoning",
+            "The orchestrator assistant: its state, its guards, its reasoning.",
+            {
+                "snapshot": Command("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
+                "guard": Command("pmagent.cli.oa:guard", "run a guard; one JSON report"),
+                "decision": Command("pmagent.cli.oa_reasoning:decision", "ask whether an action is safe now"),
+                "generate": Command("pmagent.cli.oa_reasoning:generate", "generate an OPS block for a goal"),
+                "interpret": Command("pmagent.cli.oa_reasoning:interpret", "explain why a guard failed"),
+                "transition": Command("pmagent.cli.oa_reasoning:transition", "ask whether a phase may begin"),
+                "context": Command("pmagent.cli.oa_context:context", "show or write the task context"),
+            },
+        ),
+        "boot": Commands(
+            "boot an OA session",
+            "Boot a session.",
+            {
+                "oa": Command("pmagent.cli.oa:boot", "boot an OA session"),
+            },
+        ),
+    },
+    views=("pmagent.console.views.sessions",),
+    sections=(Section(40, "sessions", "/sessions", "Sessions"),),
 )  # fmt: skip
 
 MODEL: Final = Edge(area="model", performers=("pmagent.performers:models",))
@@ -72,6 +116,12 @@ ORCHESTRA: Final = Edge(
         ),
         "orchestra.written": Operation(perform="pmagent.jobs.asking:written", lowers=True),
     },
+    commands={
+        "run": Command("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
+        "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
+    },
+    views=("pmagent.console.views.runs",),
+    sections=(Section(20, "runs", "/runs", "Runs"),),
 )  # fmt: skip
 
 AUDIT: Final = Edge(
@@ -83,6 +133,12 @@ AUDIT: Final = Edge(
             perform="pmagent.jobs.asking:cancel_audit", lowers=True, stops=True, unwritten=True
         ),
     },
+    commands={
+        "audit": Command("pmagent.cli.audit:audit", "judge a repository and its report"),
+        "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
+    },
+    views=("pmagent.console.views.audits",),
+    sections=(Section(30, "audits", "/audits", "Audits"),),
 )  # fmt: skip
 
 PLA: Final = Edge(
@@ -113,9 +169,45 @@ PLA: Final = Edge(
         "pla.list": Operation(perform="pmagent.pla.asking:listing", alone="pmagent.pla.asking:read_alone", looks=True),
         "pla.show": Operation(perform="pmagent.pla.asking:show", alone="pmagent.pla.asking:read_alone", looks=True),
     },
+    commands={
+        "pla": Commands(
+            "type on a machine what is approved",
+            "The portable lab assistant: types on a machine what an operator has approved, and nothing else.",
+            {
+                "status": Command("pmagent.cli.pla.looking:status", "mode, session, device, open proposal"),
+                "mode": Command("pmagent.cli.pla.session:mode", "OBSERVE, SUGGEST or EXECUTE"),
+                "observe": Command("pmagent.cli.pla.session:observe", "look at the newest frame"),
+                "propose": Command("pmagent.cli.pla.proposing:propose", "ask for a proposal"),
+                "list": Command("pmagent.cli.pla.looking:listing", "the newest proposals"),
+                "show": Command("pmagent.cli.pla.looking:show", "exactly what would be typed"),
+                "approve": Command("pmagent.cli.pla.deciding:approve", "approve it, once, for those bytes"),
+                "reject": Command("pmagent.cli.pla.deciding:reject", "reject it, with a reason"),
+                "arm": Command("pmagent.cli.pla.device:arm", "let the device type what is approved"),
+                "disarm": Command("pmagent.cli.pla.device:disarm", "end what it types"),
+                "device": Command("pmagent.cli.pla.port:device", "which devices there are, how ours stands"),
+                "end": Command("pmagent.cli.pla.session:end", "end the session"),
+                "verify-log": Command("pmagent.cli.pla.verify:verify_log", "check session logs"),
+                "demo": Command("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),
+            },
+        ),
+        "contracts": Commands(
+            "check documents against the PLA's contracts",
+            "The PLA's contracts: what proposals, decisions, executions, status and logs have to look like.",
+            {
+                "check": Command("pmagent.cli.contracts:check", "hold documents against them"),
+                "list": Command("pmagent.cli.contracts:listing", "their names, version and hash"),
+            },
+        ),
+    },
+    views=("pmagent.console.views.approvals", "pmagent.console.views.frames"),
+    sections=(Section(10, "approvals", "/approvals", "Approvals"),),
 )  # fmt: skip
 
-EDGES: Final = (CORE, KERNEL, CLOCK, OA, MODEL, CHECKS, ORCHESTRA, AUDIT, PLA)
+EDGES: Final = (CORE, KERNEL, CLOCK, MODEL, CHECKS, ORCHESTRA, AUDIT, OA, PLA)
+"""In the order in which help lists their commands."""
 
 OPERATIONS: Final = {name: operation for edge in EDGES for name, operation in edge.operations.items()}
 """Every operation, by name."""
+
+SECTIONS: Final = sorted(section for edge in EDGES for section in edge.sections)
+"""Those of the console's navigation, in their order."""

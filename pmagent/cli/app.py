@@ -16,6 +16,8 @@ from events.errors import PmagentError
 from pmagent import __version__
 from pmagent.cli.frame import App, Entry, Group
 from pmagent.cli.output import Output, PipeClosed, Styled, Unwritten
+from pmagent.edge import Command
+from pmagent.edges import EDGES
 from pmagent.exitcodes import Exit, kind
 from pmagent.remarks import heard_by
 
@@ -32,53 +34,6 @@ _LOG = Group(
         "adopt": Entry("pmagent.cli.log.adopt:adopt", "take a log from elsewhere for your own; what is open ends"),
     },
 )
-_OA = Group(
-    "oa",
-    help="The orchestrator assistant: its state, its guards, its reasoning.",
-    entries={
-        "snapshot": Entry("pmagent.cli.oa:snapshot", "read the surfaces, write STATE.json"),
-        "guard": Entry("pmagent.cli.oa:guard", "run a guard; one JSON report"),
-        "decision": Entry("pmagent.cli.oa_reasoning:decision", "ask whether an action is safe now"),
-        "generate": Entry("pmagent.cli.oa_reasoning:generate", "generate an OPS block for a goal"),
-        "interpret": Entry("pmagent.cli.oa_reasoning:interpret", "explain why a guard failed"),
-        "transition": Entry("pmagent.cli.oa_reasoning:transition", "ask whether a phase may begin"),
-        "context": Entry("pmagent.cli.oa_context:context", "show or write the task context"),
-    },
-)
-_BOOT = Group("boot", help="Boot a session.", entries={"oa": Entry("pmagent.cli.oa:boot", "boot an OA session")})
-_KERNEL = Group(
-    "kernel",
-    help="The kernel surfaces of this workspace.",
-    entries={"refresh": Entry("pmagent.cli.workspace:refresh", "recompute and write the surfaces")},
-)
-_PLA = Group(
-    "pla",
-    help="The portable lab assistant: types on a machine what an operator has approved, and nothing else.",
-    entries={
-        "status": Entry("pmagent.cli.pla.looking:status", "mode, session, device, open proposal"),
-        "mode": Entry("pmagent.cli.pla.session:mode", "OBSERVE, SUGGEST or EXECUTE"),
-        "observe": Entry("pmagent.cli.pla.session:observe", "look at the newest frame"),
-        "propose": Entry("pmagent.cli.pla.proposing:propose", "ask for a proposal"),
-        "list": Entry("pmagent.cli.pla.looking:listing", "the newest proposals"),
-        "show": Entry("pmagent.cli.pla.looking:show", "exactly what would be typed"),
-        "approve": Entry("pmagent.cli.pla.deciding:approve", "approve it, once, for those bytes"),
-        "reject": Entry("pmagent.cli.pla.deciding:reject", "reject it, with a reason"),
-        "arm": Entry("pmagent.cli.pla.device:arm", "let the device type what is approved"),
-        "disarm": Entry("pmagent.cli.pla.device:disarm", "end what it types"),
-        "device": Entry("pmagent.cli.pla.port:device", "which devices there are, how ours stands"),
-        "end": Entry("pmagent.cli.pla.session:end", "end the session"),
-        "verify-log": Entry("pmagent.cli.pla.verify:verify_log", "check session logs"),
-        "demo": Entry("pmagent.cli.pla.demo:demo", "a session on a device to try things with"),
-    },
-)
-_CONTRACTS = Group(
-    "contracts",
-    help="The PLA's contracts: what proposals, decisions, executions, status and logs have to look like.",
-    entries={
-        "check": Entry("pmagent.cli.contracts:check", "hold documents against them"),
-        "list": Entry("pmagent.cli.contracts:listing", "their names, version and hash"),
-    },
-)
 _OPERATORS = Group(
     "operators",
     help="Who may enter the console, and as what.",
@@ -90,6 +45,19 @@ _OPERATORS = Group(
         "remove": Entry("pmagent.cli.console:remove", "let somebody in no more"),
     },
 )
+
+
+def _of_areas() -> dict[str, Entry | Group]:
+    made: dict[str, Entry | Group] = {}
+    for name, command in ((name, command) for edge in EDGES for name, command in edge.commands.items()):
+        if isinstance(command, Command):
+            made[name] = Entry(*command)
+        else:
+            entries = {one: Entry(*entry) for one, entry in command.entries.items()}
+            made[name] = Group(name, text=command.text, help=command.help, entries=entries)
+    return made
+
+
 program = Group(
     "pmagent",
     help="Runs AI agents, and a lab machine's keyboard and mouse, under control: one log, permits, replay.",
@@ -102,18 +70,10 @@ program = Group(
         "console": Entry("pmagent.cli.console:console", "the one-time address of the page to watch and approve on"),
         "operators": Entry("pmagent.cli.app:_OPERATORS", "who may enter the console"),
         "doctor": Entry("pmagent.cli.doctor:doctor", "check installation, workspace, settings, log"),
-        "kernel": Entry("pmagent.cli.app:_KERNEL", "recompute the kernel surfaces"),
-        "run": Entry("pmagent.cli.run:run", "have a task done by tools in sandboxes"),
-        "runs": Entry("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
-        "audit": Entry("pmagent.cli.audit:audit", "judge a repository and its report"),
-        "audits": Entry("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
+        **_of_areas(),
         "pause": Entry("pmagent.cli.control:pause", "let nothing new start, and disarm: the stop switch"),
         "resume": Entry("pmagent.cli.control:resume", "let what is permitted start again"),
         "cancel": Entry("pmagent.cli.cancel:cancel", "end a run or an audit, in order"),
-        "oa": Entry("pmagent.cli.app:_OA", "OA state, guards, reasoning"),
-        "boot": Entry("pmagent.cli.app:_BOOT", "boot an OA session"),
-        "pla": Entry("pmagent.cli.app:_PLA", "type on a machine what is approved"),
-        "contracts": Entry("pmagent.cli.app:_CONTRACTS", "check documents against the PLA's contracts"),
         "log": Entry("pmagent.cli.app:_LOG", "look at the log"),
         "replay": Entry("pmagent.cli.replay:replay", "decide all again, compare with the log"),
         "rebuild": Entry("pmagent.cli.replay:rebuild", "write the documents anew from the log"),

@@ -148,12 +148,14 @@ class Entry:
 
 
 class Group(_Helped, click.Group):
-    """A group that imports a command when it is called. ``entries`` in the order of its help."""
+    """A group that imports a command when it is called. ``entries`` in the order of its help; ``text``: its own line in
+    a list."""
 
-    def __init__(self, *args: Any, entries: Mapping[str, Entry], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, entries: Mapping[str, Entry | Group], text: str = "", **kwargs: Any) -> None:
         kwargs.setdefault("context_settings", CONTEXT)
         super().__init__(*args, **kwargs)
         self.entries = entries
+        self.text = text
         self.params.extend(shared_options())
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -163,8 +165,8 @@ class Group(_Helped, click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import it."""
         entry = self.entries.get(cmd_name)
-        if entry is None:
-            return None
+        if entry is None or isinstance(entry, Group):
+            return entry
         module, name = entry.place.split(":")
         command = getattr(importlib.import_module(module), name)
         assert isinstance(command, click.Command), entry.place

@@ -19,13 +19,11 @@ from events.errors import CorruptLog, NotFound, PmagentError
 from pmagent.client import DaemonUnreachable
 from pmagent.console.desk import Desk, desk_of
 from pmagent.console.rendering import STATIC
+from pmagent.edges import EDGES
 from pmagent.exitcodes import Exit
 
-VIEWS: Final = (
-    "now", "approvals", "control", "runs", "audits", "sessions", "frames", "log", "event", "integrity",
-    "help", "theme", "entrance",
-)  # fmt: skip
-"""The modules of ``pmagent.console.views``, each with its ``routes``."""
+VIEWS: Final = tuple(view for edge in EDGES for view in edge.views)
+"""The modules of pages, each with its ``routes``."""
 
 _STATUS: Final = {Exit.NO: 409, Exit.USAGE: 400, Exit.CORRUPT: 500, Exit.UNREACHABLE: 503, Exit.TIMED_OUT: 504}
 
@@ -36,7 +34,7 @@ def application(desk: Desk) -> Starlette:
     """The pages over ``desk``, without the guard: see ``serving``."""
     routes: list[BaseRoute] = [Mount("/static", StaticFiles(directory=STATIC), name="static")]
     for name in VIEWS:
-        routes += import_module(f"pmagent.console.views.{name}").routes
+        routes += import_module(name).routes
     handlers = {HTTPException: _refused, PmagentError: _failed, Exception: _broken}
     app = Starlette(routes=routes, exception_handlers=handlers)  # type: ignore[arg-type]
     app.state.desk = desk

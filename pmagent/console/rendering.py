@@ -23,6 +23,7 @@ from events.event import parse_time
 from events.log import LogClock
 from pmagent import __version__
 from pmagent.clean import clean_block, clean_line
+from pmagent.edges import SECTIONS
 from pmagent.layout import Layout
 from pmagent.when import short, sized, spoken
 
@@ -47,7 +48,7 @@ def environment(workspace: Path) -> Environment:
         "visible": visible, "when": when, "ago": ago, "sized": sized, "spoken": spoken, "command": command,
         "one_line": one_line,
     }
-    made.globals |= {"version": __version__, "workspace_name": workspace.name or str(workspace)}
+    made.globals |= {"version": __version__, "navigation": SECTIONS, "workspace_name": workspace.name or str(workspace)}
     made.globals["now"] = LogClock(_stood(workspace)).now  # what expires does so by the log's time
     return made
 
