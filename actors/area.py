@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import msgspec
@@ -19,7 +20,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     define. ``actors``: name -> class, in the order in which they take an event, behind those of the areas that this one
     stands ``after``. ``projections``: classes, in the order in which their documents are written. ``job``: its
     ``pmagent.jobs.kinds.Kind``, where people wait for its work. ``lines``: event type -> the event in one line
-    (``actors.lines``)."""
+    (``actors.lines``). ``libraries``: modules of other projects that take part in its decisions -> the requirement that
+    brings them."""
 
     name: str
     families: tuple[str, ...] = ()
@@ -29,6 +31,12 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     projections: tuple[str, ...] = ()
     job: str = ""
     lines: str
+    libraries: Mapping[str, str] = {}
+
+    @property
+    def lacks(self) -> list[str]:
+        """The requirements that are not installed. Without them the area decides nothing: its events can be read."""
+        return [needed for module, needed in self.libraries.items() if find_spec(module) is None]
 
 
 def load(reference: str) -> Any:

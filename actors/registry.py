@@ -3,16 +3,32 @@ unknown."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 
 from actors.actor import AnyActor
-from actors.area import load
+from actors.area import Area, load
 from actors.areas import AREAS
 
 
-def all_actors() -> list[AnyActor]:
+def all_actors(areas: Iterable[Area] = AREAS) -> list[AnyActor]:
     """One of each, in the order in which they take an event (docs/design.md §3.2). The gate comes before them."""
-    return [load(actor)() for area in AREAS for actor in area.actors.values()]
+    return [load(actor)() for area in areas for actor in area.actors.values()]
+
+
+def libraries() -> dict[str, str]:
+    """The versions of the libraries that take part in decisions, by the names of their distributions; "": it is not
+    installed."""
+    needed = {requirement.partition(">=")[0] for area in AREAS for requirement in area.libraries.values()}
+    return {name: _version(name) for name in sorted(needed)}
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return ""
 
 
 for _area in AREAS:

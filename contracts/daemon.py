@@ -7,11 +7,13 @@ from contracts.payload import Payload, event_type
 
 @event_type("daemon.started")
 class DaemonStarted(Payload, frozen=True, kw_only=True):
-    """An engine went live on this log. ``version`` is pmagent's, ``surface``: daemon, or the command that ran it."""
+    """An engine went live on this log. ``version`` is pmagent's, ``surface``: daemon, or the command that ran it.
+    ``libraries``: those that take part in decisions -> their versions; another version may decide otherwise."""
 
     version: str
     python: str
     surface: str
+    libraries: dict[str, str] = {}
 
 
 @event_type("daemon.stopped")

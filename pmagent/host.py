@@ -30,7 +30,7 @@ from actors.ledger import Unfinished
 from actors.model.models import Models
 from actors.orchestra.effects import sweep
 from actors.pla.line.holding import Line
-from actors.registry import all_actors
+from actors.registry import all_actors, libraries
 from actors.runtime import Runtime
 from contracts.daemon import DaemonStarted, DaemonStopped
 from contracts.effect import EffectCancelled, RequestRefused
@@ -352,7 +352,9 @@ async def _live(
         unfinished = Unfinished([event for event in unfinished.begun if not _is_repeatable(event)])
     async with runtime.run(unfinished, hold_outward=True) as tasks:
         # Before anything that came due meanwhile: who takes up what was left has to know who lives now.
-        started = DaemonStarted(version=__version__, python=platform.python_version(), surface=surface)
+        started = DaemonStarted(
+            version=__version__, python=platform.python_version(), surface=surface, libraries=libraries()
+        )
         await runtime.append(started, f"daemon.started:{log_id}:{engine.sequencer.position}", "daemon")
         tasks.start_soon(_release_outward, host)
         await host.writer.first()

@@ -88,7 +88,8 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     ``events`` were read, ``decisions`` of them compared; ``position`` is the last one read. ``unfinished``: decisions
     that the log does not hold yet because it ends inside a reaction; recovery adds them, so they are no divergence.
     ``divergences`` are the first ``LISTED_MAX`` (only one unless what-if), ``counts`` counts all. ``stopped`` says why
-    the history could not be followed to its end ("": it was).
+    the history could not be followed to its end ("": it was). ``undecided``: actors that decided something in the log
+    and were not to be asked now; nothing is known of their decisions.
     """
 
     events: int
@@ -98,8 +99,9 @@ class ReplayResult(msgspec.Struct, frozen=True, kw_only=True):
     divergences: list[Divergence]
     counts: list[DivergenceCount]
     stopped: str = ""
+    undecided: list[str] = []
 
     @property
     def equal(self) -> bool:
         """Whether every decision is made again as it was recorded."""
-        return not self.divergences and not self.stopped
+        return not self.divergences and not self.stopped and not self.undecided

@@ -8,7 +8,7 @@ stay the truth: states fold what was recorded, so one difference does not make a
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Final
@@ -35,18 +35,20 @@ class _Diverged(Exception):
 def replay_log(
     log: str | Path | StorageReader, actors: Sequence[AnyActor], *, until: int | None = None,
     actor: str | None = None, what_if: bool = False, blobs: BlobSource | None = None,
+    absent: Collection[str] = (),
 ) -> ReplayResult:
     """Replay ``log`` (its folder, or a storage) with ``actors`` up to position ``until`` (default: all of it).
 
     ``actor`` compares only that actor's decisions and the engine's about it. ``what_if`` goes on after differences.
+    ``absent`` are actors that cannot be asked now: their decisions are not compared, and the result is not equal.
     Large payloads come from ``blobs``, by default those beside the log's folder. Memory does not grow with the
     log. Raises CorruptLog, NotFound.
     """
     if isinstance(log, (str, Path)):
         store = log_in(Path(log))
         with closing(store.reader()) as reader:
-            return Replayer(reader, actors, actor, what_if, blobs or store.blobs()).run(until)
-    return Replayer(log, actors, actor, what_if, blobs).run(until)
+            return Replayer(reader, actors, actor, what_if, blobs or store.blobs(), absent).run(until)
+    return Replayer(log, actors, actor, what_if, blobs, absent).run(until)
 
 
 def fold_log(storage: StorageReader, engine: Engine, start: int = 1, blobs: BlobSource | None = None) -> int:
@@ -68,13 +70,15 @@ class Replayer:
 
     def __init__(
         self, storage: StorageReader, actors: Sequence[AnyActor], actor: str | None = None, what_if: bool = False,
-        blobs: BlobSource | None = None,
+        blobs: BlobSource | None = None, absent: Collection[str] = (),
     ) -> None:
         self.engine = Engine(actors, Sequencer(Tail()), witness=self)
         self._storage = storage
         self._blobs = blobs
         self._only = actor
         self._what_if = what_if
+        self._absent = absent
+        self._undecided: set[str] = set()
         self._due: Iterator[Event] = iter(())
         self._expected: list[Event] = []
         self._recorded: list[Event] = []
@@ -106,7 +110,7 @@ class Replayer:
         position = self.engine.sequencer.position
         return ReplayResult(
             events=position, decisions=self._decisions, position=position, unfinished=unfinished,
-            divergences=self._divergences, stopped=self._stopped,
+            divergences=self._divergences, stopped=self._stopped, undecided=sorted(self._undecided),
             counts=[DivergenceCount(*key, number) for key, number in sorted(self._counts.items())],
         )
 
@@ -143,6 +147,9 @@ class Replayer:
     def recorded(self, event: Event) -> None:
         """See Witness."""
         if not self._wanted(event):
+            return
+        if self._absent and (about := about_whom(event)) in self._absent:
+            self._undecided.add(about)
             return
         self._decisions += 1
         self._recorded.append(event)

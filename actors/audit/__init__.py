@@ -13,4 +13,9 @@ AREA: Final = Area(
     projections=("projections.audits.audits:Audits",),
     job="pmagent.jobs.kinds:AUDITS",
     lines="actors.audit.lines:LINES",
+    libraries={
+        "langgraph": "langgraph>=1.2,<2",
+        "langchain_core": "langchain-core>=1.7,<2",
+        "pydantic": "pydantic>=2.14,<3",
+    },
 )

@@ -18,4 +18,5 @@ AREA: Final = Area(
     projections=("projections.runs.folders:RunFolders",),
     job="pmagent.jobs.kinds:RUNS",
     lines="actors.orchestra.lines:LINES",
+    libraries={"yaml": "pyyaml>=6.0.3,<7"},
 )

@@ -16,4 +16,5 @@ AREA: Final = Area(
     after=("audit",),
     projections=("projections.pla.sessions:Sessions",),
     lines="actors.pla.lines:LINES",
+    libraries={"fastjsonschema": "fastjsonschema>=2.22,<3"},
 )

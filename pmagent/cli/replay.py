@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from contextlib import closing
 from pathlib import Path
@@ -34,30 +35,42 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 def replay(app: App, log: Path | None, until: int | None, actor: str | None, what_if: bool, format: str) -> int:
     """Give the recorded facts of LOG (a workspace or a log's folder; default: this workspace) to today's actors.
 
-    Exit 0: every decision is made again as recorded. Exit 3: the first difference is shown.
+    Exit 0: every decision is made again as recorded. Exit 3: the first difference is shown. Exit 2: an area decided
+    something in the log, and is not installed here.
     """
+    from actors.areas import AREAS
     from actors.engine import ENGINE
     from actors.ledger import GATE
     from actors.registry import all_actors
     from replay.replayer import replay_log
 
-    actors = all_actors()
-    names = [GATE, *(known.name for known in actors), ENGINE]
+    actors = all_actors(area for area in AREAS if not area.lacks)
+    names = [GATE, *(name for area in AREAS for name in area.actors), ENGINE]
+    absent = {name: area for area in AREAS if area.lacks for name in area.actors}
     if actor is not None and actor not in names:
         raise click.BadParameter(f"no actor {actor!r}; there are {', '.join(names)}", param_hint="--actor")
     store = store_at(log or app.workspace)
     begun = time.perf_counter()
     with closing(store.reader()) as reader:
-        result = replay_log(reader, actors, until=until, actor=actor, what_if=what_if, blobs=store.blobs())
+        result = replay_log(
+            reader, actors, until=until, actor=actor, what_if=what_if, blobs=store.blobs(), absent=absent
+        )
     seconds = time.perf_counter() - begun
+    undecided = list(dict.fromkeys(absent[name].name for name in result.undecided))
     if format == "json":
-        app.output.document(_result_document(store.place, result))
+        app.output.document(_result_document(store.place, result, undecided))
     else:
-        _result_screen(app.output, result, seconds, what_if=what_if)
-    return Exit.DONE if result.equal else Exit.DIVERGED
+        _result_screen(app.output, result, seconds, undecided, what_if=what_if)
+        for area in (area for area in AREAS if area.name in undecided):
+            app.output.note(Styled("hint:", "cyan"), f" pip install {' '.join(map(shlex.quote, area.lacks))}")
+    if result.divergences or result.stopped:
+        return Exit.DIVERGED
+    return Exit.USAGE if undecided else Exit.DONE
 
 
-def _result_document(place: str, result: ReplayResult) -> dict[str, Any]:
+def _result_document(place: str, result: ReplayResult, undecided: list[str]) -> dict[str, Any]:
+    from actors.registry import libraries
+
     return {
         "path": place,
         "equal": result.equal,
@@ -66,6 +79,8 @@ def _result_document(place: str, result: ReplayResult) -> dict[str, Any]:
         "position": result.position,
         "unfinished": result.unfinished,
         "stopped": result.stopped,
+        "undecided": undecided,
+        "libraries": libraries(),
         "divergences": [_divergence_document(found) for found in result.divergences],
         "counts": result.counts,
     }
@@ -81,13 +96,22 @@ def _divergence_document(found: Divergence) -> dict[str, Any]:
     }
 
 
-def _result_screen(output: Output, result: ReplayResult, seconds: float, *, what_if: bool) -> None:
+def _result_screen(
+    output: Output, result: ReplayResult, seconds: float, undecided: list[str], *, what_if: bool
+) -> None:
+    from actors.registry import libraries
+
     rate = f"{result.events / seconds:,.0f} events/s" if seconds else ""
     amount = f"{result.events:,} events, {result.decisions:,} decisions compared, in {spoken(seconds)} ({rate})"
     if result.equal:
         output.line(Styled("✓ equal", "green"), f": {amount}")
+    elif undecided and not result.divergences and not result.stopped:
+        output.line(Styled("✗ not decided", "red"), f": {amount}")
     else:
         output.line(Styled("✗ diverged", "red"), f": {amount}")
+    for area in undecided:
+        output.line(f"  not decided: area {area} is not installed")
+    output.line("  with ", ", ".join(f"{name} {version or '(none)'}" for name, version in libraries().items()))
     if result.unfinished:
         output.line(f"  the log ends inside a reaction: {result.unfinished} decision(s) are still to be recorded")
     for found in result.divergences[: 10 if what_if else 1]:

@@ -38,8 +38,9 @@ def hook(name, arguments):
 from actors.registry import all_actors
 from replay.replayer import replay_log
 
+actors = all_actors()
 sys.addaudithook(hook)
-result = replay_log(sys.argv[1], all_actors())
+result = replay_log(sys.argv[1], actors)
 found = {"equal": result.equal, "decisions": result.decisions, "tripped": sorted(tripped)}
 try:
     subprocess.run(["/nowhere/at/all"])

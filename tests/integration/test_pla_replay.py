@@ -37,9 +37,10 @@ def clock(*_):
 from actors.registry import all_actors
 from replay.replayer import replay_log
 
+actors = all_actors()
 sys.addaudithook(hook)
 time.time = time.monotonic = clock
-result = replay_log(sys.argv[1], all_actors())
+result = replay_log(sys.argv[1], actors)
 found = {"equal": result.equal, "decisions": result.decisions, "tripped": sorted(tripped)}
 try:
     open("/dev/ttyACM0")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +14,7 @@ from actors.areas import AREA_OF, AREAS
 from actors.authority import authority_of
 from actors.model.models import Models
 from actors.pla.line.holding import Line
-from actors.registry import all_actors
+from actors.registry import all_actors, libraries
 from contracts import payload
 from contracts.payload import types
 from pmagent.edge import Given, performers_of
@@ -20,6 +22,9 @@ from pmagent.edges import EDGES, OPERATIONS
 from pmagent.jobs.kinds import KINDS
 from pmagent.log.summaries import known
 from projections.registry import all_projections
+from tests.support.commands import pmagent
+
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 CORE = {"actor", "console", "control", "daemon", "effect", "log", "request"}
 """The first words of the core's own types."""
@@ -87,6 +92,33 @@ def test_every_request_for_an_effect_has_one_performer() -> None:
     wanted = {cls for cls in payload._EFFECTS if cls.__module__.startswith("contracts.")}
     assert len(made) == len(set(made))
     assert set(made) == wanted
+
+
+def test_libraries_that_decide_are_required_as_the_project_requires_them() -> None:
+    required = tomllib.loads(PROJECT.read_text())["project"]["dependencies"]
+    for area in AREAS:
+        assert area.lacks == []
+        assert {*area.libraries.values()} <= {*required}
+    assert all(libraries().values())
+
+
+AUDITS = Path(__file__).parents[1] / "histories" / "audits" / "log"
+
+
+def test_without_its_library_an_area_is_read_and_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = pmagent(AUDITS, "replay", str(AUDITS), "--format", "json")
+    assert (whole.document["undecided"], whole.document["libraries"]) == ([], libraries())
+    monkeypatch.setitem(sys.modules, "langgraph", None)
+    done = pmagent(AUDITS, "replay", str(AUDITS))
+    assert done.code == 2
+    assert "not decided: area audit is not installed" in done.text
+    assert "langgraph" in done.errors
+    told = pmagent(AUDITS, "replay", str(AUDITS), "--format", "json")
+    assert (told.code, told.document["equal"], told.document["undecided"]) == (2, False, ["audit"])
+    assert told.document["divergences"] == []
+    assert 0 < told.document["decisions"] < whole.document["decisions"]
+    assert pmagent(AUDITS, "replay", str(AUDITS), "--actor", "kernel").code == 0
+    assert pmagent(AUDITS, "log", "verify", str(AUDITS)).code == 0
 
 
 def test_an_engine_needs_no_area() -> None:
