@@ -14,6 +14,8 @@ from typing import Any
 
 import msgspec
 
+from actors.lines import Line
+
 
 class Area(msgspec.Struct, frozen=True, kw_only=True):
     """``families``: the first words of its event types (``task`` of ``task.exited``), which the modules ``contracts``
@@ -30,7 +32,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     after: tuple[str, ...] = ()
     projections: tuple[str, ...] = ()
     job: str = ""
-    lines: str
+    lines: str | Mapping[str, Line] = {}
     libraries: Mapping[str, str] = {}
 
     @property
@@ -43,6 +45,12 @@ def load(reference: str) -> Any:
     """What ``module:name`` names. Raises ImportError, AttributeError."""
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)
+
+
+def lines_of(area: Area) -> Mapping[str, Line]:
+    """Its events in one line each, by type."""
+    lines: Mapping[str, Line] = load(area.lines) if isinstance(area.lines, str) else area.lines
+    return lines
 
 
 def in_order(areas: Iterable[Area]) -> tuple[Area, ...]:

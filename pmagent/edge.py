@@ -70,12 +70,16 @@ class Commands(NamedTuple):
 
 
 class Section(NamedTuple):
-    """A part of the console that its navigation names; a smaller ``rank`` stands further in front."""
+    """A part of the console that its navigation names as ``text``; a smaller ``rank`` stands further in front. ``key``
+    follows ``g``; ``what`` is there; ``command`` shows much the same."""
 
     rank: int
     name: str
     address: str
     text: str
+    key: str
+    what: str
+    command: tuple[str, ...]
 
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):

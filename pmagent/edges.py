@@ -33,8 +33,26 @@ CORE: Final = Edge(
         for name in ("now", "control", "log", "event", "integrity", "help", "theme", "entrance")
     ),
     sections=(
-        Section(0, "now", "/", "Now"), Section(80, "log", "/log", "Log"),
-        Section(90, "integrity", "/integrity", "Integrity"), Section(99, "help", "/help", "Help"),
+        Section(
+            0, "now", "/", "Now", "n",
+            "How everything stands, what runs, and the stop switch.",
+            ("pmagent", "status"),
+        ),
+        Section(
+            80, "log", "/log", "Log", "l",
+            "Every event, as it comes; any of them with its causes and consequences.",
+            ("pmagent", "log", "tail", "-f"),
+        ),
+        Section(
+            90, "integrity", "/integrity", "Integrity", "i",
+            "Whether the log is whole, and the documents are what it says.",
+            ("pmagent", "log", "verify"),
+        ),
+        Section(
+            99, "help", "/help", "Help", "h",
+            "This page.",
+            ("pmagent", "help"),
+        ),
     ),
 )  # fmt: skip
 
@@ -90,7 +108,13 @@ OA: Final = Edge(
         ),
     },
     views=("pmagent.console.views.sessions",),
-    sections=(Section(40, "sessions", "/sessions", "Sessions"),),
+    sections=(
+        Section(
+            40, "sessions", "/sessions", "Sessions", "s",
+            "Sessions of the lab assistant and of the OA, with their chains checked.",
+            ("pmagent", "pla", "status"),
+        ),
+    ),
 )  # fmt: skip
 
 MODEL: Final = Edge(area="model", performers=("pmagent.performers:models",))
@@ -121,7 +145,13 @@ ORCHESTRA: Final = Edge(
         "runs": Command("pmagent.cli.jobs:runs", "the runs there were, or one of them"),
     },
     views=("pmagent.console.views.runs",),
-    sections=(Section(20, "runs", "/runs", "Runs"),),
+    sections=(
+        Section(
+            20, "runs", "/runs", "Runs", "r",
+            "Plans of tasks: their graph, their time, their output.",
+            ("pmagent", "runs"),
+        ),
+    ),
 )  # fmt: skip
 
 AUDIT: Final = Edge(
@@ -138,7 +168,13 @@ AUDIT: Final = Edge(
         "audits": Command("pmagent.cli.jobs:audits", "the audits there were, or one of them"),
     },
     views=("pmagent.console.views.audits",),
-    sections=(Section(30, "audits", "/audits", "Audits"),),
+    sections=(
+        Section(
+            30, "audits", "/audits", "Audits", "u",
+            "Judged repositories: scores, opinions and the evidence beside them.",
+            ("pmagent", "audits"),
+        ),
+    ),
 )  # fmt: skip
 
 PLA: Final = Edge(
@@ -200,7 +236,13 @@ PLA: Final = Edge(
         ),
     },
     views=("pmagent.console.views.approvals", "pmagent.console.views.frames"),
-    sections=(Section(10, "approvals", "/approvals", "Approvals"),),
+    sections=(
+        Section(
+            10, "approvals", "/approvals", "Approvals", "a",
+            "What waits for a decision, byte for byte, and what was decided.",
+            ("pmagent", "pla", "list"),
+        ),
+    ),
 )  # fmt: skip
 
 EDGES: Final = (CORE, KERNEL, CLOCK, MODEL, CHECKS, ORCHESTRA, AUDIT, OA, PLA)

@@ -5,12 +5,13 @@ Works on the stored JSON and never fails; the line is not yet clean, the writer 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
-from actors.area import load
+from actors.area import lines_of
 from actors.areas import AREA_OF, AREAS
 from actors.lines import TEXT_MAX, Line, line, shown
 from events.event import StoredEvent
@@ -65,15 +66,14 @@ def summary(event: StoredEvent) -> str:
 
 
 @lru_cache(maxsize=64)
-def _lines(family: str) -> dict[str, Line]:
+def _lines(family: str) -> Mapping[str, Line]:
     area = AREA_OF.get(family)
-    lines: dict[str, Line] = _CORE if area is None else load(area.lines)
-    return lines
+    return _CORE if area is None else lines_of(area)
 
 
 def known() -> list[str]:
     """The types that have a line of their own, in alphabetical order."""
-    return sorted({*_CORE, *(name for area in AREAS for name in load(area.lines))})
+    return sorted({*_CORE, *(name for area in AREAS for name in lines_of(area))})
 
 
 def _decoded(raw: msgspec.Raw) -> Any:

@@ -18,7 +18,8 @@ from contracts.payload import types
 
 load_all()
 FIXTURES = Path(__file__).resolve().parents[2] / "contracts" / "fixtures"
-AREAS = ("audit", "check", "console", "control", "hid", "kernel", "model", "oa", "orchestra", "pla", "reasoning")
+PLAIN = {"actor", "daemon", "effect", "log", "plan", "planner", "request", "run", "task", "tasks", "timer"}
+"""Without fixtures: types of a few plain fields, and those of runs, which recorded histories hold."""
 
 
 def known() -> dict[str, type[msgspec.Struct]]:
@@ -48,7 +49,7 @@ def test_the_committed_schemas_are_what_the_types_generate() -> None:
 
 def test_every_payload_and_document_of_these_areas_has_valid_and_invalid_fixtures() -> None:
     for name in known():
-        if name.split("/")[0] in AREAS:
+        if name.split("/")[0] not in PLAIN:
             fixture = json.loads((FIXTURES / f"{name}.json").read_text())
             assert len(fixture["valid"]) >= 1, name
             assert len(fixture["invalid"]) >= 2, name

@@ -6,9 +6,7 @@
   const CHORD_MS = 1_500;
   const KEYS_OFF = "pmagent-keys-off";
   const ROWS = "main tbody tr, main .causes li, main [data-row]";
-  const SECTIONS = {
-    n: "/", a: "/approvals", r: "/runs", u: "/audits", s: "/sessions", l: "/log", i: "/integrity", h: "/help",
-  };
+  const SECTIONS = "nav.sections a[data-key]";
 
   const own = (selector) => Array.from(document.querySelectorAll(selector));
   let chord = 0;
@@ -34,7 +32,8 @@
     if (!(at instanceof HTMLElement) || at.isContentEditable || at.matches("input, textarea, select") || document.querySelector("dialog[open]")) return;
     if (chord && Date.now() - chord < CHORD_MS) {
       chord = 0;
-      if (Object.hasOwn(SECTIONS, event.key)) { event.preventDefault(); location.assign(SECTIONS[event.key]); }
+      const section = own(SECTIONS).find((link) => link.dataset.key === event.key);
+      if (section) { event.preventDefault(); location.assign(section.href); }
       return;
     }
     chord = 0;

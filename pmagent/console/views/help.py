@@ -3,7 +3,7 @@ there."""
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,33 +11,6 @@ from starlette.routing import BaseRoute, Route
 
 from pmagent.cli.topics import TOPICS
 from pmagent.console.desk import desk_of
-
-
-class Section(NamedTuple):
-    """A section of the console: ``key`` follows ``g``, ``command`` shows much the same."""
-
-    address: str
-    name: str
-    key: str
-    what: str
-    command: tuple[str, ...]
-
-
-SECTIONS: Final = (
-    Section("/", "Now", "n", "How everything stands, what runs, and the stop switch.", ("pmagent", "status")),
-    Section("/approvals", "Approvals", "a", "What waits for a decision, byte for byte, and what was decided.",
-            ("pmagent", "pla", "list")),
-    Section("/runs", "Runs", "r", "Plans of tasks: their graph, their time, their output.", ("pmagent", "runs")),
-    Section("/audits", "Audits", "u", "Judged repositories: scores, opinions and the evidence beside them.",
-            ("pmagent", "audits")),
-    Section("/sessions", "Sessions", "s", "Sessions of the lab assistant and of the OA, with their chains checked.",
-            ("pmagent", "pla", "status")),
-    Section("/log", "Log", "l", "Every event, as it comes; any of them with its causes and consequences.",
-            ("pmagent", "log", "tail", "-f")),
-    Section("/integrity", "Integrity", "i", "Whether the log is whole, and the documents are what it says.",
-            ("pmagent", "log", "verify")),
-    Section("/help", "Help", "h", "This page.", ("pmagent", "help")),
-)  # fmt: skip
 
 KEYS: Final = (
     (("j",), "the next row"),
@@ -67,8 +40,8 @@ MARKS: Final = (
 async def show(request: Request) -> Response:
     """The page."""
     return await desk_of(request).page(
-        request, "help.html", title="Help", section="help", command=("pmagent", "help"), sections=SECTIONS, keys=KEYS,
-        marks=MARKS, times=_body("times"), words=_body("vocabulary"),
+        request, "help.html", title="Help", section="help", command=("pmagent", "help"), keys=KEYS, marks=MARKS,
+        times=_body("times"), words=_body("vocabulary"),
     )
 
 

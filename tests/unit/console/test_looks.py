@@ -11,7 +11,7 @@ import pytest
 from events.unseen import UNSEEN
 from pmagent.cli.topics import TOPICS
 from pmagent.console.rendering import STATIC, TEMPLATES, environment
-from pmagent.console.views.help import SECTIONS
+from pmagent.edges import SECTIONS
 from tests.conftest import fresh_example
 from tests.support.consoles import Console, LiveHost, console, live_host
 from tests.support.hostile import CORPUS
@@ -85,14 +85,15 @@ def test_the_help_names_every_section_that_the_frame_leads_to(ada: Console) -> N
     frame = re.findall(r'<li><a href="([^"]+)"', page)
     assert frame == [section.address for section in SECTIONS]
     for section in SECTIONS:
-        assert f"<kbd>{section.key}</kbd> {section.name}" in page, "the dialog tells the same keys as the help"
+        assert f"<kbd>{section.key}</kbd> {section.text}" in page, "the dialog tells the same keys as the help"
     assert TOPICS["times"].text().splitlines()[-1] in page
 
 
-def test_the_help_tells_the_keys_that_the_script_knows() -> None:
-    script = (STATIC / "keys.js").read_text("utf-8")
-    known = dict(re.findall(r'\b([a-z]): "(/[a-z]*)"', script))
-    assert known == {section.key: section.address for section in SECTIONS}
+def test_the_script_finds_each_sections_key_at_its_link(ada: Console) -> None:
+    assert "nav.sections a[data-key]" in (STATIC / "keys.js").read_text("utf-8")
+    known = re.findall(r'<li><a href="([^"]+)" data-key="([a-z])"', ada.page("/log"))
+    assert known == [(section.address, section.key) for section in SECTIONS]
+    assert len({section.key for section in SECTIONS}) == len(SECTIONS)
 
 
 def test_whoever_is_signed_in_finds_the_stop_switch_on_every_page(ada: Console, vera: Console) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from contracts.orchestra_events import RunState
 from pmagent.console.app import VIEWS
-from pmagent.console.views.help import SECTIONS
+from pmagent.edges import SECTIONS
 from pmagent.jobs.kinds import AUDITS, RUNS
 from tests.support.approving import ASKING, proposed
 from tests.support.commands import pmagent
