@@ -1,0 +1,94 @@
+"""The example of an area: its diffs are what docs/how-to-add.md says, and what they make works."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pmagent._origin import FIRST_PARTY
+from tests.support.commands import SECONDS, clean_environment
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "area"
+STEPS = {
+    "An actor": "actor", "An event type": "event", "A projection": "projection", "A command": "command",
+    "A page": "page",
+}  # fmt: skip
+"""Section of the page -> diff, in the order in which they are applied."""
+MOST = {"actor": 4, "event": 3, "projection": 2, "command": 2, "page": 3}
+"""So many files each touches at most."""
+
+PAGE = """
+import sys
+from pathlib import Path
+from starlette.testclient import TestClient
+from pmagent.console.app import application
+from pmagent.console.desk import Desk
+page = TestClient(application(Desk(Path.cwd()))).get("/greetings")
+assert page.status_code == 200, page.text
+assert '<a href="/greetings" data-key="e"' not in page.text, "nobody is signed in"
+print(page.text)
+"""
+
+
+def touched(step: str) -> list[str]:
+    """The files that the diff changes or adds."""
+    return re.findall(r"^\+\+\+ b/(.+)$", (EXAMPLE / f"{step}.diff").read_text(), re.MULTILINE)
+
+
+def test_each_recipe_lists_the_files_of_its_diff() -> None:
+    page = (ROOT / "docs" / "how-to-add.md").read_text()
+    sections = dict(re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE))
+    assert [*sections] == [*STEPS]
+    assert {file.stem for file in EXAMPLE.glob("*.diff")} == set(STEPS.values())
+    for section, step in STEPS.items():
+        assert sorted(re.findall(r"^\d\. `(.+?)`", sections[section], re.MULTILINE)) == sorted(touched(step))
+        assert len(touched(step)) <= MOST[step]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A copy of the project, with the example in it."""
+    copy = tmp_path / "project"
+    for package in FIRST_PARTY:
+        shutil.copytree(ROOT / package, copy / package, ignore=shutil.ignore_patterns("__pycache__"))
+    for step in STEPS.values():
+        subprocess.run(["git", "apply", str(EXAMPLE / f"{step}.diff")], cwd=copy, check=True, timeout=SECONDS)
+    return copy
+
+
+@pytest.mark.slow
+def test_the_example_works(project: Path, workspace: Path) -> None:
+    environ = clean_environment(PYTHONPATH=str(project), PYTHONDONTWRITEBYTECODE="1")
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=workspace, env=environ, capture_output=True, text=True, check=False,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def pmagent(*arguments: str) -> str:
+        return run("-m", "pmagent", *arguments)
+
+    assert str(project) in run("-c", "import pmagent; print(pmagent.__file__)")
+    assert "greet somebody" in pmagent("--help")
+    for _ in range(2):
+        pmagent("greet", "Ada")
+    assert json.loads(pmagent("greet", "Ada", "--format", "json"))["times"] == 3
+    assert re.search(r"greeter +▸ greeting.celebrated .* Ada has been ", pmagent("log", "tail", "--type", "greeting.*"))
+    assert json.loads((workspace / "greetings.json").read_text()) == {"Ada": 3}
+    pmagent("rebuild", "--check")
+    assert "equal" in pmagent("replay")
+    assert "Ada" in run("-c", PAGE)
+    pmagent("sim", "--seed", "1")
+    run("-m", "contracts.generate")
+    made = project / "contracts" / "schemas" / "greeting" / "v1"
+    assert {file.stem for file in made.iterdir()} == {"greeting.requested", "greeting.given", "greeting.celebrated"}
