@@ -23,7 +23,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     stands ``after``. ``projections``: classes, in the order in which their documents are written. ``job``: its
     ``pmagent.jobs.kinds.Kind``, where people wait for its work. ``lines``: event type -> the event in one line
     (``actors.lines``). ``libraries``: modules of other projects that take part in its decisions -> the requirement that
-    brings them."""
+    brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the actors' states,
+    once everything came to rest."""
 
     name: str
     families: tuple[str, ...] = ()
@@ -34,6 +35,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     lines: str | Mapping[str, Line] = {}
     libraries: Mapping[str, str] = {}
+    laws: tuple[str, ...] = ()
+    rests: tuple[str, ...] = ()
 
     @property
     def lacks(self) -> list[str]:

@@ -18,4 +18,6 @@ AREA: Final = Area(
         "langchain_core": "langchain-core>=1.7,<2",
         "pydantic": "pydantic>=2.14,<3",
     },
+    laws=("replay.simulation.invariants_audits:check_audits",),
+    rests=("replay.simulation.invariants_audits:check_audits_idle",),
 )

@@ -11,4 +11,6 @@ AREA: Final = Area(
     actors={"checker": "actors.checks.actor:Checker"},
     after=("model",),
     lines="actors.checks.lines:LINES",
+    laws=("replay.simulation.invariants_checks:check_checks",),
+    rests=("replay.simulation.invariants_checks:check_checks_idle",),
 )

@@ -11,4 +11,5 @@ AREA: Final = Area(
     actors={"model": "actors.model.actor:Gateway"},
     after=("oa",),
     lines="actors.model.lines:LINES",
+    laws=("replay.simulation.invariants_models:check_models_ended",),
 )

@@ -16,4 +16,9 @@ AREA: Final = Area(
     after=("kernel",),
     projections=("projections.oa_state:OaState",),
     lines="actors.oa.lines:LINES",
+    laws=(
+        "replay.simulation.invariants_reasoning:check_reasoning",
+        "replay.simulation.invariants_reasoning:check_contexts",
+    ),
+    rests=("replay.simulation.invariants_reasoning:check_idle",),
 )

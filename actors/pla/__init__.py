@@ -17,4 +17,6 @@ AREA: Final = Area(
     projections=("projections.pla.sessions:Sessions",),
     lines="actors.pla.lines:LINES",
     libraries={"fastjsonschema": "fastjsonschema>=2.22,<3"},
+    laws=("replay.simulation.invariants_pla:check_pla_ended",),
+    rests=("replay.simulation.invariants_pla:check_pla_idle",),
 )

@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import Any, Final, Protocol
 
 from actors.actor import AnyActor
+from actors.area import load
+from actors.areas import AREAS
 from actors.engine import ENGINE, Engine
 from actors.snapshot import EngineState, export_engine
 from contracts.blobs import blob_check
@@ -29,13 +31,8 @@ from events.sequencer import Sequencer
 from events.storage import BLOB_PREFIX, StorageReader
 from replay.simulation.altered import Alteration, AlteredReplay
 from replay.simulation.disk import SimDisk
-from replay.simulation.invariants_audits import check_audits
-from replay.simulation.invariants_checks import check_checks
-from replay.simulation.invariants_models import check_models_ended
 from replay.simulation.invariants_pauses import Pauses, check_pauses
-from replay.simulation.invariants_pla import ANSWERS, OWN, check_pla_ended
-from replay.simulation.invariants_reasoning import check_contexts, check_reasoning
-from replay.simulation.invariants_runs import check_runs
+from replay.simulation.invariants_pla import ANSWERS, OWN
 from replay.simulation.invariants_session_logs import check_session_logs
 from replay.simulation.invariants_starts import Starts
 from replay.simulation.rendering import Part, Rendering
@@ -267,14 +264,9 @@ class Watch:
         self.check_actors()
         self.check_gate()
         self.check_grants()
-        check_reasoning(self.history)
-        check_contexts(self.history)
-        check_models_ended(self.history)
-        check_runs(self.history)
-        check_checks(self.history)
-        check_audits(self.history)
-        check_pla_ended(self.history)
         check_pauses(self.history)
+        for law in _LAWS:
+            law(self.history)
         for path, content in self._disk.files().items():
             for secret in self._secrets:
                 require(secret not in content, f"a secret stands in {path}")
@@ -396,6 +388,9 @@ def verdicts(history: Sequence[Event]) -> dict[int, list[str]]:
             used[data.permit] += not found[event.position]
     return found
 
+
+_LAWS: Final = [load(law) for area in AREAS for law in area.laws]
+"""Those of the areas, loaded before a world begins: nothing in it may read a file."""
 
 _ENDS_OF_ANY: Final = frozenset(("effect.failed", "effect.timed_out", "effect.interrupted", "effect.cancelled"))
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gc
 import platform
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from actors.actor import AnyActor
+from actors.area import load
+from actors.areas import AREAS
 from actors.registry import all_actors
 from events.errors import PmagentError
 from events.segments import segment_firsts
@@ -21,11 +23,6 @@ from replay.simulation.borders import Borders, calm
 from replay.simulation.disk import Crashed
 from replay.simulation.faults import FOREIGN_CHANCES, FOREIGN_CONSEQUENCES, Faults
 from replay.simulation.invariants import Documents
-from replay.simulation.invariants_audits import check_audits_idle
-from replay.simulation.invariants_checks import check_checks_idle
-from replay.simulation.invariants_pla import check_pla_idle
-from replay.simulation.invariants_reasoning import check_idle
-from replay.simulation.invariants_runs import check_runs_idle
 from replay.simulation.machine import FOLDER, Machine
 from replay.simulation.met import met_in
 from replay.simulation.outside import Outside
@@ -43,6 +40,8 @@ BORDERED: Final = 0.25
 """So large a part of the seeds has faults at the engine's borders."""
 LIVENESS_SECONDS: Final = 7200.0
 STEPS_MAX: Final = 50_000
+
+_RESTS: Final = [load(rests) for area in AREAS for rests in area.rests]
 
 _OFTEN: Final = (
     "crash: process", "crash: power", "crash: in recovery", "crash: in a write", "crash: between names",
@@ -210,11 +209,7 @@ def _play(
     watch.check_documents(machine.documents)
     watch.check_ended()
     require(not machine.engine.effects.open, "an effect is still open")
-    check_idle(machine.engine.states)
-    check_runs_idle(machine.engine.states)
-    check_checks_idle(machine.engine.states)
-    check_audits_idle(machine.engine.states)
-    check_pla_idle(machine.engine.states)
+    _check_rest(machine.engine.states)
     if desk is not None:
         desk.check_rested()
         world.faults.struck.update(desk.struck())
@@ -232,6 +227,11 @@ def _play(
         seed, world.history(), len(watch.history), world.steps, world.seconds, machine.boot,
         dict(sorted(world.faults.struck.items())),
     )
+
+
+def _check_rest(states: Mapping[str, Any]) -> None:
+    for rests in _RESTS:
+        rests(states)
 
 
 def _desk(

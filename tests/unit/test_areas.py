@@ -63,6 +63,10 @@ def test_lines_are_of_types_that_there_are() -> None:
     assert {*known()} <= types().keys()
 
 
+def test_laws_are_functions() -> None:
+    assert all(callable(load(law)) for area in AREAS for law in (*area.laws, *area.rests))
+
+
 def test_kinds_of_jobs_are_those_of_the_areas() -> None:
     assert [load(area.job) for area in AREAS if area.job] == [*KINDS]
 
