@@ -20,7 +20,7 @@ from pmagent.flat import flat_errors
 from pmagent.folding import folded
 from pmagent.host import Host, open_host
 from pmagent.jobs.asking import open_jobs
-from pmagent.jobs.kinds import KINDS
+from pmagent.jobs.registry import KINDS
 from pmagent.layout import Layout
 from pmagent.log_files import check_files, shown
 from pmagent.open_work import open_work

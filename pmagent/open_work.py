@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from actors.engine import Engine
 from actors.gate import GateState
 from pmagent.clean import shorten
-from pmagent.jobs.kinds import KINDS
+from pmagent.jobs.registry import KINDS
 from pmagent.pla.reading import warden
 
 _WHAT_COLUMNS = 60

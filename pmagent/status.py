@@ -14,7 +14,7 @@ from actors.oa.state import OaActorState
 from contracts.kernel import Reason
 from events.event import Tail
 from events.log import LogClock, ahead_seconds
-from pmagent.jobs.kinds import KINDS
+from pmagent.jobs.registry import KINDS
 from projections.projection import Halt
 
 

@@ -29,7 +29,7 @@ def cancel(app: App, job_id: str, request: str | None, format: str) -> int:
     from pmagent.client import new_request
     from pmagent.jobs.catalogue import ALL, Catalogue
     from pmagent.jobs.following import HeldByJob, held_by_job
-    from pmagent.jobs.kinds import KINDS
+    from pmagent.jobs.registry import KINDS
     from pmagent.operations import call
 
     job = Catalogue(app.layout, kept=ALL, checks=True).prefixed(KINDS, id_prefix(job_id, "JOB_ID"), ALL)

@@ -86,7 +86,7 @@ def complete_audits(ctx: click.Context, _param: click.Parameter, incomplete: str
 
 def complete_jobs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Ids of the latest runs and audits that begin so; none when there is no log."""
-    from pmagent.jobs.kinds import KINDS
+    from pmagent.jobs.registry import KINDS
 
     return _jobs(ctx, KINDS, incomplete)
 

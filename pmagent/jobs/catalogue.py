@@ -20,7 +20,8 @@ from events.event import Event, StoredEvent, Tail
 from events.reader import event_at, runs
 from events.storage import BLOB_PREFIX
 from pmagent.jobs.history import ID_CHARS, Jobs, NoSuchJob, opened
-from pmagent.jobs.kinds import KINDS, Kind
+from pmagent.jobs.kinds import Kind
+from pmagent.jobs.registry import KINDS
 from pmagent.jobs.sifting import sifted, stands
 from pmagent.layout import Layout
 from projections.jobs import End

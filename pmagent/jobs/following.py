@@ -35,7 +35,8 @@ from pmagent.client import (
 from pmagent.host import Host, open_host
 from pmagent.jobs.asking import WRITTEN, open_jobs
 from pmagent.jobs.history import Jobs, opened
-from pmagent.jobs.kinds import KINDS, JobRequest, Kind
+from pmagent.jobs.kinds import JobRequest, Kind
+from pmagent.jobs.registry import KINDS
 from pmagent.layout import Layout
 from pmagent.operations import goes_by_configuration, perform
 from pmagent.pausing import PAUSED, RESUMED, by_whom, refuse_if_paused

@@ -14,7 +14,8 @@ from events.event import Event
 from events.reader import event_at
 from events.reader import runs as event_runs
 from events.storage import Blobs, LogReader
-from pmagent.jobs.kinds import KINDS, Kind
+from pmagent.jobs.kinds import Kind
+from pmagent.jobs.registry import KINDS
 from pmagent.layout import Layout
 from projections import jobs
 

@@ -163,4 +163,3 @@ AUDITS: Final = Kind(
     open_in=_open_audits,
     remark=_of_audit,
 )
-KINDS: Final = (RUNS, AUDITS)

@@ -19,7 +19,8 @@ from events.event import Event, StoredEvent
 from events.reader import events
 from pmagent.jobs.catalogue import Catalogue
 from pmagent.jobs.history import opened
-from pmagent.jobs.kinds import AUDITS, KINDS, RUNS, Kind
+from pmagent.jobs.kinds import AUDITS, RUNS, Kind
+from pmagent.jobs.registry import KINDS
 from pmagent.layout import Layout
 from projections.audits.audits import Audits
 from projections.documents import Documents
