@@ -84,11 +84,13 @@ class Section(NamedTuple):
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """``area``: whose it is; "": the core's. ``performers``: each a mapping of request type -> performer, or a function
-    that makes one of what is ``Given``. ``operations`` and ``commands``: by name. ``views``: modules of pages, each
-    with its ``routes``; ``sections``: those of them that the navigation names."""
+    that makes one of what is ``Given``; ``folders``: where they work in a workspace, emptied at a start.
+    ``operations`` and ``commands``: by name. ``views``: modules of pages, each with its ``routes``; ``sections``: those
+    of them that the navigation names."""
 
     area: str = ""
     performers: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     operations: Mapping[str, Operation] = {}
     commands: Mapping[str, Command | Commands] = {}
     views: tuple[str, ...] = ()

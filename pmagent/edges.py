@@ -122,6 +122,7 @@ MODEL: Final = Edge(area="model", performers=("pmagent.performers:models",))
 CHECKS: Final = Edge(
     area="checks",
     performers=("actors.checks.effects:PERFORMERS",),
+    folders=("actors.checks.effects:FOLDER",),
     operations={
         "kernel.checks": Operation(
             perform="pmagent.workspace.checks:checks", seconds="pmagent.workspace.checks:answer_seconds",
@@ -133,6 +134,7 @@ CHECKS: Final = Edge(
 ORCHESTRA: Final = Edge(
     area="orchestra",
     performers=("actors.orchestra.planner:PERFORMERS", "pmagent.performers:attempts"),
+    folders=("actors.orchestra.effects:FOLDER",),
     operations={
         "orchestra.run": Operation(perform="pmagent.jobs.asking:ask_run", configured=True),
         "orchestra.cancel": Operation(
@@ -157,6 +159,7 @@ ORCHESTRA: Final = Edge(
 AUDIT: Final = Edge(
     area="audit",
     performers=("actors.audit.effects:PERFORMERS",),
+    folders=("actors.audit.effects:FOLDER",),
     operations={
         "audit.run": Operation(perform="pmagent.jobs.asking:ask_audit", configured=_of_a_folder),
         "audit.cancel": Operation(
@@ -247,6 +250,9 @@ PLA: Final = Edge(
 
 EDGES: Final = (CORE, KERNEL, CLOCK, MODEL, CHECKS, ORCHESTRA, AUDIT, OA, PLA)
 """In the order in which help lists their commands."""
+
+AREA_OF: Final = {name: edge.area for edge in EDGES for name in edge.operations}
+"""The area of an operation; "": the core."""
 
 OPERATIONS: Final = {name: operation for edge in EDGES for name, operation in edge.operations.items()}
 """Every operation, by name."""

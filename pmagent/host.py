@@ -21,8 +21,6 @@ import msgspec
 
 from actors.actor import Io
 from actors.area import load
-from actors.audit.effects import FOLDER as AUDITS_FOLDER
-from actors.checks.effects import FOLDER as CHECKS_FOLDER
 from actors.confined.leftover import end_cut_off
 from actors.engine import Engine, Output
 from actors.intake import Intake
@@ -302,7 +300,7 @@ async def open_host(
     store = layout.store
     with store.lease(surface) as lease:
         known = None if adopting else admitted(layout)
-        sweep(layout.workspace, CHECKS_FOLDER, AUDITS_FOLDER)
+        sweep(layout.workspace, *(load(folder) for edge in EDGES for folder in edge.folders))
         end_cut_off()
         storage = lease.open()
         try:

@@ -6,6 +6,7 @@ process for as long as the operation takes. Each operation returns a document an
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Collection, Iterable
 from functools import partial
@@ -17,7 +18,8 @@ import anyio.to_thread
 import msgspec
 
 from actors.area import load
-from events.errors import LogLocked, NotFound
+from actors.areas import AREAS
+from events.errors import LogLocked, NotFound, PmagentError
 from pmagent.admission import admitted
 from pmagent.answer import Answer, BadOperation, OutcomeOpen
 from pmagent.client import (
@@ -32,7 +34,7 @@ from pmagent.client import (
     new_request,
 )
 from pmagent.edge import Operation
-from pmagent.edges import OPERATIONS
+from pmagent.edges import AREA_OF, OPERATIONS
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.folding import folded
@@ -50,6 +52,12 @@ from projections.documents import Documents
 from projections.projection import Halt, ProjectionHalted
 from projections.rebuild import rewrite_documents
 from projections.registry import all_projections
+
+
+class NotInstalled(PmagentError):
+    """The operation's area lacks libraries that take part in its decisions; nothing was recorded."""
+
+    exit_code = 2
 
 
 async def status(host: Host, _: dict[str, Any]) -> Answer:
@@ -93,11 +101,20 @@ def _rebuilt(documents: Iterable[tuple[str, bool]], halts: Collection[Halt]) -> 
 async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
     """Perform an operation on a live host. Raises BadOperation for an unknown name, and what the operation raises."""
     operation = _operation(name)
+    if not operation.lowers:
+        _require_installed(name)
     if operation.configured and goes_by_configuration(host.layout.workspace, name, arguments):
         await anyio.to_thread.run_sync(require_accepted, host.layout.workspace)
     act = operation.perform if callable(operation.perform) else load(operation.perform)
     answer: Answer = await act(host, arguments)
     return answer
+
+
+def _require_installed(name: str) -> None:
+    for area in AREAS:
+        if area.name == AREA_OF[name] and area.lacks:
+            what = f"area {area.name} is not installed: it lacks {', '.join(area.lacks)}"
+            raise NotInstalled(what, f"pip install {' '.join(map(shlex.quote, area.lacks))}")
 
 
 def _operation(name: str) -> Operation:

@@ -133,11 +133,11 @@ def ready(root: str, documents: DocumentPaths) -> None:
             ) from error
 
 
-def sweep(workspace: Path, *others: str) -> None:
-    """End and remove what attempts of a process that was killed have left, and the same in ``others`` (folders of the
-    workspace); called while the log's lock is held and before anything begins. Raises OSError."""
+def sweep(workspace: Path, *folders: str) -> None:
+    """End and remove what a process that was killed has left in ``folders`` of the workspace; called while the log's
+    lock is held and before anything begins. Raises OSError."""
     root = os.path.realpath(workspace)
-    for folder in (f"{root}/{FOLDER}", *(f"{root}/{other}" for other in others)):
+    for folder in (f"{root}/{name}" for name in folders):
         with suppress(FileNotFoundError):
             if os.listdir(folder):
                 end_orphans(folder)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +18,15 @@ from actors.pla.line.holding import Line
 from actors.registry import all_actors, libraries
 from contracts import payload
 from contracts.payload import types
+from events.errors import PmagentError
 from pmagent.edge import Given, performers_of
 from pmagent.edges import EDGES, OPERATIONS
 from pmagent.jobs.registry import KINDS
 from pmagent.log.summaries import known
+from pmagent.operations import NotInstalled, perform
 from projections.registry import all_projections
 from tests.support.commands import pmagent
+from tests.support.live import on_loop
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -126,10 +130,23 @@ def test_without_its_library_an_area_is_read_and_not_decided(monkeypatch: pytest
     assert pmagent(AUDITS, "log", "verify", str(AUDITS)).code == 0
 
 
+@on_loop
+async def test_without_its_library_an_area_is_asked_for_nothing_but_to_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph", None)
+    nobody: Any = None
+    with pytest.raises(NotInstalled, match=r"audit.*langgraph"):
+        await perform(nobody, "audit.run", {})
+    with pytest.raises(PmagentError, match="cancel"):
+        await perform(nobody, "audit.cancel", {})
+
+
 def test_an_engine_needs_no_area() -> None:
     """The core is a library of its own."""
-    modules = "actors.engine, actors.runtime, actors.intake, actors.snapshot, replay.replayer, projections.documents"
-    code = f"import sys, {modules}; print(*sys.modules)"
+    root = PROJECT.parent
+    modules = {f"actors.{file.stem}" for file in (root / "actors").glob("*.py")} - {"actors.areas", "actors.registry"}
+    modules |= {f"replay.{file.stem}" for file in (root / "replay").glob("*.py")}
+    modules |= {f"projections.{name}" for name in ("disk", "documents", "markdown", "projection")}
+    code = f"import sys, {', '.join(sorted(modules))}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(done.stdout.split())
     parts = {f"actors.{area.name}" for area in AREAS} | {module for area in AREAS for module in area.contracts}
