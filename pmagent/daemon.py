@@ -19,21 +19,18 @@ import structlog
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from actors.area import load
 from actors.engine import describe_failure
 from events.errors import PmagentError
 from pmagent.alerts import alert, alert_lost, tell_halt
 from pmagent.clean import json_bytes
-from pmagent.console.keeping import keep_console
+from pmagent.edges import EDGES, OPERATIONS
 from pmagent.exitcodes import Exit
 from pmagent.flat import flat_errors
 from pmagent.host import Host, load_parts, open_host
 from pmagent.layout import Layout
 from pmagent.operations import perform
-from pmagent.pla import asking as pla
-from pmagent.pla import reading
-from pmagent.pla.linking import link_device
 from pmagent.shapes import work_out_shapes
-from pmagent.watching import fail_with_log, watch_surfaces
 from pmagent.wire import (
     BEAT_SECONDS,
     LOOKING,
@@ -83,10 +80,8 @@ async def _serve(workspace: Path, ready: Callable[[Host], None] | None) -> None:
             listener = await _listen(host.layout)
             async with listener, anyio.create_task_group() as tasks:
                 tasks.start_soon(_serve_connections, host, listener)
-                tasks.start_soon(watch_surfaces, host)
-                tasks.start_soon(fail_with_log, host)
-                tasks.start_soon(link_device, host)
-                tasks.start_soon(keep_console, host)
+                for service in (service for edge in EDGES for service in edge.services):
+                    tasks.start_soon(load(service), host)
                 _log.info("up", workspace=str(workspace), pid=os.getpid(), position=host.tail.position)
                 if host.unwritten is not None:
                     _log.warning("a document cannot be written", reason=host.unwritten.message)
@@ -206,11 +201,11 @@ def _request(line: bytes) -> Request:
 
 
 def _outlives_its_asker(host: Host, request: Request) -> bool:
-    """Whether a request is carried out though its client has gone: what stops something, and of modes only a lower
-    one."""
-    if request.operation == pla.MODE and request.arguments.get("mode") == "SUGGEST":
-        return reading.warden(host.runtime.engine).mode == "EXECUTE"
-    return stops(request.operation, request.arguments)
+    """Whether a request is carried out though its client has gone: what stops something."""
+    known = OPERATIONS.get(request.operation)
+    if known is None or not known.outlives:
+        return stops(request.operation, request.arguments)
+    return bool(load(known.outlives)(host, request.arguments))
 
 
 @contextmanager

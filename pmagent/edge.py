@@ -38,8 +38,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``configured``: it does something that the workspace's configuration says, so all of that must have been accepted.
     ``lowers``: it ends or lowers something, or only notes it; a configuration that was widened keeps nobody from it.
-    ``stops``: it is carried out though its client has gone, and waits for no daemon that is silent. ``unwritten``: it
-    depends on no document. ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile.
+    ``stops``: it is carried out though its client has gone, and waits for no daemon that is silent; ``outlives``:
+    (host, arguments) -> the first of these, where the daemon knows better. ``unwritten``: it depends on no document.
+    ``unpaused``: without a daemon it is refused in a pause, which nobody would end meanwhile.
     """
 
     perform: str | Callable[[Any, dict[str, Any]], Awaitable[Answer]]
@@ -50,6 +51,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     configured: bool | Callable[[Path, Mapping[str, Any]], bool] = False
     lowers: bool = False
     stops: bool | Callable[[Mapping[str, Any]], bool] = False
+    outlives: str = ""
     unwritten: bool = False
     unpaused: bool = False
 
@@ -84,13 +86,14 @@ class Section(NamedTuple):
 
 class Edge(msgspec.Struct, frozen=True, kw_only=True):
     """``area``: whose it is; "": the core's. ``performers``: each a mapping of request type -> performer, or a function
-    that makes one of what is ``Given``; ``folders``: where they work in a workspace, emptied at a start.
-    ``operations`` and ``commands``: by name. ``views``: modules of pages, each with its ``routes``; ``sections``: those
-    of them that the navigation names."""
+    that makes one of what is ``Given``; ``folders``: where they work in a workspace, emptied at a start. ``services``:
+    (host) -> a part of a daemon's life. ``operations`` and ``commands``: by name. ``views``: modules of pages, each
+    with its ``routes``; ``sections``: those of them that the navigation names."""
 
     area: str = ""
     performers: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
     operations: Mapping[str, Operation] = {}
     commands: Mapping[str, Command | Commands] = {}
     views: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ def _of_a_folder(workspace: Path, arguments: Mapping[str, Any]) -> bool:
 
 
 CORE: Final = Edge(
+    services=("pmagent.watching:fail_with_log", "pmagent.console.keeping:keep_console"),
     operations={
         "status": Operation(perform="pmagent.operations:status", alone="pmagent.operations:status_alone", looks=True),
         "rebuild": Operation(perform="pmagent.operations:rebuild", alone="pmagent.operations:rebuild_alone"),
@@ -59,6 +60,7 @@ CORE: Final = Edge(
 KERNEL: Final = Edge(
     area="kernel",
     performers=("actors.kernel.effects:PERFORMERS",),
+    services=("pmagent.watching:watch_surfaces",),
     commands={
         "kernel": Commands(
             "recompute the kernel surfaces",
@@ -183,10 +185,12 @@ AUDIT: Final = Edge(
 PLA: Final = Edge(
     area="pla",
     performers=("actors.pla.frames.taking:FRAME_PERFORMERS", "pmagent.performers:device"),
+    services=("pmagent.pla.linking:link_device",),
     operations={
         "pla.mode": Operation(
             perform="pmagent.pla.asking:mode", seconds="pmagent.pla.asking:observed_seconds", unwritten=True,
             stops=lambda arguments: arguments.get("mode") in ("OBSERVE", "SUGGEST"),  # SUGGEST, where it is EXECUTE
+            outlives="pmagent.pla.asking:lowers_mode",
         ),
         "pla.propose": Operation(
             perform="pmagent.pla.asking:propose", seconds="pmagent.pla.asking:model_seconds", configured=True

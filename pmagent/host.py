@@ -70,7 +70,8 @@ def load_parts() -> None:
     all_actors()
     all_projections()
     for edge in EDGES:
-        for reference in (*edge.performers, *(operation.perform for operation in edge.operations.values())):
+        performed = (operation.perform for operation in edge.operations.values())
+        for reference in (*edge.performers, *edge.services, *performed):
             if isinstance(reference, str):
                 load(reference)
 

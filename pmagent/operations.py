@@ -112,7 +112,7 @@ async def perform(host: Host, name: str, arguments: dict[str, Any]) -> Answer:
 
 def _require_installed(name: str) -> None:
     for area in AREAS:
-        if area.name == AREA_OF[name] and area.lacks:
+        if area.name == AREA_OF.get(name) and area.lacks:
             what = f"area {area.name} is not installed: it lacks {', '.join(area.lacks)}"
             raise NotInstalled(what, f"pip install {' '.join(map(shlex.quote, area.lacks))}")
 

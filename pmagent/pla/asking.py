@@ -7,6 +7,7 @@ an answer too: exit code 1, with reasons and what would mend them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,6 +79,12 @@ async def mode(host: Host, arguments: dict[str, Any]) -> Answer:
         action_class=asked.action_class,
     )  # fmt: skip
     return _answer(await _ask(host, requested, arguments, {"pla.mode_answered"}, shown=False))
+
+
+def lowers_mode(host: Host, arguments: Mapping[str, Any]) -> bool:
+    """Whether the mode that is asked for is lower than the one that there is."""
+    wanted = arguments.get("mode")
+    return wanted == "OBSERVE" or (wanted == "SUGGEST" and reading.warden(host.runtime.engine).mode == "EXECUTE")
 
 
 async def end(host: Host, arguments: dict[str, Any]) -> Answer:

@@ -90,7 +90,9 @@ def test_edges_are_of_areas_and_name_what_there_is() -> None:
     assert len({edge.area for edge in EDGES}) == len(EDGES)
     assert len(OPERATIONS) == sum(len(edge.operations) for edge in EDGES)
     for operation in OPERATIONS.values():
-        for reference in (operation.perform, operation.alone, operation.absent, operation.seconds):
+        for reference in (
+            operation.perform, operation.alone, operation.absent, operation.seconds, operation.outlives,
+        ):
             assert not reference or callable(load(str(reference)))
         assert operation.alone or not operation.looks
 
