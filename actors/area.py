@@ -24,7 +24,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     ``pmagent.jobs.kinds.Kind``, where people wait for its work. ``lines``: event type -> the event in one line
     (``actors.lines``). ``libraries``: modules of other projects that take part in its decisions -> the requirement that
     brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the actors' states,
-    once everything came to rest."""
+    once everything came to rest. ``outside``: its modules that touch the world, besides ``effects``; all others must be
+    pure."""
 
     name: str
     families: tuple[str, ...] = ()
@@ -37,6 +38,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     libraries: Mapping[str, str] = {}
     laws: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
 
     @property
     def lacks(self) -> list[str]:

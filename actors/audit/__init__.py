@@ -20,4 +20,5 @@ AREA: Final = Area(
     },
     laws=("replay.simulation.invariants_audits:check_audits",),
     rests=("replay.simulation.invariants_audits:check_audits_idle",),
+    outside=("pdf.*", "repository.*"),
 )

@@ -10,4 +10,5 @@ AREA: Final = Area(
     contracts=("contracts.kernel",),
     actors={"kernel": "actors.kernel.actor:KernelWatcher"},
     lines="actors.kernel.lines:LINES",
+    outside=("reader",),
 )

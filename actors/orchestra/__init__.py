@@ -21,4 +21,8 @@ AREA: Final = Area(
     libraries={"yaml": "pyyaml>=6.0.3,<7"},
     laws=("replay.simulation.invariants_runs:check_runs",),
     rests=("replay.simulation.invariants_runs:check_runs_idle",),
-)
+    outside=(
+        "artifacts", "box", "bubblewrap", "claims", "doorway", "ground", "leavings", "lend", "netns", "orphans",
+        "outside", "planner", "processes", "proxy", "proxy_forward", "proxy_streams", "runner", "watch",
+    ),
+)  # fmt: skip

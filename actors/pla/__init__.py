@@ -19,4 +19,5 @@ AREA: Final = Area(
     libraries={"fastjsonschema": "fastjsonschema>=2.22,<3"},
     laws=("replay.simulation.invariants_pla:check_pla_ended",),
     rests=("replay.simulation.invariants_pla:check_pla_idle",),
+    outside=("frames.*", "line.*"),
 )

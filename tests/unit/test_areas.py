@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -140,6 +141,31 @@ async def test_without_its_library_an_area_is_asked_for_nothing_but_to_stop(monk
         await perform(nobody, "audit.run", {})
     with pytest.raises(PmagentError, match="cancel"):
         await perform(nobody, "audit.cancel", {})
+
+
+def test_import_rules_name_the_modules_that_touch_the_world() -> None:
+    """To add one: name it in its area's ``outside``, and in each list of pyproject.toml that is told here."""
+    rules = {rule["name"]: rule for rule in tomllib.loads(PROJECT.read_text())["tool"]["importlinter"]["contracts"]}
+    areas = {f"actors.{area.name}.{module}" for area in AREAS for module in area.outside}
+    touching = {"actors.runtime", "actors.performing", "actors.*.effects", "actors.confined.*", *areas}
+    for name, rule in rules.items():
+        if "are pure" in name:
+            assert {*rule["ignore_imports"]} == {f"{one} -> *" for one in touching}
+        elif "Replay cannot act" in name or "Processes" in name:
+            told = {*rule.get("forbidden_modules", ()), *rule.get("protected_modules", ())}
+            assert told
+            assert told <= {one.removesuffix(".*") for one in touching}
+
+
+def test_only_the_daemons_side_loads_parts_of_edges() -> None:
+    """Import rules do not see a part that is loaded by name. The console and replay must not reach performers so."""
+    root = PROJECT.parent
+    loads = re.compile(r"^from actors.area import .*\bload\b", re.MULTILINE)
+    files = [file for folder in ("pmagent", "projections", "replay") for file in (root / folder).rglob("*.py")]
+    assert {file.relative_to(root).as_posix() for file in files if loads.search(file.read_text())} == {
+        "pmagent/daemon.py", "pmagent/edge.py", "pmagent/host.py", "pmagent/jobs/registry.py", "pmagent/operations.py",
+        "projections/registry.py", "replay/simulation/invariants.py", "replay/simulation/runner.py",
+    }  # fmt: skip
 
 
 def test_an_engine_needs_no_area() -> None:
