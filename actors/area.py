@@ -24,7 +24,8 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     ``pmagent.jobs.kinds.Kind``, where people wait for its work. ``lines``: event type -> the event in one line
     (``actors.lines``). ``libraries``: modules of other projects that take part in its decisions -> the requirement that
     brings them. ``laws``: functions that a simulated history must satisfy; ``rests``: the same for the actors' states,
-    once everything came to rest. ``outside``: its modules that touch the world, besides ``effects``; all others must be
+    once everything came to rest; ``simulated`` makes its part of a simulated world (``replay.simulation.part``).
+    ``outside``: its modules that touch the world, besides ``effects``; all others must be
     pure."""
 
     name: str
@@ -36,6 +37,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
     job: str = ""
     lines: str | Mapping[str, Line] = {}
     libraries: Mapping[str, str] = {}
+    simulated: str = ""
     laws: tuple[str, ...] = ()
     rests: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()

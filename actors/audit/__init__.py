@@ -18,6 +18,7 @@ AREA: Final = Area(
         "langchain_core": "langchain-core>=1.7,<2",
         "pydantic": "pydantic>=2.14,<3",
     },
+    simulated="replay.simulation.audits:part",
     laws=("replay.simulation.invariants_audits:check_audits",),
     rests=("replay.simulation.invariants_audits:check_audits_idle",),
     outside=("pdf.*", "repository.*"),

@@ -11,6 +11,7 @@ AREA: Final = Area(
     actors={"checker": "actors.checks.actor:Checker"},
     after=("model",),
     lines="actors.checks.lines:LINES",
+    simulated="replay.simulation.checks:part",
     laws=("replay.simulation.invariants_checks:check_checks",),
     rests=("replay.simulation.invariants_checks:check_checks_idle",),
 )

@@ -9,4 +9,5 @@ AREA: Final = Area(
     families=("timer",),
     contracts=("contracts.clock",),
     lines="actors.clock.lines:LINES",
+    simulated="replay.simulation.kernel:clock",
 )

@@ -10,5 +10,6 @@ AREA: Final = Area(
     contracts=("contracts.kernel",),
     actors={"kernel": "actors.kernel.actor:KernelWatcher"},
     lines="actors.kernel.lines:LINES",
+    simulated="replay.simulation.kernel:part",
     outside=("reader",),
 )

@@ -11,5 +11,6 @@ AREA: Final = Area(
     actors={"model": "actors.model.actor:Gateway"},
     after=("oa",),
     lines="actors.model.lines:LINES",
+    simulated="replay.simulation.models:part",
     laws=("replay.simulation.invariants_models:check_models_ended",),
 )

@@ -16,6 +16,7 @@ AREA: Final = Area(
     after=("kernel",),
     projections=("projections.oa_state:OaState",),
     lines="actors.oa.lines:LINES",
+    simulated="replay.simulation.tools:part",
     laws=(
         "replay.simulation.invariants_reasoning:check_reasoning",
         "replay.simulation.invariants_reasoning:check_contexts",

@@ -19,6 +19,7 @@ AREA: Final = Area(
     job="pmagent.jobs.kinds:RUNS",
     lines="actors.orchestra.lines:LINES",
     libraries={"yaml": "pyyaml>=6.0.3,<7"},
+    simulated="replay.simulation.attempts:part",
     laws=("replay.simulation.invariants_runs:check_runs",),
     rests=("replay.simulation.invariants_runs:check_runs_idle",),
     outside=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final
 
@@ -24,6 +25,8 @@ from contracts.orchestra_events import (
     TaskUnstarted,
 )
 from events.event import Event
+from replay.simulation.part import How, Hows, Place
+from replay.simulation.running import Running
 from replay.simulation.runs import Task, plan, spoil
 from replay.simulation.world import World
 
@@ -171,3 +174,27 @@ def _done(prompt: str) -> list[str]:
         return []
     told = msgspec.json.decode(facts.partition("\n</facts>")[0])
     return [task["task_id"] for task in told["done"]]
+
+
+def part(place: Place) -> Hows:
+    """See ``Area.simulated``."""
+    world, attempts = place.world, Attempts(place.world, place.secret)
+    planners = Planners(place.world, place.secret)
+
+    def perform(running: Running, seconds: float) -> float:
+        if world.faults.strike("attempt: answers late"):
+            seconds = world.between(1.0, 40.0)
+        seconds, timed_out = attempts.seconds(running.event.data, seconds)
+        end = partial(attempts.outcome, running.event, timed_out=timed_out)
+        world.later(seconds, "attempt", lambda: place.answer(running, end()))
+        return seconds
+
+    return {
+        TaskAttemptRequested: How(
+            partial(attempts.outcome, timed_out=False), "attempt: never returns", "attempt: answers twice", perform
+        ),
+        PlannerCallRequested: How(
+            lambda event: planners.outcome(event, asked(place.history(), event)), "planner: hangs",
+            "planner: answers twice",
+        ),
+    }

@@ -32,6 +32,7 @@ from contracts.audit_facts import (
 )
 from contracts.model import ModelAsked, ModelLimits
 from events.event import Event
+from replay.simulation.part import How, Hows, Place
 from replay.simulation.world import World
 
 TARGETS: Final = {
@@ -51,6 +52,7 @@ RULES: Final = dict.fromkeys(
     ("security_override", "fact_supremacy", "functionality_weight", "dissent_requirement", "variance_re_evaluation"),
     "As the rule says.",
 )
+
 REPOSITORIES: Final = ("https://example.org/team/agent.git", "/srv/agent", "git@example.org:team/other.git")
 CODES: Final[tuple[FailureCode, ...]] = get_args(FailureCode)[:11]
 """What a clone or a PDF can fail with."""
@@ -201,3 +203,9 @@ def opinion(world: World, asked: ModelAsked, secret: str) -> dict[str, Any]:
         "judge": judge, "criterion_id": criterion, "score": score, "argument": f"Because of api_key={secret}.",
         "cited_evidence": cited,
     }  # fmt: skip
+
+
+def part(place: Place) -> Hows:
+    """See ``Area.simulated``."""
+    audits = Audits(place.world, place.secret)
+    return dict.fromkeys((AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested), How(audits.outcome))

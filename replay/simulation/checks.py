@@ -6,6 +6,7 @@ from typing import Final, get_args
 
 from contracts.checks import CheckKind, CheckRan, CheckRequested, CheckRunRequested, CheckUnstarted, ConfiguredCheck
 from events.event import Event
+from replay.simulation.part import How, Hows, Place
 from replay.simulation.world import World
 
 KINDS: Final[tuple[CheckKind, ...]] = get_args(CheckKind)
@@ -52,3 +53,8 @@ class Checks:
             exceeded="it filled its disk" if faults.strike("check: exceeds a bound") else "",
             unenforced=["no cgroup"],
         )
+
+
+def part(place: Place) -> Hows:
+    """See ``Area.simulated``."""
+    return {CheckRunRequested: How(Checks(place.world, place.secret).outcome)}

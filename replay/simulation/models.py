@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, get_args
 
 import msgspec
@@ -18,7 +19,9 @@ from contracts.model import (
 from contracts.reasoning import TOOL_IDS
 from events.event import Event
 from replay.simulation.audits import opinion
+from replay.simulation.part import How, Hows, Place
 from replay.simulation.pla.model import ANSWER, proposal
+from replay.simulation.running import Running
 from replay.simulation.world import World
 
 CODES: Final[tuple[ModelErrorCode, ...]] = get_args(ModelErrorCode)
@@ -140,3 +143,22 @@ def _told(world: World, answer: dict[str, Any], lie: str, secret: str) -> str:
         case "tools":
             return random.choice(("", "let me look"))
     return msgspec.json.encode(answer).decode()
+
+
+def part(place: Place) -> Hows:
+    """See ``Area.simulated``."""
+    world, models = place.world, Models(place.world, place.secret)
+
+    def perform(running: Running, seconds: float) -> float | None:
+        limit = running.event.data.seconds
+        if seconds > limit or world.faults.strike("model: times out"):
+            late = partial(models.failed, running.event, "timed_out")
+            world.later(limit, "model timed out", lambda: place.answer(running, late()))
+            return None
+        world.later(seconds, "model", lambda: place.answer(running, place.outcome(running)))
+        return seconds
+
+    def outcome(event: Event) -> ModelReplied | ModelCallFailed:
+        return models.outcome(event, place.read(event.data.ask).data)
+
+    return {ModelCallRequested: How(outcome, "model: hangs", "model: answers twice", perform)}

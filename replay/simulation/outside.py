@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 
+from actors.area import load
+from actors.areas import AREAS
 from actors.kernel.reader import read_surfaces
-from contracts.audit_events import AuditCloneRequested, AuditPdfRequested, AuditPicturesRequested
-from contracts.checks import CheckRunRequested
-from contracts.clock import TimerFired, TimerRequested
 from contracts.effect import ActorHalted, ActorResumed, EffectFailed
-from contracts.kernel import KernelReadRequested
-from contracts.model import ModelCallRequested
 from contracts.oa import OaBootRequested, OaPermitRequested, OaSnapshotRequested
-from contracts.orchestra_events import PlannerCallRequested, TaskAttemptRequested
-from contracts.reasoning_events import OaContextWriteRequested, OaToolRequested
-from replay.simulation.attempts import CONTENTS, Attempts, Planners, asked
+from events.event import Event
+from replay.simulation.attempts import CONTENTS
 from replay.simulation.audits import PICTURES, Audits
 from replay.simulation.checks import Checks
 from replay.simulation.machine import Machine
-from replay.simulation.models import Models
+from replay.simulation.part import How, Hows, Place
 from replay.simulation.pausing import Switch
 from replay.simulation.pla.desk import Desk
 from replay.simulation.reasoning import Reasoning
 from replay.simulation.running import Running
 from replay.simulation.runs import Runs
 from replay.simulation.surfaces import WORKSPACE, SimFiles
-from replay.simulation.tools import Tools
 from replay.simulation.workload import ACTIONS, HANDS, Done, QuestionAsked, WorkAsked
 from replay.simulation.world import World
 
@@ -40,13 +36,8 @@ MISUSES = {
 }
 """Fault -> the ``use`` of a job."""
 
-HANGS = {
-    OaToolRequested: "tool: hangs",
-    ModelCallRequested: "model: hangs",
-    PlannerCallRequested: "planner: hangs",
-    TaskAttemptRequested: "attempt: never returns",
-}
-"""What is requested -> the fault that it never answers."""
+_PARTS: Final[list[Callable[[Place], Hows]]] = [load(area.simulated) for area in AREAS if area.simulated]
+"""Those of the areas, loaded before a world begins: nothing in it may read a file."""
 
 
 class Demand:
@@ -68,13 +59,14 @@ class Outside:
         self._secret = secret
         self._files = SimFiles(world)
         self._reasoning = Reasoning(world, self._files, secret)
-        self._tools = Tools(world, self._files, secret)
-        self._models = Models(world, secret)
         self._runs = Runs(world, secret)
         self._checks = Checks(world, secret)
         self._audits = Audits(world, secret)
-        self._attempts = Attempts(world, secret)
-        self._planners = Planners(world, secret)
+        place = Place(
+            world, self._files, secret, machine.watch.read, lambda: machine.watch.history, machine.answer, self._outcome
+        )
+        self._hows: Hows = {request: how for part in _PARTS for request, how in part(place).items()}
+        self._usual = How(self._done)
         self._number = 0
         self._observations = 0
         self.demands: list[Demand] = []
@@ -243,57 +235,24 @@ class Outside:
     def perform(self, running: Running) -> None:
         """Perform an effect, more or less."""
         world = self._world
-        event = running.event
-        data = event.data
-        if isinstance(data, TimerRequested):
-            world.later(world.until(data.at) + 0.000001, "timer", lambda: self._fire(running, data))
+        how = self._hows.get(type(running.event.data), self._usual)
+        if how.sure and how.perform is not None:
+            how.perform(running, 0.0)
             return
         if self.desk is not None and self.desk.perform(running):
             return
-        if world.faults.strike("effect: hangs") or self._hangs(data):
+        if world.faults.strike("effect: hangs") or (how.hangs and world.faults.strike(how.hangs)):
             return
         seconds = world.between(0.0, 1.5)
         if world.faults.strike("effect: answers late"):
             seconds = world.between(4.0, 40.0)
-        if isinstance(data, ModelCallRequested):
-            self._call_model(running, data, seconds)
-            return
-        if isinstance(data, TaskAttemptRequested):
-            self._attempt(running, data, seconds)
-            return
-        world.later(seconds, "performed", lambda: self._machine.answer(running, self._outcome(running)))
-        twice = "planner: answers twice" if isinstance(data, PlannerCallRequested) else "effect: answers twice"
-        if world.faults.strike(twice):
-            self._again(running, seconds)
+        took = (how.perform or self._perform)(running, seconds)
+        if took is not None and world.faults.strike(how.twice):
+            self._again(running, took)
 
-    def _attempt(self, running: Running, request: TaskAttemptRequested, seconds: float) -> None:
-        world, attempts = self._world, self._attempts
-        if world.faults.strike("attempt: answers late"):
-            seconds = world.between(1.0, 40.0)
-        seconds, timed_out = attempts.seconds(request, seconds)
-        world.later(
-            seconds, "attempt",
-            lambda: self._machine.answer(running, attempts.outcome(running.event, timed_out=timed_out)),
-        )
-        if world.faults.strike("attempt: answers twice"):
-            self._again(running, seconds)
-
-    def _hangs(self, data: msgspec.Struct) -> bool:
-        """Whether a tool, a model, a planner or a program never answers: its own time, or the run's, has to end it."""
-        fault = HANGS.get(type(data))
-        return fault is not None and self._world.faults.strike(fault)
-
-    def _call_model(self, running: Running, request: ModelCallRequested, seconds: float) -> None:
-        world = self._world
-        if seconds > request.seconds or world.faults.strike("model: times out"):
-            world.later(
-                request.seconds, "model timed out",
-                lambda: self._machine.answer(running, self._models.failed(running.event, "timed_out")),
-            )
-            return
-        world.later(seconds, "model", lambda: self._machine.answer(running, self._outcome(running)))
-        if world.faults.strike("model: answers twice"):
-            self._again(running, seconds)
+    def _perform(self, running: Running, seconds: float) -> float:
+        self._world.later(seconds, "performed", lambda: self._machine.answer(running, self._outcome(running)))
+        return seconds
 
     def _again(self, running: Running, seconds: float) -> None:
         """Some time after it has answered, the performer answers a second time."""
@@ -302,31 +261,11 @@ class Outside:
             lambda: self._machine.answer(running, self._outcome(running), "second"),
         )
 
-    def _fire(self, running: Running, timer: TimerRequested) -> None:
-        left = self._world.until(timer.at)  # the clock may have been set back meanwhile
-        if left > 0:
-            self._world.later(left + 0.000001, "timer", lambda: self._fire(running, timer))
-        else:
-            self._machine.answer(running, TimerFired(request=running.event.position, name=timer.name))
-
     def _outcome(self, running: Running) -> msgspec.Struct:
         event = running.event
         if self._world.faults.strike("effect: fails"):
             return EffectFailed(request=event.position, error="OSError", place="simulated")
-        if isinstance(event.data, KernelReadRequested):
-            return read_surfaces(WORKSPACE, self._files, request=event.position)
-        if isinstance(event.data, OaToolRequested):
-            return self._tools.call(event)
-        if isinstance(event.data, OaContextWriteRequested):
-            return self._tools.write(event, self._machine.watch.read(event.data.request).data)
-        if isinstance(event.data, ModelCallRequested):
-            return self._models.outcome(event, self._machine.watch.read(event.data.ask).data)
-        if isinstance(event.data, AuditCloneRequested | AuditPdfRequested | AuditPicturesRequested):
-            return self._audits.outcome(event)
-        if isinstance(event.data, CheckRunRequested):
-            return self._checks.outcome(event)
-        if isinstance(event.data, TaskAttemptRequested):
-            return self._attempts.outcome(event, timed_out=False)
-        if isinstance(event.data, PlannerCallRequested):
-            return self._planners.outcome(event, asked(self._machine.watch.history, event))
+        return self._hows.get(type(event.data), self._usual).outcome(event)
+
+    def _done(self, event: Event) -> Done:
         return Done(n=getattr(event.data, "n", 0), text=f"token: {self._secret}")

@@ -24,6 +24,7 @@ from contracts.reasoning_events import (
     OaToolReturned,
 )
 from events.event import Event
+from replay.simulation.part import How, Hows, Place
 from replay.simulation.reasoning import content
 from replay.simulation.surfaces import WORKSPACE, SimFiles
 from replay.simulation.world import World
@@ -33,6 +34,7 @@ GARBAGE: Final[tuple[dict[str, Any], ...]] = (
     {"reality_green": True, "checks": {"passed": True}}, {"phases": [None], "current_phase": 1e9},
     {"ok": "no", "mismatches": [{"check": {}}], "missing_surfaces": "all"}, {"x": "y" * 300_000},
 )
+
 """What no tool should say. The last is so large that it goes into a blob."""
 
 _FILES: Final = {
@@ -114,4 +116,13 @@ def _guard(observed: KernelObserved) -> dict[str, Any]:
     return {
         "ok": not mismatches and not missing, "mode": "HINT",
         "mismatches": [msgspec.to_builtins(one) for one in mismatches], "missing_surfaces": missing,
+    }
+
+
+def part(place: Place) -> Hows:
+    """See ``Area.simulated``."""
+    tools = Tools(place.world, place.files, place.secret)
+    return {
+        OaToolRequested: How(tools.call, hangs="tool: hangs"),
+        OaContextWriteRequested: How(lambda event: tools.write(event, place.read(event.data.request).data)),
     }
