@@ -32,7 +32,6 @@ from actors.integrity import (
     NotItsOutcome,
     ReactionTooLarge,
     check_gate,
-    check_reaction,
     describe_failure,
     described,
     refuses,
@@ -194,7 +193,9 @@ class Engine:
 
     def _verify(self, position: int, permits: Mapping[int, Permit], out: Output) -> None:
         """Check a reaction: what stood at ``position`` before it, with these ``permits``. Raises Inconsistent."""
-        check_reaction(position, out.events, self.sequencer.position)
+        events, after = out.events, self.sequencer.position
+        if events[0].position != position + 1 or events[-1].position != after or position + len(events) != after:
+            raise Inconsistent("the positions of a reaction do not follow")
         if self._outward:
             outward, self._outward = self._outward, []
             if GATE not in self.halted:
@@ -258,7 +259,10 @@ class Engine:
             raise Inconsistent("the positions of a reaction do not follow")
         if isinstance(decision.data, OutwardRequest):
             self._outward.append(decision)
-        elif refuses(decision) and not self.effects.is_open(decision.data.request):
+        elif (
+            type(decision.data) is EffectRefused and refuses(decision)
+            and not self.effects.is_open(decision.data.request)
+        ):  # fmt: skip
             raise Inconsistent("an effect is refused that has ended")
         self.sequencer.pass_over(decision.position, decision.time)
         out.events.append(decision)

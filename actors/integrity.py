@@ -45,12 +45,6 @@ class ReactionTooLarge(Exception):
     effects are open."""
 
 
-def check_reaction(before: int, events: Sequence[Event], after: int) -> None:
-    """The positions of a reaction lead from ``before`` to ``after`` without a gap. Raises Inconsistent."""
-    if events[0].position != before + 1 or events[-1].position != after or before + len(events) != after:
-        raise Inconsistent("the positions of a reaction do not follow")
-
-
 def check_gate(
     before: Mapping[int, Permit], after: Mapping[int, Permit], outward: Sequence[Event], events: Sequence[Event],
     effects: EffectLedger,

@@ -13,6 +13,8 @@ from events.event import Event
 class Running:
     """An effect that is being performed."""
 
+    __slots__ = ("_scope", "_stopped", "_timer", "effect", "event")
+
     def __init__(self, event: Event, effect: Effect) -> None:
         self.event = event
         self.effect = effect

@@ -181,7 +181,9 @@ class Runtime:
                 continue
             if token.future is not None and not token.future.done():
                 token.future.set_result(events[0] if events else None)
-            self._carry_out(self._scheduler.durable(events, token.output.starts, token.output.cancels))
+            actions = self._scheduler.durable(events, token.output.starts, token.output.cancels)
+            if actions:
+                self._carry_out(actions)
 
     def _answer(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -202,23 +204,22 @@ class Runtime:
     # --- effects ------------------------------------------------------------------------------------------------
 
     def _carry_out(self, actions: Sequence[Action]) -> None:
-        for action in actions:
-            match action:
-                case Perform(event, effect):
-                    running = self._running[event.position] = Running(event, effect)
-                    # A plain task: starting one in the group takes several times as long. What the group would do is
-                    # done all the same: the scheduler has it ended, _performed passes on what it raises.
-                    task = self._loop.create_task(self._perform(running))
-                    self._performing.add(task)
-                    task.add_done_callback(self._performed)
-                case Conclude(event, outcome):
-                    self._conclude(event, outcome)
-                case Stop(request):
-                    if request in self._running:  # else an error came between
-                        self._running[request].stop()
-                case Timer(request, seconds):
-                    if request in self._running:
-                        self._running[request].time(self._loop.call_later(seconds, self._elapsed, action))
+        for action in actions:  # by type, most frequent first: a match statement takes twice as long
+            if isinstance(action, Perform):
+                running = self._running[action.event.position] = Running(action.event, action.effect)
+                # A plain task: starting one in the group takes several times as long. What the group would do is done
+                # all the same: the scheduler has it ended, _performed passes on what it raises.
+                task = self._loop.create_task(self._perform(running))
+                self._performing.add(task)
+                task.add_done_callback(self._performed)
+            elif isinstance(action, Conclude):
+                self._conclude(action.event, action.outcome)
+            elif action.request in self._running:  # else an error came between
+                running = self._running[action.request]
+                if isinstance(action, Stop):
+                    running.stop()
+                else:
+                    running.time(self._loop.call_later(action.seconds, self._elapsed, action))
 
     def release_outward(self) -> None:
         """Start the outward effects that ``run`` was told to hold, unless they have been ended or cancelled since."""
@@ -269,7 +270,8 @@ class Runtime:
             if task is not None and task.cancelling():
                 raise
             outcome = no_outcome(event, type(error).__name__)  # nobody stopped it: what it waited for was cancelled
-        running.time(None)
+        if running.effect.limit_s is not None or scope.cancel_called:
+            running.time(None)
         actions = self._scheduler.ended(event.position, None if scope.cancelled_caught else outcome)
         try:
             if running.effect.bulky:
@@ -279,7 +281,9 @@ class Runtime:
                 self._carry_out(actions)
         finally:
             del self._running[event.position]
-            self._carry_out(self._scheduler.recorded(event.position))
+            next_ones = self._scheduler.recorded(event.position)
+            if next_ones:
+                self._carry_out(next_ones)
             self._look_whether_idle()
 
     async def _conclude_in_thread(self, actions: Sequence[Action]) -> None:

@@ -56,12 +56,13 @@ _AWAITED: Final = ("running", "ending", "ended")
 _PERFORMED: Final = (*_AWAITED, "given up")
 """The states in which an effect takes one of the places of its type."""
 
-_CHANGES: Final[dict[tuple[State, State], tuple[int, int]]] = {
-    (before, after): (
-        (after in _AWAITED) - (before in _AWAITED), (after in _PERFORMED) - (before in _PERFORMED)
-    )
-    for before, permitted in STEPS.items() for after in permitted
-}  # fmt: skip
+_CHANGES: Final[dict[State, dict[State, tuple[int, int]]]] = {
+    before: {
+        after: ((after in _AWAITED) - (before in _AWAITED), (after in _PERFORMED) - (before in _PERFORMED))
+        for after in permitted
+    }
+    for before, permitted in STEPS.items()
+}
 """For each permitted step, how it changes the number of effects that are awaited, and of those that are performed."""
 
 _SWITCHES: Final = frozenset((EffectsPaused, EffectsResumed))
@@ -80,7 +81,7 @@ class Stop(msgspec.Struct, frozen=True, gc=False):
     request: int
 
 
-class Timer(msgspec.Struct, frozen=True, eq=False):
+class Timer(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Report ``elapsed`` with this object after ``seconds``. A later timer of the same ``request`` replaces it."""
 
     request: int
@@ -97,7 +98,7 @@ class Conclude(msgspec.Struct, frozen=True, gc=False):
 Action = Perform | Stop | Timer | Conclude
 
 
-class _Life(msgspec.Struct, eq=False):
+class _Life(msgspec.Struct, eq=False, gc=False):
     """An effect that the scheduler knows. ``reason``: why its performer was told to stop (stop: the process stops)."""
 
     event: Event
@@ -156,12 +157,12 @@ class Scheduler:
         self._unread, self._paused = unread, unfinished.paused
         actions: list[Action] = []
         for event in unfinished.held:
-            actions += self._start(self._know(event))
+            self._start(self._know(event), actions)
         for event in unfinished.begun:
             if event.position in self._effects.cancelled or _repeatable(event):
-                actions += self._start(self._know(event))
+                self._start(self._know(event), actions)
             elif self._effects.is_open(event.position):
-                actions += self._conclude(event, EffectInterrupted(request=event.position, reason="crash"))
+                self._conclude(event, EffectInterrupted(request=event.position, reason="crash"), actions)
         return actions
 
     def durable(self, events: Sequence[Event], starts: Sequence[Event], cancels: Sequence[Cancel]) -> list[Action]:
@@ -171,11 +172,12 @@ class Scheduler:
                 self._paused = type(event.data) is EffectsPaused
         actions = self._let_go()
         for event in starts:
-            actions += self._start(self._know(event))
+            self._start(self._know(event), actions)
         if cancels:
             concluded = {action.event.position for action in actions if isinstance(action, Conclude)}
             for cancel in {cancel.request: cancel for cancel in cancels}.values():
-                actions += self._cancel(cancel) if cancel.request not in concluded else ()
+                if cancel.request not in concluded:
+                    self._cancel(cancel, actions)
         return actions
 
     def released(self) -> list[Action]:
@@ -188,34 +190,39 @@ class Scheduler:
         life = self._lives.get(timer.request)
         if life is None or life.timer is not timer:
             return []
-        expired = life.state == "running"
+        expired, actions = life.state == "running", list[Action]()
         self._move(life, "given up")
-        if not expired:
-            return self._cut_off(life)
-        # The effect ends now, whether or not the performer heeds being told to stop.
-        timed_out = EffectTimedOut(request=timer.request, limit_s=timer.seconds)
-        return [Stop(timer.request), *self._conclude(life.event, timed_out)]
+        if expired:  # the effect ends now, whether or not the performer heeds being told to stop
+            actions.append(Stop(timer.request))
+            timed_out = EffectTimedOut(request=timer.request, limit_s=timer.seconds)
+            self._conclude(life.event, timed_out, actions)
+        else:
+            self._cut_off(life, actions)
+        return actions
 
     def ended(self, request: int, outcome: msgspec.Struct | None) -> list[Action]:
         """The performer of ``request`` has come back with ``outcome``; None: it was stopped before it had one. Report
         ``recorded`` next, whatever becomes of the actions."""
-        life = self._lives[request]
+        life, actions = self._lives[request], list[Action]()
         life.timer = None
         if life.state == "given up":
-            return []
+            return actions
         self._move(life, "ended")
-        return self._cut_off(life) if outcome is None else self._conclude(life.event, outcome)
+        if outcome is None:
+            self._cut_off(life, actions)
+        else:
+            self._conclude(life.event, outcome, actions)
+        return actions
 
     def recorded(self, request: int) -> list[Action]:
         """The performer of ``request`` has ended, and so has its effect: the place is free."""
-        life = self._lives[request]
+        life, actions = self._lives[request], list[Action]()
         self._move(life, "forgotten")
         cls = type(life.event.data)
         waiting = self._queues.get(cls)
-        actions: list[Action] = []
         while waiting and self._places[cls] < waiting[0].effect.concurrency:
             if (first := waiting.popleft()).state == "queued":  # else it was ended while it waited
-                actions += self._start(first)
+                self._start(first, actions)
         return actions
 
     def stop(self) -> list[Action]:
@@ -225,20 +232,19 @@ class Scheduler:
         actions: list[Action] = []
         for life in self._lives.values():
             if life.state == "running":
-                actions += self._tell_to_stop(life, "stop")
+                self._tell_to_stop(life, "stop", actions)
             elif life.state == "ended":
-                actions += self._hurry(life, "stop")
+                self._hurry(life, "stop", actions)
         return actions
 
     def stopped(self) -> list[Action]:
         """Every effect that was never started ends as interrupted, except those that wait for the end of a pause and
         those that are repeatable: they stay open for the next process."""
-        return [
-            action
-            for position, event in self._effects.open.items()
-            if position not in self._effects.held and not _repeatable(event)
-            for action in self._conclude(event, EffectInterrupted(request=position, reason="stop"))
-        ]
+        actions: list[Action] = []
+        for position, event in self._effects.open.items():
+            if position not in self._effects.held and not _repeatable(event):
+                self._conclude(event, EffectInterrupted(request=position, reason="stop"), actions)
+        return actions
 
     def abandon(self) -> list[Action]:
         """The log or the engine has failed: every performer is told to stop, and nothing is concluded any more."""
@@ -257,7 +263,7 @@ class Scheduler:
     def _move(self, life: _Life, state: State) -> None:
         """Take a step."""
         before, position = life.state, life.event.position
-        change = _CHANGES.get((before, state))
+        change = _CHANGES[before].get(state)
         if change is None:
             raise Inconsistent(f"an effect that is {before} becomes {state}")
         self._awaited += change[0]
@@ -274,27 +280,27 @@ class Scheduler:
         elif state == "queued":
             self._queues.setdefault(type(life.event.data), deque()).append(life)
 
-    def _start(self, life: _Life) -> list[Action]:
+    def _start(self, life: _Life, actions: list[Action]) -> None:
         """Perform an effect that was requested, held or queued, or let it wait."""
         position, data = life.event.position, life.event.data
         if self._stopping or not self._effects.is_open(position):
             self._move(life, "forgotten")
-            return []
+            return
         cancelled = self._effects.cancelled.get(position)
         if cancelled is not None:  # decided while the request was being written, or before a crash
-            return self._drop(life, cancelled)
-        if isinstance(data, OutwardRequest) and (self._unread or self._shut):
+            self._drop(life, cancelled, actions)
+        elif isinstance(data, OutwardRequest) and (self._unread or self._shut):
             if self._shut and not data.waits:
-                return self._drop(life, "paused")
-            if life.state != "held":
+                self._drop(life, "paused", actions)
+            elif life.state != "held":
                 self._move(life, "held")
-            return []
-        if self._places.get(type(data), 0) >= life.effect.concurrency:
+        elif self._places.get(type(data), 0) >= life.effect.concurrency:
             self._move(life, "queued")
-            return []
-        self._move(life, "running")
-        limit = life.effect.limit_s
-        return [Perform(life.event, life.effect), *(self._time(life, limit) if limit is not None else ())]
+        else:
+            self._move(life, "running")
+            actions.append(Perform(life.event, life.effect))
+            if life.effect.limit_s is not None:
+                self._time(life, life.effect.limit_s, actions)
 
     @property
     def _shut(self) -> bool:
@@ -302,58 +308,60 @@ class Scheduler:
 
     def _let_go(self) -> list[Action]:
         """Start what is held, in the order of the requests, if it may start by now."""
-        if not self._held or self._unread or self._shut:
-            return []
-        held = sorted(self._held.values(), key=attrgetter("event.position"))  # some were queued before they were held
-        return [action for life in held for action in self._start(life)]
+        actions: list[Action] = []
+        if self._held and not self._unread and not self._shut:
+            held = sorted(self._held.values(), key=attrgetter("event.position"))  # some were queued before
+            for life in held:
+                self._start(life, actions)
+        return actions
 
-    def _cancel(self, cancel: Cancel) -> list[Action]:
+    def _cancel(self, cancel: Cancel, actions: list[Action]) -> None:
         life, event = self._lives.get(cancel.request), self._effects.open.get(cancel.request)
-        if life is None:  # it was not to start any more
-            outcome = EffectCancelled(request=cancel.request, reason=cancel.reason)
-            return self._conclude(event, outcome) if event is not None else []
-        if life.state in ("held", "queued"):
-            return self._drop(life, cancel.reason)
-        if life.state == "running":
-            return self._tell_to_stop(life, cancel.reason)
-        if life.state == "ended":
-            return self._hurry(life, cancel.reason)
-        if life.state == "ending":
+        if life is None:
+            if event is not None:  # it was not to start any more
+                self._conclude(event, EffectCancelled(request=cancel.request, reason=cancel.reason), actions)
+        elif life.state in ("held", "queued"):
+            self._drop(life, cancel.reason, actions)
+        elif life.state == "running":
+            self._tell_to_stop(life, cancel.reason, actions)
+        elif life.state == "ended":
+            self._hurry(life, cancel.reason, actions)
+        elif life.state == "ending":
             life.reason = cancel.reason
-        return []
 
-    def _tell_to_stop(self, life: _Life, reason: str) -> list[Action]:
+    def _tell_to_stop(self, life: _Life, reason: str, actions: list[Action]) -> None:
         self._move(life, "ending")
         life.reason = reason
-        return [Stop(life.event.position), *self._time(life, STOP_SECONDS)]
+        actions.append(Stop(life.event.position))
+        self._time(life, STOP_SECONDS, actions)
 
-    def _hurry(self, life: _Life, reason: str) -> list[Action]:
+    def _hurry(self, life: _Life, reason: str, actions: list[Action]) -> None:
         """To record an outcome may hang, too: no longer than a performer that was told to stop."""
-        if life.timer is not None:
-            return []
-        life.reason = reason
-        return self._time(life, STOP_SECONDS)
+        if life.timer is None:
+            life.reason = reason
+            self._time(life, STOP_SECONDS, actions)
 
-    def _time(self, life: _Life, seconds: float) -> list[Action]:
+    def _time(self, life: _Life, seconds: float, actions: list[Action]) -> None:
         life.timer = Timer(life.event.position, seconds)
-        return [life.timer]
+        actions.append(life.timer)
 
-    def _drop(self, life: _Life, reason: str) -> list[Action]:
+    def _drop(self, life: _Life, reason: str, actions: list[Action]) -> None:
         """End an effect that has not been started."""
         self._move(life, "forgotten")
-        return self._conclude(life.event, EffectCancelled(request=life.event.position, reason=reason))
+        self._conclude(life.event, EffectCancelled(request=life.event.position, reason=reason), actions)
 
-    def _cut_off(self, life: _Life) -> list[Action]:
+    def _cut_off(self, life: _Life, actions: list[Action]) -> None:
         """End an effect whose performer was told to stop and did not say how it ended. In an orderly stop a repeatable
         one stays open: the next process performs it again."""
+        position = life.event.position
         if life.reason != "stop":
-            return self._conclude(life.event, EffectCancelled(request=life.event.position, reason=life.reason))
-        if life.effect.repeatable:
-            return []
-        return self._conclude(life.event, EffectInterrupted(request=life.event.position, reason="stop"))
+            self._conclude(life.event, EffectCancelled(request=position, reason=life.reason), actions)
+        elif not life.effect.repeatable:
+            self._conclude(life.event, EffectInterrupted(request=position, reason="stop"), actions)
 
-    def _conclude(self, event: Event, outcome: msgspec.Struct) -> list[Action]:
-        return [] if self._abandoned else [Conclude(event, outcome)]
+    def _conclude(self, event: Event, outcome: msgspec.Struct, actions: list[Action]) -> None:
+        if not self._abandoned:
+            actions.append(Conclude(event, outcome))
 
 
 def _repeatable(event: Event) -> bool:
