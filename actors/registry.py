@@ -1,12 +1,11 @@
-"""The actors of all areas. Importing this registers every type of event: a type that is not registered is read as
-unknown."""
+"""The actors of all areas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 
+import actors.known  # noqa: F401 - an actor hears types of other areas, too
 from actors.actor import AnyActor
 from actors.area import Area, load
 from actors.areas import AREAS
@@ -29,8 +28,3 @@ def _version(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return ""
-
-
-for _area in AREAS:
-    for _module in _area.contracts:
-        import_module(_module)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from importlib import import_module
 from typing import Any, Final
 
 import msgspec
@@ -22,27 +21,14 @@ from msgspec import inspect
 from contracts.payload import in_blob, types
 from events.errors import PmagentError
 from events.event import StoredEvent
-from events.named_blobs import BlobCheck, NamedBlob
+from events.named_blobs import NamedBlob
 from events.storage import BLOB_PREFIX, Blobs
 
 NEEDLES: Final = (b'"sha256":"', b'"checksum":"')
 """One of them stands in every line that names a blob: the names of the marked fields."""
 
-_WITH_EVENTS: Final = (
-    "audit_events", "checks", "clock", "control", "daemon", "effect", "hid", "kernel", "model", "oa",
-    "orchestra_events", "pla_events", "reasoning_events",
-)  # fmt: skip
-"""The modules whose types are those of events."""
-
 _REFERENCE: Final = frozenset(("sha256", "size", "media_type"))
 _Finder = Callable[[Any], Iterator[NamedBlob]]
-
-
-def blob_check(blobs: Blobs) -> BlobCheck:
-    """A check of those of ``blobs`` that the events of this release's types, and of others, name."""
-    for name in _WITH_EVENTS:
-        import_module(f"contracts.{name}")
-    return BlobCheck(blobs, NEEDLES, blobs_named)
 
 
 def blobs_named(event: StoredEvent, store: Blobs) -> Iterator[NamedBlob]:

@@ -19,7 +19,7 @@ from typing import Final, Literal
 import msgspec
 
 from actors.extras import install
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from events.errors import NotFound, PmagentError
 from events.event import parse_time
 from events.log import ahead_seconds

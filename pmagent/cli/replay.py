@@ -158,7 +158,7 @@ def rebuild(app: App, check: bool, format: str) -> int:
 
 
 def _rebuild_check(app: App, format: str) -> int:
-    from contracts.blobs import blob_check
+    from actors.known import blob_check
     from projections.rebuild import check_documents
 
     check = blob_check(app.layout.store.blobs())

@@ -11,8 +11,8 @@ from actors.actor import AnyActor
 from actors.area import load
 from actors.areas import AREAS
 from actors.engine import ENGINE, Engine
+from actors.known import blob_check
 from actors.snapshot import EngineState, export_engine
-from contracts.blobs import blob_check
 from contracts.content import Content, whole
 from contracts.control import ResumeRequested
 from contracts.daemon import DaemonStarted

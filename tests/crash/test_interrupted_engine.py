@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from events.disk import RealDisk
 from events.reader import events
 from events.segments import SegmentReader

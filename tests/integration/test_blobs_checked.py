@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from contracts.orchestra_events import RunRequested
 from events.blobs import BlobStore
 from events.disk import RealDisk

@@ -29,7 +29,7 @@ SLOW = {
 OURS_MAX = 40
 
 DECLARED = {
-    "actors", "actors.area", "actors.areas", "actors.lines", "pmagent.edge", "pmagent.edges",
+    "actors", "actors.area", "actors.areas", "actors.known", "actors.lines", "pmagent.edge", "pmagent.edges",
     *(f"actors.{area.name}{part}" for area in AREAS for part in ("", ".lines")),
 }  # fmt: skip
 """The areas' declarations: data. Reading a log loads these, and nothing else of an area."""

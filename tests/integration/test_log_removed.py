@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from events.errors import LogLocked, PmagentError
 from events.lock import is_locked
 from events.verify import verify_log

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from events.store import LogStore, Verification
 from pmagent.cli.frame import App, Command, format_option, pass_app
 from pmagent.cli.log.lines import blob_lines

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import msgspec
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from events.errors import PmagentError
 from pmagent.clean import json_bytes
 from pmagent.console.giving_way import give_way

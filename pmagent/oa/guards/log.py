@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from contracts.oa_documents import OADiagnostic
 from events.errors import CorruptLog, NotFound
 from events.evidence import evidence, log_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contracts.blobs import blob_check
+from actors.known import blob_check
 from events.blobs import BlobStore, blob_file
 from events.disk import RealDisk
 from events.errors import CorruptLog, NotFound

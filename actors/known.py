@@ -1,0 +1,20 @@
+"""Every type of event: importing this registers them all. A type that is not registered is read as unknown."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from actors.areas import AREAS
+from contracts.blobs import NEEDLES, blobs_named
+from events.named_blobs import BlobCheck
+from events.storage import Blobs
+
+_CORE = ("contracts.control", "contracts.daemon", "contracts.effect")
+
+for _module in (*_CORE, *(module for area in AREAS for module in area.contracts)):
+    import_module(_module)
+
+
+def blob_check(blobs: Blobs) -> BlobCheck:
+    """A check of those of ``blobs`` that the events of this release's types, and of others, name."""
+    return BlobCheck(blobs, NEEDLES, blobs_named)
