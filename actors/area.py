@@ -49,7 +49,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(reference: str) -> Any:
-    """What ``module:name`` names. Raises ImportError, AttributeError."""
+    """The object that ``module:name`` names. Raises ImportError, AttributeError."""
     module, _, name = reference.partition(":")
     return getattr(import_module(module), name)
 

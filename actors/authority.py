@@ -1,4 +1,4 @@
-"""Who lets outward effects start, and what ends them: given to gate and ledger when an engine is made
+"""Authority over outward effects: whose permits count, and what ends them. Gate and ledger get it with an engine
 (docs/design.md §5).
 
 The actor that grants permits bears its ``authority``. Engines whose actors bear none let nothing outward start.
@@ -75,7 +75,7 @@ class Grantor(Protocol):
 
     @property
     def authority(self) -> Authority:
-        """What its permits look like, and what ends them; ``grantor`` is its own name."""
+        """The types of its permits, and what ends them; ``grantor`` is its own name."""
         ...
 
 

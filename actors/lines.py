@@ -27,7 +27,7 @@ def line(made: Line, data: dict[str, Any]) -> str:
 
 
 def at_path(data: Any, path: str) -> Any:
-    """What stands at ``a.b.0`` in decoded JSON; None where there is nothing."""
+    """The value at ``a.b.0`` in decoded JSON; None where there is nothing."""
     for part in path.split("."):
         if isinstance(data, dict):
             data = data.get(part)

@@ -1,4 +1,4 @@
-"""What operations are asked and answer, whatever they do."""
+"""Requests and answers of operations, whatever these do."""
 
 from __future__ import annotations
 

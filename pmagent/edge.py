@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """What a host gives to performers: the models, the line to the device, and the plain text of what is masked."""
+    """The parts of a host that performers get: the models, the line to the device, and the plain text of what is masked."""
 
     models: Models
     line: Line
@@ -30,7 +30,7 @@ class Given(NamedTuple):
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """What may be asked of a live workspace. ``perform``: (host, arguments) -> answer; raises what it likes.
+    """Something that may be asked of a live workspace. ``perform``: (host, arguments) -> answer; may raise.
 
     ``alone``: (workspace, name, arguments) -> answer, for a log that nobody holds; ``looks``: the log answers it also
     beside a daemon that does not. ``absent``: (error) -> answer, where there is no workspace. ``seconds``: (arguments)

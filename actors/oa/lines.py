@@ -40,7 +40,7 @@ def _concluded(data: dict[str, Any]) -> str:
 
 
 _VERDICTS: Final = ("allowed_action", "transition_status", "root_cause", "ops_block")
-"""What of each program's payload is its answer in short."""
+"""The fields of programs' payloads that hold the answer in short."""
 
 
 LINES: Final[dict[str, Line]] = {

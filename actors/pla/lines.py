@@ -8,7 +8,7 @@ from actors.lines import Line, shown
 
 
 def _to_type(data: dict[str, Any]) -> str:
-    """What is to be typed, by its type and its fields."""
+    """An action, by its type and its fields."""
     action = data.get("action")
     fields = action if isinstance(action, dict) else {}
     said = ", ".join(shown(value) for name, value in fields.items() if name != "action_type")
