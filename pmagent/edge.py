@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Given(NamedTuple):
-    """The parts of a host that performers get: the models, the line to the device, and the plain text of what is masked."""
+    """The parts of a host that performers get: models, the line to the device, the plain text of what is masked."""
 
     models: Models
     line: Line
