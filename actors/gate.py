@@ -122,7 +122,7 @@ class Gate:
 
 @lru_cache(maxsize=1)
 def _hears(_: int) -> frozenset[type[msgspec.Struct]]:
-    """What the gate hears while so many types are registered."""
+    """The types that the gate hears while so many are registered."""
     outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
     return frozenset((*_PERMITS, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused, *outward))
 

@@ -228,7 +228,7 @@ class Runtime:
         self._carry_out(self._scheduler.released())
 
     def _elapsed(self, timer: Timer) -> None:
-        """A timer's time is over. What this raises is an error of our own, and ends ``run``."""
+        """A timer's time is over. An exception here is an error of our own, and ends ``run``."""
         try:
             self._carry_out(self._scheduler.elapsed(timer))
             self._look_whether_idle()
