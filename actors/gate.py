@@ -122,7 +122,7 @@ class Gate:
 
 @lru_cache(maxsize=4)
 def _hears(authority: Authority, _: int) -> frozenset[type[Any]]:
-    """What the gate hears while so many types are registered."""
+    """The types that the gate hears while so many are registered."""
     outward = (cls for cls in types().values() if issubclass(cls, OutwardRequest))
     return frozenset((
         authority.grant, authority.revocation, ActorHalted, *_PAUSES, EffectCancelled, EffectInterrupted, EffectRefused,

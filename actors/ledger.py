@@ -79,8 +79,8 @@ class EffectLedger:
         return len(self.open) >= OPEN_EFFECTS_MAX
 
     def unfinished(self) -> Unfinished:
-        """What the log leaves open, for recovery. Ask before the engine completes a reaction: what it decides then, a
-        resumption perhaps, is not durable yet."""
+        """The effects that the log leaves open, for recovery. Ask before the engine completes a reaction: its decisions
+        then, a resumption perhaps, are not durable yet."""
         held = {at: event for at, event in self.held.items() if at not in self.cancelled}
         return Unfinished([event for at, event in self.open.items() if at not in held], [*held.values()], self.paused)
 

@@ -71,13 +71,15 @@ class Runtime:
         self._writer = Writer(storage, self._durable, self._fail)
         self._submitted = storage.tail().position
         self._scheduler = Scheduler(engine.effects)
+        # The scopes of this loop's backend: to have anyio look it up takes longer than all else that starts an effect.
+        self._make_scope: Callable[[], anyio.CancelScope] = type(anyio.CancelScope())
         self._running: dict[int, Running] = {}
         self._performing: set[asyncio.Task[None]] = set()
         self._futures: set[asyncio.Future[Any]] = set()
         self._asks: dict[str, list[tuple[Callable[[Event], bool], asyncio.Future[Event]]]] = {}
         self._broken: asyncio.Future[None] = self._loop.create_future()
-        self._idle = anyio.Event()
-        """Set whenever no effect's end is waited for."""
+        self._idle: anyio.Event | None = None
+        """To be set when no effect's end is waited for any more, during an orderly stop."""
 
     def listen(self, listener: Listener) -> None:
         """Add a listener: it hears of what becomes durable from now on; each in the order in which they were added."""
@@ -206,7 +208,7 @@ class Runtime:
     def _carry_out(self, actions: Sequence[Action]) -> None:
         for action in actions:  # by type, most frequent first: a match statement takes twice as long
             if isinstance(action, Perform):
-                running = self._running[action.event.position] = Running(action.event, action.effect)
+                running = self._running[action.event.position] = Running(action.event, action.effect, self._make_scope)
                 # A plain task: starting one in the group takes several times as long. What the group would do is done
                 # all the same: the scheduler has it ended, _performed passes on what it raises.
                 task = self._loop.create_task(self._perform(running))
@@ -226,7 +228,7 @@ class Runtime:
         self._carry_out(self._scheduler.released())
 
     def _elapsed(self, timer: Timer) -> None:
-        """A timer's time is over. What this raises is an error of our own, and ends ``run``."""
+        """A timer's time is over. An exception here is an error of our own, and ends ``run``."""
         try:
             self._carry_out(self._scheduler.elapsed(timer))
             self._look_whether_idle()
@@ -235,7 +237,7 @@ class Runtime:
                 self._broken.set_exception(error)
 
     def _look_whether_idle(self) -> None:
-        if not self._running or not self._scheduler.busy:
+        if self._idle is not None and not (self._running and self._scheduler.busy):
             self._idle.set()
 
     def _performed(self, task: asyncio.Task[None]) -> None:

@@ -121,7 +121,7 @@ async def ask(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
 
 
 async def cancel(edge: Edge, host: Host, arguments: dict[str, Any]) -> Answer:
-    """Take a job back: ``{<kind>_id, accepted, text}``; exit code 1 when it is not open any more. Who asks is
+    """Take a job back: ``{<kind>_id, accepted, text}``; exit code 1 when it is not open any more. The asker is
     ``operator`` in the arguments, as in every operation that a person is behind."""
     kind = edge.kind
     fields = {name: value for name, value in arguments.items() if name != "request"}

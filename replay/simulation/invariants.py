@@ -164,8 +164,8 @@ class Watch:
         self.committed(storage.tail())
 
     def typed(self, stored: StoredEvent) -> Event:
-        """What a process decodes: the event that was decoded from the same bytes when the log was opened. The blob that
-        it lies in is read, and checked, all the same."""
+        """The event as a process decodes it: the one that was decoded from the same bytes when the log was opened. The
+        blob that it lies in is read, and checked, all the same."""
         event = self.history[stored.position - 1]
         if (stored.sum, stored.id, stored.type) != (self.sums[stored.position - 1], event.id, event.type):
             return typed(stored, self._blobs)

@@ -1,4 +1,4 @@
-"""What must hold of each start of an effect, computed from the events themselves.
+"""The laws of each start of an effect, computed from the events themselves.
 
 ``Starts`` follows a history as it becomes durable, so that a start is looked at without going through all of it.
 """
@@ -109,7 +109,7 @@ class Starts:
         require(request.permit not in self._revoked, f"{where}: started though revoked")
 
     def _present(self, request: OutwardRequest, where: str) -> None:
-        """What the permit was granted on still holds: the surfaces were read since the start, and allow it."""
+        """The permit's grounds still hold: the surfaces were read since the start, and allow it."""
         require(self._observed, f"{where}: started before the surfaces were read again")
         require(self._mode is not None, f"{where}: no mode was decided")
         assert self._mode is not None, "just required"

@@ -1,6 +1,6 @@
 """The daemon's part in the simulation: opens the log, recovers, drives engine and scheduler, ends or is ended.
 
-What ``actors.runtime`` and the daemon do, without threads and without waiting.
+It does the work of ``actors.runtime`` and the daemon, without threads and without waiting.
 """
 
 from __future__ import annotations

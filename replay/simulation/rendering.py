@@ -30,7 +30,7 @@ class Part(Protocol):
 
 
 class Rendering:
-    """What each path held when it was computed last, and what from."""
+    """The content of each path when it was computed last, and the values that it followed from."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[Callable[..., Content], tuple[Any, ...], Content]] = {}

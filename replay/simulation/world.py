@@ -71,7 +71,7 @@ class World:
         self.steps = 0
         self._skew = 0
         self._shown: tuple[int | None, str] = None, ""
-        """What the clock showed last, with when that was."""
+        """The latest time that the clock showed, and when it did."""
         self._calendar: list[tuple[int, int, str, Callable[[], None]]] = []
         self._entries = 0
         self._history = sha256()

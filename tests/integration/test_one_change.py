@@ -23,7 +23,7 @@ VARIES = r"…|\"(?:sha256|digest|session_id|python|version)\":\"[^\"]*\"|\"size
 
 
 class Shown(NamedTuple):
-    """What a line says of its place: all of it that is the same in every run."""
+    """The part of a line that is the same in every run."""
 
     position: int
     batch: int

@@ -45,7 +45,7 @@ PLANTED: dict[str, tuple[str, Load, list[tuple[Any, str, str, str]]]] = {
         (Scheduler, "_let_go", 'key=attrgetter("event.position"))', 'key=attrgetter("event.position"), reverse=True)'),
     ]),
     "what was held is forgotten": ("has no end|still open|has 0 answers", PAUSES, [
-        (Scheduler, "_let_go", "for life in held for", "for life in held[:0] for"),
+        (Scheduler, "_let_go", "for life in held:", "for life in held[:0]:"),
     ]),
     "a permit that expired in a pause counts": ("though their permits have expired|was let through: expired", PAUSES, [
         (gate, "_resumed", "event.time >= held.expires_at", "False"),

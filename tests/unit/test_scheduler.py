@@ -190,7 +190,7 @@ class Life:
         self.give("decide", *self.data.draw(st.lists(st.sampled_from(words), min_size=1, max_size=3)))
 
     def durable(self) -> None:
-        """What was decided first is durable."""
+        """The decisions that wait longest are durable."""
         if self.talk.submitted:
             self.give("durable")
 
